@@ -1,0 +1,170 @@
+package eval
+
+import (
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// Host is how the engine reaches Python: package plugin implements it with a
+// worker process, tests with Go functions. All calls come from one goroutine.
+type Host interface {
+	// Load imports every Python file of the modules' plug-in folders, in the
+	// given order, and tells what it found. It is called once.
+	Load(modules []ModuleCode) (*Loaded, error)
+
+	// Call runs a plug-in. While it runs, the host asks heap for what the
+	// plug-in reads. When the plug-in read something that has no value yet,
+	// Outcome.Unset names it and the engine repeats the call once it has one.
+	Call(call PluginCall, heap Heap) Outcome
+
+	// Finalize runs the finalizers, after a compile, failed or not.
+	Finalize() error
+}
+
+// ModuleCode is the Python side of one module.
+type ModuleCode struct {
+	Name  string   // top-level name of the module
+	Root  string   // folder of the module, which modules[…]._path shows
+	Dir   string   // folder of the Python package; empty when there is none
+	Files []string // Python files, absolute
+}
+
+// Loaded is what importing the plug-ins brought.
+type Loaded struct {
+	Plugins     []*Signature
+	Dataclasses []Dataclass
+	Warnings    []syntax.Warning
+}
+
+// Signature is a plug-in as its Python function declares it.
+type Signature struct {
+	Name   string // as called: std::template
+	Params []Param
+	// Return is the declared result; nil when it is not annotated.
+	Return       *Annotation
+	AllowUnknown bool // called with unknown arguments too
+	// ReplacedBy and Deprecated come from @deprecated.
+	Deprecated bool
+	ReplacedBy string
+	File       string
+	Line       int
+}
+
+// ParamKind tells how a parameter takes arguments.
+type ParamKind string
+
+// Kinds of parameters.
+const (
+	Positional  ParamKind = "positional" // positional or keyword
+	VarArgs     ParamKind = "varargs"    // *args
+	KeywordOnly ParamKind = "keyword"
+	VarKeywords ParamKind = "varkeywords" // **kwargs
+)
+
+// Param is a parameter of a plug-in. The injected Context is not among them.
+type Param struct {
+	Name       string
+	Kind       ParamKind
+	Type       *Annotation
+	HasDefault bool
+}
+
+// Annotation is a Python annotation in a form that needs no Python:
+//
+//	{dsl "mod::Entity?"} {prim "string"} {list of} {nullable of} {dict of}
+//	{union any of} {any} {null} {reference of} {literal values} {dataclass "mod::Name"}
+//
+// Text is how the reference prints it in errors.
+type Annotation struct {
+	Kind   string        `json:"k"`
+	Name   string        `json:"name,omitempty"`
+	Of     []*Annotation `json:"of,omitempty"`
+	Values []any         `json:"values,omitempty"`
+	Text   string        `json:"text,omitempty"`
+}
+
+// Dataclass is a frozen Python dataclass in a plug-in package: the counterpart
+// of an entity that extends std::Dataclass.
+type Dataclass struct {
+	Name   string // as an entity: mod::Name
+	Fields []DataclassField
+	Frozen bool
+	File   string
+	Line   int
+}
+
+// DataclassField is a field of one.
+type DataclassField struct {
+	Name    string
+	Type    *Annotation
+	Default bool
+}
+
+// PluginCall is one call, arguments checked and bound by the engine.
+type PluginCall struct {
+	Plugin *Signature
+	Args   []types.Value
+	Named  map[string]types.Value
+	// Namespace is where the call stands, which Context.owner shows.
+	Namespace string
+	At        syntax.Span
+}
+
+// Heap is what Python may ask of the engine while a call runs. Values come
+// back as they are: an instance is asked again for its attributes.
+type Heap interface {
+	// Attribute reads an attribute or relation of an instance. Reading waits
+	// for nothing: a slot without a value gives Unset, a list that is not
+	// frozen too.
+	Attribute(of types.Instance, name string) Read
+	// Variable reads a variable or attribute by name as the template's
+	// resolver does: in the scope of the call.
+	Variable(name string) Read
+	// Instances lists what exists of a type now (Context.get_type().get_all_instances).
+	Instances(entity string) []types.Instance
+	// Type finds an entity, typedef or primitive by full name; nil if there is none.
+	Type(name string) any
+}
+
+// ReadState says how a read went.
+type ReadState uint8
+
+// States of a read.
+const (
+	Known    ReadState = iota
+	Unset              // no value yet: Slot tells where to wait
+	Missing            // there is no such attribute or variable
+	Optional           // an optional relation or attribute without value: OptionalValueException
+)
+
+// Read is the outcome of reading one slot.
+type Read struct {
+	State ReadState
+	Value types.Value
+	Slot  Slot
+}
+
+// Slot is a place that will have a value; opaque to the host.
+type Slot interface{ slot() }
+
+// Outcome is how a plug-in call ended. Exactly one of Value, Unset and Err is set.
+type Outcome struct {
+	Value types.Value
+	Unset []Slot
+	Err   *PluginError
+	// Output is what the call printed.
+	Output []string
+}
+
+// PluginError is an exception that left a plug-in.
+type PluginError struct {
+	// Kind: "plugin" for PluginException, "compiler" for another compiler
+	// exception raised by Python, "external" for anything else.
+	Kind    string
+	Class   string // fully qualified Python class
+	Message string
+	// Line and File are those of the innermost plug-in frame.
+	File  string
+	Line  int
+	Trace string // the plug-in's frames only
+}

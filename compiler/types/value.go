@@ -1,0 +1,97 @@
+package types
+
+import "math/big"
+
+// Value is any value of the language. The concrete types are Null, Bool, Int,
+// *big.Int wrapped as BigInt, Float, Str, *List, *Dict, Instance, Unknown,
+// *Reference and *Object; nothing else.
+type Value interface{ value() }
+
+// Null is the value null.
+type Null struct{}
+
+// Unknown stands for what only the outside knows and has not told yet.
+type Unknown struct{}
+
+// Bool is true or false.
+type Bool bool
+
+// Int is a whole number that fits 64 bits; others are BigInt. A number has
+// one form only: normalise with NewInt.
+type Int int64
+
+// BigInt is a whole number that does not fit an Int.
+type BigInt struct{ *big.Int }
+
+// Float is a floating point number.
+type Float float64
+
+// Str is a string.
+type Str string
+
+// List is an ordered list. It is immutable once it is shared.
+type List struct{ Items []Value }
+
+// Dict maps strings to values and keeps the order of insertion.
+type Dict struct {
+	Keys   []string
+	Values map[string]Value
+}
+
+// Instance is an instance of an entity. Package eval implements it.
+type Instance interface {
+	Value
+	// InstanceID is unique in one compile and never 0.
+	InstanceID() uint64
+	// Entity is the type it was made with.
+	Entity() *Entity
+}
+
+// Reference is a value that is only known when it is deployed. It lives in
+// Python; Handle names it there.
+type Reference struct {
+	Handle uint64
+	Type   string // as registered: std::Environment
+	Of     string // the type of what it gives: "string", "int", an entity …
+	Args   []ReferenceArg
+}
+
+// ReferenceArg is an argument of a reference.
+type ReferenceArg struct {
+	Name  string
+	Value Value
+}
+
+// Object is a Python object that is none of the above. When it is a string of
+// a class of its own, Text holds the string and it is one wherever a string
+// is wanted, yet the same Python object comes back to plug-ins.
+type Object struct {
+	Handle uint64
+	Class  string
+	Text   *string
+}
+
+func (Null) value()       {}
+func (Unknown) value()    {}
+func (Bool) value()       {}
+func (Int) value()        {}
+func (BigInt) value()     {}
+func (Float) value()      {}
+func (Str) value()        {}
+func (*List) value()      {}
+func (*Dict) value()      {}
+func (*Reference) value() {}
+func (*Object) value()    {}
+
+// IsValue is what implementations of Instance outside this package embed.
+type IsValue struct{}
+
+func (IsValue) value() {}
+
+// NewInt gives the one form of a whole number.
+func NewInt(n *big.Int) Value {
+	if n.IsInt64() {
+		return Int(n.Int64())
+	}
+	return BigInt{new(big.Int).Set(n)}
+}

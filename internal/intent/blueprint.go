@@ -1,0 +1,72 @@
+package intent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+)
+
+// PipConfig is the `pip` section of project.yml.
+type PipConfig struct {
+	IndexURL        string   `json:"index_url,omitempty"`
+	ExtraIndexURL   []string `json:"extra_index_url,omitempty"`
+	Pre             bool     `json:"pre,omitempty"`
+	UseSystemConfig bool     `json:"use_system_config,omitempty"`
+}
+
+// Source is one Python file of a module that handlers need.
+type SourceFile struct {
+	Module string `json:"module"` // dotted Python name, such as inmanta_plugins.fs.resources
+	Path   string `json:"path"`   // below the code directory: inmanta_plugins/fs/resources.py
+	Hash   string `json:"hash"`   // hex SHA-1 of the content, its name in the file store
+}
+
+// ResourceCode is what an executor loads to handle one resource type.
+type ResourceCode struct {
+	Type         string       `json:"type"`         // such as fs::File
+	Sources      []SourceFile `json:"sources"`      // sorted by path
+	Requirements []string     `json:"requirements"` // pip requirements, sorted
+}
+
+// Blueprint is what an executor needs. Equal blueprints share an executor;
+// equal first five fields share a virtual environment (per environment).
+type Blueprint struct {
+	Environment   EnvironmentID `json:"environment"`
+	Pip           PipConfig     `json:"pip"`
+	Requirements  []string      `json:"requirements"` // sorted, without duplicates
+	Constraints   []string      `json:"constraints"`  // sorted
+	PythonVersion string        `json:"python"`       // major.minor
+	Libc          string        `json:"libc"`         // such as glibc-2.36
+	Sources       []SourceFile  `json:"sources,omitempty"`
+}
+
+// VenvHash names the virtual environment below executors/venvs.
+func (b Blueprint) VenvHash() string {
+	b.Sources = nil
+	return b.hash()
+}
+
+// Hash names the executor, and its folder below executors/code.
+func (b Blueprint) Hash() string { return b.hash() }
+
+func (b Blueprint) hash() string {
+	b.Requirements = slices.Sorted(slices.Values(b.Requirements))
+	b.Constraints = slices.Sorted(slices.Values(b.Constraints))
+	b.Sources = slices.Clone(b.Sources)
+	slices.SortFunc(b.Sources, func(x, y SourceFile) int {
+		if x.Path < y.Path {
+			return -1
+		}
+		if x.Path > y.Path {
+			return 1
+		}
+		return 0
+	})
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic("intent: a blueprint is plain data: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:20])
+}

@@ -1,0 +1,60 @@
+package intent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Trigger says who or what asked for a compile.
+type Trigger struct {
+	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule
+	Message string // for people
+}
+
+// Compile is one request to compile and, once it ran, its report.
+type Compile struct {
+	ID          CompileID
+	Environment EnvironmentID
+	Requested   time.Time
+	Started     *time.Time
+	Completed   *time.Time
+	Trigger     Trigger
+	Metadata    map[string]any // as the client sent it; Trigger is drawn from it
+	Update      bool           // fetch from Git first
+	Reinstall   bool           // throw away checkout and virtual environment first
+	Export      bool           // store a version; false compiles only
+	Variables   map[string]string
+	Success     *bool // nil until completed
+	Version     *int  // the version it stored, when it stored one
+	Revision    *Revision
+	// Substitute is the compile whose run answered this request too, when
+	// several equal requests waited.
+	Substitute  *CompileID
+	Diagnostics json.RawMessage // array of diag.Diagnostic; nil when none
+}
+
+// Stage is one step of a compile: a line of its report.
+type Stage struct {
+	ID         CompileID // its own identity
+	Compile    CompileID
+	Name       string // one of the Stage names below
+	Command    string // what ran, without secrets
+	Started    time.Time
+	Completed  *time.Time
+	Output     string
+	ErrOutput  string
+	ReturnCode *int // nil while it runs
+}
+
+// Names of stages, in the order in which they run. Pages and tests use these.
+const (
+	StageInit     = "Init"
+	StageClone    = "Cloning repository"
+	StageFetch    = "Pulling updates"
+	StageCheckout = "Checking out"
+	StageVenv     = "Venv check"
+	StageInstall  = "Installing modules"
+	StageCompile  = "Recompiling configuration model"
+	StageExport   = "Exporting resources"
+	StageRelease  = "Releasing version"
+)

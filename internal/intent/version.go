@@ -1,0 +1,79 @@
+package intent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// VersionStatus is where a version stands in the life of its environment.
+type VersionStatus string
+
+// A version starts as a candidate; one is active; those before it are retired.
+const (
+	VersionCandidate VersionStatus = "candidate"
+	VersionActive    VersionStatus = "active"
+	VersionRetired   VersionStatus = "retired"
+	VersionSkipped   VersionStatus = "skipped_candidate" // a later one was released first
+)
+
+// Version is what a compile exported. Released, it becomes the intent.
+type Version struct {
+	Environment EnvironmentID
+	Number      int
+	Created     time.Time
+	Released    *time.Time
+	Status      VersionStatus
+	Total       int // number of resources
+	Provenance  Provenance
+}
+
+// Provenance says where a version came from, well enough to make it again.
+type Provenance struct {
+	Compile        CompileID         `json:"compile"`
+	Commit         string            `json:"commit"`
+	Branch         string            `json:"branch,omitempty"`
+	Author         string            `json:"author,omitempty"`
+	Email          string            `json:"email,omitempty"`
+	Subject        string            `json:"subject,omitempty"`
+	CommitTime     time.Time         `json:"commit_time,omitzero"`
+	Trigger        Trigger           `json:"trigger"`
+	Modules        map[string]string `json:"modules,omitempty"` // module name to version
+	CompilerPython string            `json:"compiler_python,omitempty"`
+	Ordain         string            `json:"ordain,omitempty"` // version of this program
+	Variables      map[string]string `json:"variables,omitempty"`
+}
+
+// Resource is one resource as a version has it.
+type Resource struct {
+	ID         ResourceID
+	Version    int
+	Attributes json.RawMessage // object, without id, version and requires
+	// AttributeHash is the hex SHA-256 of the canonical attributes and requires:
+	// equal hashes mean that nothing has to be deployed again.
+	AttributeHash string
+	Requires      []ResourceID
+	ResourceSet   string   // empty: in no set
+	Undefined     []string // attributes whose value is not known yet; a resource with any is not deployed
+	SendEvent     bool     // dependents are deployed again when this one changed
+	ReceiveEvents bool
+	Purged        bool // desired state is absence
+}
+
+// NewVersion is all that a compile hands over to be stored.
+type NewVersion struct {
+	Environment EnvironmentID
+	Provenance  Provenance
+	Resources   []Resource
+	// Code tells, per resource type, what an executor needs to load to handle it.
+	Code []ResourceCode
+	// Pip holds the index settings of the project, part of the blueprint.
+	Pip      PipConfig
+	Unknowns []Unknown
+}
+
+// Unknown is a parameter that the model asked for and that has no value yet.
+type Unknown struct {
+	Parameter string     `json:"parameter"`
+	Resource  ResourceID `json:"resource,omitzero"`
+	Source    string     `json:"source"`
+}
