@@ -1,0 +1,61 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Action is what to do with a resource.
+type Action string
+
+// Actions.
+const (
+	Deploy   Action = "deploy"
+	DryRun   Action = "dryrun"
+	GetFacts Action = "facts"
+)
+
+// Task is one thing to do to one resource.
+type Task struct {
+	ID        intent.ActionID
+	Action    Action
+	Resource  intent.Resource
+	Blueprint intent.Blueprint
+	Reason    string // such as "new version 3" or "repair timer"; logged
+	// Requires holds the outcome of each dependency, for handlers that look.
+	Requires map[intent.ResourceID]intent.Status
+	// Timeout of the handler; 0 means the manager's default.
+	Timeout time.Duration
+}
+
+// Result is how a task ended. Every task gets exactly one.
+type Result struct {
+	Task     intent.ActionID
+	Resource intent.ResourceID
+	Version  int
+	Status   intent.Status // deployed, failed, skipped, unavailable, dry, non_compliant, skipped_for_dependency
+	Change   intent.Change
+	Changes  map[string]intent.AttributeChange
+	Messages []intent.LogLine
+	Facts    []Fact
+	Started  time.Time
+	Finished time.Time
+}
+
+// Fact is a value that a handler learnt.
+type Fact struct {
+	Name    string
+	Value   string
+	Expires bool
+}
+
+// Files gives executors the sources and files that versions refer to, from
+// the place of record.
+type Files interface {
+	// File gives the content stored under this hex SHA-1, or a fault of kind NotFound.
+	File(ctx context.Context, sha1 string) ([]byte, error)
+	// PutFile stores content under its hex SHA-1, which it returns.
+	PutFile(ctx context.Context, content []byte) (string, error)
+}

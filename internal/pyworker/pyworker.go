@@ -1,0 +1,76 @@
+package pyworker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// ProtocolVersion is what hello must carry.
+const ProtocolVersion = 1
+
+// Config says which worker to start.
+type Config struct {
+	Python     string   // interpreter: of a virtual environment, or any
+	Role       string   // compile or handler
+	RuntimeDir string   // from UnpackRuntime
+	Path       []string // folders put at the front of sys.path, in order, after the runtime
+	Dir        string   // working directory
+	Env        []string // the whole environment; empty means a minimal one (PATH, HOME, LANG)
+	MemoryMax  uint64   // bytes of address space; 0: no limit
+	// OnOutput gets every line that the code prints; stream is "stdout" or "stderr".
+	OnOutput func(stream, line string)
+}
+
+// Failure is an error that the other side sent, or that Python raised.
+type Failure struct {
+	Kind    string `json:"kind"`
+	Class   string `json:"class"`
+	Message string `json:"message"`
+	Trace   string `json:"trace"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+}
+
+// Error gives class and message.
+func (f *Failure) Error() string {
+	if f.Class == "" {
+		return f.Message
+	}
+	return f.Class + ": " + f.Message
+}
+
+// Handler answers a request that Python sends while we wait; the value is
+// marshalled as the reply. A *Failure goes back as it is.
+type Handler func(op string, args json.RawMessage) (any, error)
+
+// Dialogue is a strictly nested conversation with a worker (compile role).
+// It is for one goroutine.
+type Dialogue interface {
+	// Ask sends a request and answers the worker's own requests with answer
+	// until the reply comes, which is decoded into reply (nil: dropped).
+	Ask(ctx context.Context, op string, args, reply any, answer Handler) error
+	// Close asks the worker to end, and kills it after grace.
+	Close(grace time.Duration) error
+	// LastWords are the last lines of output, for a worker that died.
+	LastWords() string
+}
+
+// Session is a conversation with many requests at a time (handler role).
+// It is safe for concurrent use.
+type Session interface {
+	// Call sends a request and waits for its reply or ctx. Requests back and
+	// notices that carry "for" of this request go to answer and notice, which
+	// may be called concurrently with other calls' ones but not with each other.
+	Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error
+	// Done is closed when the worker has ended; Err then tells how.
+	Done() <-chan struct{}
+	Err() error
+	// PID of the process, which leads a process group of its own.
+	PID() int
+	// RSS is the resident memory in bytes now.
+	RSS() int64
+	Close(grace time.Duration) error
+	Kill()
+	LastWords() string
+}
