@@ -1,0 +1,92 @@
+package intent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ResourceRow is a resource as lists show it: of the active version, with its state.
+type ResourceRow struct {
+	State    ResourceState
+	Version  int
+	Requires []ResourceID
+}
+
+// ResourceDetail is all that the page of one resource shows.
+type ResourceDetail struct {
+	Resource Resource
+	State    ResourceState
+	// FirstGenerated is when a version first had it.
+	FirstGenerated time.Time
+	// RequiresStatus is the state of each resource that it requires.
+	RequiresStatus map[ResourceID]Status
+	// Provides are the resources that require it.
+	Provides []ResourceID
+}
+
+// ResourceHistory is one change of a resource's intent.
+type ResourceHistory struct {
+	Date          time.Time
+	Version       int // first version that had these attributes
+	Attributes    json.RawMessage
+	AttributeHash string
+	Requires      []ResourceID
+}
+
+// ResourceLog is a line of the log of a resource.
+type ResourceLog struct {
+	Action ActionID
+	Kind   ActionKind
+	LogLine
+}
+
+// DiffKind says how a resource differs between two versions, or between what
+// is found and what is desired.
+type DiffKind string
+
+// Kinds of differences, as the API shows them.
+const (
+	DiffAdded      DiffKind = "added"
+	DiffModified   DiffKind = "modified"
+	DiffDeleted    DiffKind = "deleted"
+	DiffUnmodified DiffKind = "unmodified"
+	DiffAgentDown  DiffKind = "agent_down"
+	DiffUndefined  DiffKind = "undefined"
+	DiffSkipped    DiffKind = "skipped_for_undefined"
+)
+
+// ResourceDiff is one entry of a comparison.
+type ResourceDiff struct {
+	ID         ResourceID
+	Kind       DiffKind
+	Attributes map[string]AttributeChange // Current: from; Desired: to
+}
+
+// DryRun is one dry run of a version; Todo counts down to 0.
+type DryRun struct {
+	ID          ActionID
+	Environment EnvironmentID
+	Version     int
+	Date        time.Time
+	Total       int
+	Todo        int
+}
+
+// Agent is the name of a target.
+type Agent struct {
+	Name      string
+	Paused    bool
+	Resources int // in the active version
+}
+
+// Parameter is a value learnt or set for later compiles; a fact when Resource is set.
+type Parameter struct {
+	ID       ActionID
+	Name     string
+	Value    string
+	Source   string // fact, plugin, user, report
+	Resource ResourceID
+	Updated  time.Time
+	Expires  bool
+	Metadata map[string]any
+}
