@@ -1,0 +1,49 @@
+"""Start of every worker: python -I -X utf8 …/ordain_worker/__main__.py ROLE [OPTIONS]
+
+The interpreter is isolated (-I), so nothing of the caller's environment
+decides what is imported: sys.path is set here, the runtime first.
+OPTIONS is a JSON object: {"path": [folders], "memory": bytes}.
+"""
+
+import json
+import os
+import sys
+
+
+def main() -> None:
+    role = sys.argv[1]
+    options = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
+    runtime = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    front = [runtime, *(options.get("path") or ())]
+    sys.path[:] = front + [entry for entry in sys.path if entry not in front]
+    sys.argv[:] = ["ordain-worker"]
+
+    # The pipes are ours alone: a program that the code starts must not hold them.
+    os.set_inheritable(3, False)
+    os.set_inheritable(4, False)
+    limit = options.get("memory") or 0
+    if limit:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    import faulthandler
+
+    faulthandler.enable()  # the last words of a process that crashes inside C code
+
+    from ordain_worker.frames import Channel
+
+    if role == "compile":
+        from ordain_worker import compile_role as module
+    elif role == "handler":
+        from ordain_worker import handler_role as module  # type: ignore[no-redef]
+    else:
+        sys.exit(f"ordain-worker: unknown role {role!r}: want compile or handler")
+    channel = Channel(3, 4)
+    channel.hello(role)
+    module.main(channel)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+package pyworker
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+//go:embed all:runtime
+var runtimeTree embed.FS
+
+// runtimeFiles lists the embedded files, without what an interpreter may have
+// left in the source tree, and the hash of them all.
+var runtimeFiles = sync.OnceValues(func() (map[string][]byte, string) {
+	files := map[string][]byte{}
+	sum := sha256.New()
+	err := fs.WalkDir(runtimeTree, "runtime", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == "__pycache__" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		content, err := runtimeTree.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, "runtime/")
+		files[name] = content
+		fmt.Fprintf(sum, "%s\x00%d\x00", name, len(content))
+		sum.Write(content)
+		return nil
+	})
+	if err != nil {
+		panic("pyworker: the embedded runtime cannot be read: " + err.Error())
+	}
+	return files, hex.EncodeToString(sum.Sum(nil)[:10])
+})
+
+// UnpackRuntime writes the Python runtime below cacheDir, once per content,
+// and gives its folder. Any number of processes may do so at once: the folder
+// appears complete or not at all.
+func UnpackRuntime(cacheDir string) (dir string, err error) {
+	files, hash := runtimeFiles()
+	dir = filepath.Join(cacheDir, "runtime-"+hash)
+	if complete(dir, files) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("unpack the Python runtime: %w", err)
+	}
+	temp, err := os.MkdirTemp(cacheDir, ".runtime-*")
+	if err != nil {
+		return "", fmt.Errorf("unpack the Python runtime: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	for name, content := range files {
+		path := filepath.Join(temp, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", fmt.Errorf("unpack the Python runtime: %w", err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return "", fmt.Errorf("unpack the Python runtime: %w", err)
+		}
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return "", fmt.Errorf("unpack the Python runtime: %w", err)
+	}
+	for range 3 {
+		if err = os.Rename(temp, dir); err == nil || complete(dir, files) {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+			break
+		}
+		// A damaged copy is in the way: move it aside, for others may be reading it.
+		aside, asideErr := os.MkdirTemp(cacheDir, ".damaged-*")
+		if asideErr != nil {
+			return "", fmt.Errorf("unpack the Python runtime: %w", asideErr)
+		}
+		_ = os.Rename(dir, filepath.Join(aside, "runtime"))
+		_ = os.RemoveAll(aside)
+	}
+	return "", fmt.Errorf("unpack the Python runtime: %w", err)
+}
+
+// complete compares names and sizes; the folder's name already holds the hash.
+func complete(dir string, files map[string][]byte) bool {
+	for name, content := range files {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || info.Size() != int64(len(content)) {
+			return false
+		}
+	}
+	return true
+}
