@@ -1,0 +1,48 @@
+"""Values that Python has no word for."""
+
+from inmanta._fallback import lacking
+
+
+class NoneValue:
+    """The null of the model, where Python's None would mean "no value"."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneValue)
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __str__(self) -> str:
+        return "null"
+
+    __repr__ = __str__
+
+
+class AnyType:
+    """Stands for any type at all."""
+
+
+class Unknown:
+    """A value that only the outside knows and has not told yet.
+
+    :param source: the object that this value depends on.
+    """
+
+    def __init__(self, source: object = None) -> None:
+        self.source = source
+
+    def __iter__(self) -> "object":
+        return iter(())
+
+    def __str__(self) -> str:
+        return "<?>"
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.source!r})"
+
+
+def ensure_hashable(value: object) -> object:
+    return value
+
+
+__getattr__ = lacking(__name__)

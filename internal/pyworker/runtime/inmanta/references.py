@@ -1,0 +1,605 @@
+"""References: values that are only known when they are deployed.
+
+In the compiler a module makes a :class:`Reference`; in the exported resource
+it is a description (type name and arguments) in the field ``references``, and
+a mutator that puts its value in place is in ``mutators``. The executor makes
+both again from the descriptions and runs the mutators (:class:`Resolver`).
+
+A description is a plain dict-like value, so this module needs no third party
+library and the handler side can work on the JSON as it came.
+"""
+
+import builtins
+import copy
+import dataclasses
+import hashlib
+import json
+import typing
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
+
+from inmanta import _jsonpath
+from inmanta._fallback import lacking
+
+PrimitiveTypes = Union[str, int, float, bool, None]
+RefValue = Any
+ReferenceType = str
+DataclassProtocol = object
+
+T = TypeVar("T", covariant=True)
+
+_LITERALS = (str, int, float, bool, type(None))
+_PYTHON_TYPES = (str, float, int, bool)
+
+
+class ReferenceCycleException(Exception):
+    """A reference needs itself."""
+
+    def __init__(self, first_ref: "Reference[Any]") -> None:
+        self.references = [first_ref]
+        self.complete = False
+
+    def add(self, element: "Reference[Any]") -> None:
+        if self.complete:
+            return
+        self.complete = any(element is known for known in self.references)
+        self.references.append(element)
+
+    def get_message(self) -> str:
+        return "Reference cycle detected: " + " -> ".join(repr(each) for each in self.references)
+
+    def __str__(self) -> str:
+        return self.get_message()
+
+
+class ReferenceMissingError(TypeError):
+    """No reference class has the name that an exported resource gives."""
+
+
+class MutatorMissingError(TypeError):
+    """No mutator class has the name that an exported resource gives."""
+
+
+# Descriptions of arguments. Each has a type, a name and what it takes to get the value back.
+
+
+@dataclasses.dataclass
+class Argument:
+    """One argument of the constructor of a reference or mutator."""
+
+    type: ClassVar[str]
+    name: str
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        raise NotImplementedError()
+
+    def dump(self) -> dict[str, object]:
+        described: dict[str, object] = {"type": self.type}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            described[field.name] = str(value) if isinstance(value, uuid.UUID) else value
+        return described
+
+    model_dump = dump
+
+
+@dataclasses.dataclass
+class LiteralArgument(Argument):
+    """A string, a number, true, false or null."""
+
+    type: ClassVar[str] = "literal"
+    value: PrimitiveTypes = None
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        return self.value
+
+
+@dataclasses.dataclass
+class JsonArgument(Argument):
+    """A list or a dict."""
+
+    type: ClassVar[str] = "json"
+    value: Any = None
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        return self.value
+
+
+@dataclasses.dataclass
+class ReferenceArgument(Argument):
+    """The value of another reference of the same resource."""
+
+    type: ClassVar[str] = "reference"
+    id: Any = None
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        return resource.get_reference_value(self.id, logger)
+
+
+@dataclasses.dataclass
+class MutatedJsonArgument(Argument):
+    """A list or a dict with references in it: null stands where their values go, a path says which."""
+
+    type: ClassVar[str] = "mjson"
+    value: Any = None
+    references: dict[str, ReferenceArgument] = dataclasses.field(default_factory=dict)
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        value = copy.deepcopy(self.value)
+        for path, reference_argument in self.references.items():
+            _jsonpath.replace(value, path, reference_argument.get_arg_value(resource, logger))
+        return value
+
+    def dump(self) -> dict[str, object]:
+        return {**super().dump(), "references": {path: each.dump() for path, each in self.references.items()}}
+
+    model_dump = dump
+
+
+@dataclasses.dataclass
+class GetArgument(Argument):
+    """A value out of the resource itself."""
+
+    type: ClassVar[str] = "get"
+    dict_path_expression: str = ""
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        return None
+
+
+@dataclasses.dataclass
+class PythonTypeArgument(Argument):
+    """One of Python's str, int, float and bool."""
+
+    type: ClassVar[str] = "python_type"
+    value: str = ""
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        return getattr(builtins, self.value)
+
+
+@dataclasses.dataclass
+class ResourceArgument(Argument):
+    """The resource that the reference or mutator belongs to."""
+
+    type: ClassVar[str] = "resource"
+    id: str = ""
+
+    def get_arg_value(self, resource: Any, logger: Any) -> object:
+        if resource.id.resource_str() != self.id:
+            raise Exception(f"A mutator of {resource.id.resource_str()} cannot work on {self.id}: only on its own resource")
+        return resource
+
+
+ArgumentTypes = Union[
+    LiteralArgument,
+    ReferenceArgument,
+    GetArgument,
+    PythonTypeArgument,
+    ResourceArgument,
+    JsonArgument,
+    MutatedJsonArgument,
+]
+
+_ARGUMENTS: dict[str, type[Argument]] = {
+    each.type: each
+    for each in (
+        LiteralArgument,
+        ReferenceArgument,
+        GetArgument,
+        PythonTypeArgument,
+        ResourceArgument,
+        JsonArgument,
+        MutatedJsonArgument,
+    )
+}
+
+
+def _argument(described: Any) -> Argument:
+    """An argument from its description."""
+    if isinstance(described, Argument):
+        return described
+    fields = dict(described)
+    kind = _ARGUMENTS.get(fields.pop("type", ""))
+    if kind is None:
+        raise ValueError(f"A reference has an argument of an unknown type: {described}")
+    if kind is MutatedJsonArgument:
+        fields["references"] = {path: _argument(each) for path, each in fields["references"].items()}
+    elif kind is ReferenceArgument and not isinstance(fields["id"], uuid.UUID):
+        fields["id"] = uuid.UUID(fields["id"])
+    return kind(**fields)
+
+
+def compute_reference_or_mutator_id(reference_type: str, args: list[Any]) -> uuid.UUID:
+    """The id of a description: equal descriptions, equal ids."""
+    text = json.dumps({"type": reference_type, "args": [each.dump() for each in args]}, sort_keys=True)
+    name = hashlib.md5(text.encode(), usedforsecurity=False).digest()
+    # uuid.uuid3 takes bytes only since Python 3.12.
+    return uuid.UUID(
+        bytes=hashlib.md5(uuid.NAMESPACE_OID.bytes + name, usedforsecurity=False).digest(), version=3
+    )
+
+
+@dataclasses.dataclass
+class SerializedReferenceLike:
+    """A reference or mutator in its exported form."""
+
+    type: str
+    args: list[Any]
+
+    def __post_init__(self) -> None:
+        self.args = [_argument(each) for each in self.args]
+
+    def dump(self) -> dict[str, object]:
+        return {"type": self.type, "args": [each.dump() for each in self.args]}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        return self.dump()
+
+
+@dataclasses.dataclass
+class ReferenceModel(SerializedReferenceLike):
+    id: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.id, uuid.UUID):
+            self.id = uuid.UUID(self.id)
+
+    def dump(self) -> dict[str, object]:
+        return {**super().dump(), "id": str(self.id)}
+
+
+@dataclasses.dataclass
+class MutatorModel(SerializedReferenceLike):
+    _id: Any = dataclasses.field(default=None, repr=False, compare=False)
+
+    def get_id(self) -> uuid.UUID:
+        if self._id is None:
+            self._id = compute_reference_or_mutator_id(self.type, self.args)
+        return self._id
+
+
+_SERIALIZING = object()
+
+
+class ReferenceLike:
+    """What references and mutators have in common: the attributes without a leading underscore are their arguments."""
+
+    type: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._model: Any = None
+        self._model_type: Any = None
+
+    @property
+    def arguments(self) -> Mapping[str, object]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def resolve_other(self, value: Any, logger: Any) -> Any:
+        """The value itself, or what it resolves to when it is a reference."""
+        return value.get(logger) if isinstance(value, Reference) else value
+
+    @classmethod
+    def deserialize(cls, ref: SerializedReferenceLike, resource: Any, logger: Any) -> Any:
+        return cls(**{each.name: each.get_arg_value(resource, logger) for each in ref.args})
+
+    def serialize(self) -> SerializedReferenceLike:
+        raise NotImplementedError()
+
+    def serialize_arguments(self) -> tuple[uuid.UUID, list[Any]]:
+        """The id and the arguments of the exported form."""
+        args = [self._describe(name, value) for name, value in self.arguments.items()]
+        return compute_reference_or_mutator_id(self.type, args), args
+
+    def _describe(self, name: str, value: object) -> Argument:
+        from inmanta.resources import Resource
+
+        if isinstance(value, _LITERALS):
+            return LiteralArgument(name, value)
+        if isinstance(value, (dict, list)):
+            found = Collector()
+            cleaned = found.clean(value, "$")
+            if found.replacements:
+                inner = {path: ReferenceArgument(path, model.id) for path, model in found.replacements.items()}
+                return MutatedJsonArgument(name, cleaned, inner)
+            try:
+                json.dumps(cleaned)
+            except TypeError:
+                raise ValueError(f"The {name} attribute of {self!r} is not json serializable: {value}") from None
+            return JsonArgument(name, value)
+        if isinstance(value, Reference):
+            return ReferenceArgument(name, value.serialize().id)
+        if isinstance(value, Resource):
+            return ResourceArgument(name, value.id.resource_str())
+        if value in _PYTHON_TYPES:
+            return PythonTypeArgument(name, value.__name__)  # type: ignore[attr-defined]
+        raise TypeError(f"Unable to serialize argument `{name}` of `{self!r}` with value {value}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Mutator(ReferenceLike):
+    """Changes a resource right before it is deployed."""
+
+    def run(self, logger: Any) -> None:
+        raise NotImplementedError()
+
+    def serialize(self) -> MutatorModel:
+        if self._model is None:
+            made, args = self.serialize_arguments()
+            self._model = MutatorModel(self.type, args, made)
+        return self._model
+
+
+class Reference(ReferenceLike, Generic[T]):
+    """A value that is only known when it is deployed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reference_value: Any = None
+        self._reference_value_cached = False
+
+    @classmethod
+    def get_reference_type(cls) -> Optional[type]:
+        """The type of the value, as far as the class says it."""
+        for base in getattr(cls, "__orig_bases__", ()):
+            if typing.get_origin(base) is Reference:
+                return typing.get_args(base)[0]
+        return None
+
+    @classmethod
+    def is_dataclass_reference(cls) -> bool:
+        return dataclasses.is_dataclass(cls.get_reference_type())
+
+    def resolve(self, logger: Any) -> Any:
+        """Find the value; subclasses do it."""
+        raise NotImplementedError()
+
+    def get(self, logger: Any) -> Any:
+        """The value, found once."""
+        if not self._reference_value_cached:
+            self._reference_value = self.resolve(logger)
+            self._reference_value_cached = True
+        else:
+            logger.debug("Using cached value for reference %(reference)s", reference=repr(self))
+        return self._reference_value
+
+    def serialize(self) -> ReferenceModel:
+        if self._model is _SERIALIZING:
+            raise ReferenceCycleException(self)
+        if self._model is None:
+            self._model = _SERIALIZING
+            try:
+                made, args = self.serialize_arguments()
+            except ReferenceCycleException as cycle:
+                cycle.add(self)
+                raise
+            finally:
+                self._model = None
+            self._model = ReferenceModel(self.type, args, made)
+        return self._model
+
+    def __bool__(self) -> bool:
+        raise NotImplementedError(f"{self!r} is an inmanta reference, not a boolean.")
+
+
+class Collector:
+    """Takes the references out of a value and remembers which were where."""
+
+    def __init__(self) -> None:
+        self.references: dict[uuid.UUID, ReferenceModel] = {}
+        self.replacements: dict[str, ReferenceModel] = {}
+
+    def clean(self, value: Any, path: str) -> Any:
+        """The value with null in place of references. Values that are not JSON are errors."""
+        if isinstance(value, _LITERALS):
+            return value
+        items = value
+        if hasattr(value, "_allow_references"):
+            items = value._allow_references()
+        if isinstance(value, (list,)) or getattr(value, "_is_sequence_proxy", False):
+            return [self.clean(each, f"{path}[{index}]") for index, each in enumerate(items)]
+        if isinstance(value, dict) or getattr(value, "_is_dict_proxy", False):
+            return {key: self.clean(each, _jsonpath.below(path, key)) for key, each in items.items()}
+        if isinstance(value, Reference):
+            self.found(path, value)
+            return None
+        if hasattr(value, "_get_instance") or _is_unknown(value):
+            raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
+        return value
+
+    def found(self, path: str, value: "Reference[Any]") -> None:
+        self._remember(value)
+        self.replacements[path] = value.serialize()
+
+    def _remember(self, value: object) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self._remember(each)
+        elif isinstance(value, dict):
+            for each in value.values():
+                self._remember(each)
+        elif isinstance(value, Reference):
+            model = value.serialize()
+            self.references[model.id] = model
+            for each in value.arguments.values():
+                self._remember(each)
+
+
+class ResourceCollector(Collector):
+    """A collector for the fields of one resource: each reference needs a mutator that puts its value back."""
+
+    def __init__(self, resource: Any) -> None:
+        super().__init__()
+        self.resource = resource
+        self.mutators: dict[uuid.UUID, MutatorModel] = {}
+
+    def found(self, path: str, value: "Reference[Any]") -> None:
+        super().found(path, value)
+        model = ReplaceValue(resource=self.resource, value=value, destination=path).serialize()
+        self.mutators[model.get_id()] = model
+
+    def exported_references(self) -> list[dict[str, object]]:
+        return [self.references[each].dump() for each in sorted(self.references)]
+
+    def exported_mutators(self) -> list[dict[str, object]]:
+        return [self.mutators[each].dump() for each in sorted(self.mutators)]
+
+
+def _is_unknown(value: object) -> bool:
+    from inmanta.execute.util import Unknown
+
+    return isinstance(value, Unknown)
+
+
+class Resolver:
+    """Resolves the references of one resource, each once."""
+
+    def __init__(self) -> None:
+        self._models: dict[uuid.UUID, ReferenceModel] = {}
+        self._made: dict[uuid.UUID, Reference[Any]] = {}
+        self._done = False
+
+    def shared(self) -> "Resolver":
+        """A resolver for a copy of the resource: it knows all that this one knows."""
+        twin = Resolver()
+        twin._models, twin._made, twin._done = self._models, self._made, self._done
+        return twin
+
+    def resolve(self, resource: Any, logger: Any) -> None:
+        if self._done:
+            return
+        for described in resource.references or ():
+            model = _model(ReferenceModel, described)
+            self._models.setdefault(model.id, model)
+        for described in resource.mutators or ():
+            model = _model(MutatorModel, described)
+            mutator.get_class(model.type).deserialize(model, resource, logger).run(logger)
+        self._done = True
+
+    def value(self, resource: Any, id: Any, logger: Any) -> object:
+        if not isinstance(id, uuid.UUID):
+            id = uuid.UUID(id)
+        if id not in self._made:
+            if id not in self._models:
+                raise KeyError(f"The reference with id {id} is not defined in resource {resource.id}")
+            model = self._models[id]
+            self._made[id] = reference.get_class(model.type).deserialize(model, resource, logger)
+        return self._made[id].get(logger)
+
+
+def _model(kind: Any, described: Any) -> Any:
+    return described if isinstance(described, kind) else kind(**described)
+
+
+class reference:  # noqa: N801
+    """Decorator: registers a reference class under a name."""
+
+    _reference_classes: ClassVar[dict[str, type[Reference[Any]]]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, cls: type) -> type:
+        type(self).add_reference(self.name, cls)
+        cls.type = self.name  # type: ignore[attr-defined]
+        return cls
+
+    @classmethod
+    def add_reference(cls, name: str, reference_type: type) -> None:
+        cls._reference_classes[name] = reference_type
+
+    @classmethod
+    def get_class(cls, name: str) -> type[Reference[Any]]:
+        if name not in cls._reference_classes:
+            raise ReferenceMissingError(f"There is no reference class registered with name {name}")
+        return cls._reference_classes[name]
+
+    @classmethod
+    def get_references(cls) -> Iterator[tuple[str, type[Reference[Any]]]]:
+        return iter(cls._reference_classes.items())
+
+    @classmethod
+    def reset(cls) -> None:
+        cls._reference_classes = {k: v for k, v in cls._reference_classes.items() if k.startswith("core::")}
+
+
+class mutator:  # noqa: N801
+    """Decorator: registers a mutator class under a name."""
+
+    _mutator_classes: ClassVar[dict[str, type[Mutator]]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, cls: type) -> type:
+        type(self).add_mutator(self.name, cls)
+        cls.type = self.name  # type: ignore[attr-defined]
+        return cls
+
+    @classmethod
+    def add_mutator(cls, name: str, mutator_type: type) -> None:
+        cls._mutator_classes[name] = mutator_type
+
+    @classmethod
+    def get_class(cls, name: str) -> type[Mutator]:
+        if name not in cls._mutator_classes:
+            raise MutatorMissingError(f"There is no mutator class registered with name {name}")
+        return cls._mutator_classes[name]
+
+    @classmethod
+    def get_mutators(cls) -> Iterator[tuple[str, type[Mutator]]]:
+        return iter(cls._mutator_classes.items())
+
+    @classmethod
+    def reset(cls) -> None:
+        cls._mutator_classes = {k: v for k, v in cls._mutator_classes.items() if k.startswith("core::")}
+
+
+@reference("core::AttributeReference")
+class AttributeReference(Reference[T]):
+    """The value of one attribute of a dataclass, which is itself known only when deployed."""
+
+    def __init__(self, reference: Any, attribute_name: str) -> None:
+        super().__init__()
+        # The order of these two is the order of the exported arguments.
+        self.attribute_name = attribute_name
+        self.reference = reference
+
+    def resolve(self, logger: Any) -> Any:
+        return getattr(self.resolve_other(self.reference, logger), self.attribute_name)
+
+
+@mutator("core::Replace")
+class ReplaceValue(Mutator):
+    """Puts a value in its place in the resource."""
+
+    def __init__(self, resource: Any, value: Any, destination: str) -> None:
+        super().__init__()
+        self.resource = resource
+        self.value = value
+        self.destination = destination
+
+    def run(self, logger: Any) -> None:
+        _jsonpath.replace(self.resource, self.destination, self.resolve_other(self.value, logger))
+
+
+def is_reference_of(instance: Optional[object], type_class: type) -> bool:
+    """Whether instance is a reference to a value of that type."""
+    return isinstance(instance, Reference) and instance.get_reference_type() == type_class
+
+
+def unwrap_reference(value: object) -> Optional[Reference[Any]]:
+    """The reference that a value is or stands for."""
+    if isinstance(value, Reference):
+        return value
+    unwrap = getattr(value, "unwrap_reference", None)
+    return unwrap() if callable(unwrap) else None
+
+
+__getattr__ = lacking(__name__)
