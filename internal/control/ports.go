@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -70,7 +71,8 @@ type CompileStore interface {
 	// AppendStage adds output to a running stage; the store keeps at most 1 MiB of each
 	// stream (the beginning and the end, with a line that says what was left out).
 	AppendStage(ctx context.Context, stage intent.CompileID, output, errOutput string) error
-	FinishStage(ctx context.Context, stage intent.CompileID, returnCode int, at time.Time) error
+	// FinishStage ends a stage and sets its command, which is known by now.
+	FinishStage(ctx context.Context, stage intent.CompileID, command string, returnCode int, at time.Time) error
 	FinishCompile(ctx context.Context, id intent.CompileID, success bool, version *int, diagnostics json.RawMessage, at time.Time) error
 	// Compile gives one report; that of the substitute's stages when there is one.
 	Compile(ctx context.Context, id intent.CompileID) (intent.Compile, []intent.Stage, error)
@@ -153,4 +155,103 @@ type FinishedAction struct {
 	Action intent.Action
 	State  intent.ResourceState
 	Facts  []intent.Parameter
+}
+
+// Vault seals small secrets with a key that is not in the database. The
+// context binds a sealed text to its place, so that it opens nowhere else.
+type Vault interface {
+	Seal(plain []byte, context string) ([]byte, error)
+	Open(sealed []byte, context string) ([]byte, error)
+}
+
+// GitSource is where to fetch from, with what the remote asks to see.
+type GitSource struct {
+	URL      string
+	Branch   string
+	Username string
+	Password string
+}
+
+// Step is what was run for a stage of a compile, fit to show: the command as a
+// person would have typed it and what it printed, without secrets.
+type Step struct {
+	Command string
+	Output  string
+}
+
+// Git mirrors repositories and checks commits out. It is safe for concurrent
+// use; environments with the same URL share a mirror. Faults tell people what
+// is wrong with the repository.
+type Git interface {
+	// Split takes credentials out of a URL and checks that it can be fetched from at all.
+	Split(url string) (GitSource, error)
+	// Mirrored reports whether the repository was cloned before.
+	Mirrored(url string) bool
+	// Fetch brings the mirror up to date and resolves the branch.
+	Fetch(ctx context.Context, s GitSource) (intent.Revision, Step, error)
+	// Checkout makes dir exactly the commit, but for the entries of the compiler's own.
+	Checkout(ctx context.Context, s GitSource, commit, dir string) (Step, error)
+}
+
+// Watcher notices that sources move, by polling and by watching local
+// repositories. Moves go to Control.SourceMoved.
+type Watcher interface {
+	// Watch begins to watch, or changes what is watched. seen is the commit
+	// that was compiled last; empty when none was.
+	Watch(env intent.EnvironmentID, s GitSource, interval time.Duration, seen string)
+	Forget(env intent.EnvironmentID)
+}
+
+// BuildJob is one compile as the builder sees it.
+type BuildJob struct {
+	Environment intent.Environment
+	Compile     intent.Compile
+	Dir         string // of the checkout
+	ProjectDir  string // folder with project.yml: Dir or one below it
+}
+
+// Output receives what a stage prints, as it is printed.
+type Output func(stdout, stderr string)
+
+// Builder makes the compiler's virtual environment and runs the compiler, as
+// a process without the server's credentials. An error is the reason in
+// words; details went to the output.
+type Builder interface {
+	// Venv makes the virtual environment of the environment's compiler, if needed.
+	Venv(ctx context.Context, job BuildJob, out Output) (command string, err error)
+	// Install puts the project's requirements into it, if they changed or an update is due.
+	Install(ctx context.Context, job BuildJob, out Output) (command string, err error)
+	// Compile runs the compiler. A model with errors gives a Document whose Success is false, and no error.
+	Compile(ctx context.Context, job BuildJob, out Output) (doc *export.Document, command string, err error)
+}
+
+// Deployer deploys one environment. All methods return at once.
+type Deployer interface {
+	Start(ctx context.Context) error
+	Stop()
+	VersionReleased(number int)
+	// Deploy tries again what is not as intended, or with full everything. No
+	// agents and no resources means all.
+	Deploy(full bool, agents []string, resources []intent.ResourceID)
+	SetPaused(agent string, paused bool) // empty: every agent
+	// Changed tells that settings or the halted mark changed.
+	Changed(e intent.Environment)
+	DryRun(id intent.ActionID, version int)
+}
+
+// Deployers makes the deployer of an environment.
+type Deployers interface {
+	New(e intent.Environment) (Deployer, error)
+}
+
+// Workspace is the environments' folders on disk.
+type Workspace interface {
+	// Prepare makes what has to be there for an environment.
+	Prepare(e intent.Environment) error
+	// CompilerDir is the folder of the checkout.
+	CompilerDir(env intent.EnvironmentID) string
+	// ResetCompiler removes checkout and virtual environment of the compiler.
+	ResetCompiler(env intent.EnvironmentID) error
+	// Remove deletes all of an environment's files but its logs.
+	Remove(env intent.EnvironmentID) error
 }

@@ -1,0 +1,104 @@
+// Package bus tells live pages and waiting commands that something moved. It
+// carries no facts: whoever hears an event reads the place of record again.
+// Events may be lost, merged or arrive twice without harm, so publishing never
+// waits: a subscriber that does not keep up gets one Lagged event instead.
+package bus
+
+import (
+	"sync"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Topic says what moved.
+type Topic string
+
+// Topics.
+const (
+	Environment Topic = "environment" // made, changed, halted, deleted
+	Compile     Topic = "compile"     // ID: the compile; requested, a stage began or ended, output arrived
+	Version     Topic = "version"     // ID: the number; stored or released
+	Resource    Topic = "resource"    // ID: a resource id, or empty for several
+	DryRun      Topic = "dryrun"      // ID: the dry run
+	Lagged      Topic = "lagged"      // this subscriber missed events: read everything again
+)
+
+// Event says that something moved.
+type Event struct {
+	Environment intent.EnvironmentID
+	Topic       Topic
+	ID          string
+}
+
+// Bus carries events inside one process. It is safe for concurrent use; the
+// zero value is ready.
+type Bus struct {
+	mu   sync.Mutex
+	next int
+	subs map[int]*Subscription
+}
+
+// queueLength is how many events a subscriber may be behind.
+const queueLength = 256
+
+// Subscription receives events until it is closed.
+type Subscription struct {
+	bus    *Bus
+	id     int
+	wanted func(Event) bool
+	events chan Event
+}
+
+// Subscribe receives the events that wanted accepts; nil accepts all.
+func (b *Bus) Subscribe(wanted func(Event) bool) *Subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subs == nil {
+		b.subs = make(map[int]*Subscription)
+	}
+	b.next++
+	s := &Subscription{bus: b, id: b.next, wanted: wanted, events: make(chan Event, queueLength)}
+	b.subs[s.id] = s
+	return s
+}
+
+// Publish tells all subscribers. It never blocks.
+func (b *Bus) Publish(e Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.subs {
+		if s.wanted != nil && !s.wanted(e) {
+			continue
+		}
+		select {
+		case s.events <- e:
+		default:
+			s.drain()
+			s.events <- Event{Environment: e.Environment, Topic: Lagged}
+		}
+	}
+}
+
+// drain empties the queue; the bus is locked, so only the reader takes too.
+func (s *Subscription) drain() {
+	for {
+		select {
+		case <-s.events:
+		default:
+			return
+		}
+	}
+}
+
+// Events gives the channel; it is closed by Close.
+func (s *Subscription) Events() <-chan Event { return s.events }
+
+// Close ends the subscription. It may be called twice.
+func (s *Subscription) Close() {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	if _, live := s.bus.subs[s.id]; live {
+		delete(s.bus.subs, s.id)
+		close(s.events)
+	}
+}

@@ -1,0 +1,65 @@
+package control
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Config is what a Control is made of. All fields are needed.
+type Config struct {
+	Store     Store
+	Bus       *bus.Bus
+	Logger    *slog.Logger
+	Vault     Vault     // seals secrets at rest
+	Git       Git       // mirrors and checkouts
+	Watcher   Watcher   // polls and watches the sources
+	Builder   Builder   // virtual environment and compiler
+	Deployers Deployers // one per environment
+	Workspace Workspace // the environments' folders
+	Version   string    // of this program, for provenance
+	// Now is the clock; time.Now outside tests.
+	Now func() time.Time
+}
+
+// Control is the server's verbs. It is safe for concurrent use.
+type Control struct {
+	cfg Config
+
+	mu      sync.Mutex
+	keepers map[intent.EnvironmentID]*keeper
+	running context.Context // nil before Start and after Stop
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// New checks the configuration; nothing runs before Start.
+func New(cfg Config) (*Control, error) {
+	switch {
+	case cfg.Store == nil, cfg.Bus == nil, cfg.Logger == nil, cfg.Vault == nil, cfg.Git == nil,
+		cfg.Watcher == nil, cfg.Builder == nil, cfg.Deployers == nil, cfg.Workspace == nil:
+		return nil, fault.New("control.New", fault.Internal, "a part of the server is missing from control.Config")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Control{cfg: cfg, keepers: make(map[intent.EnvironmentID]*keeper)}, nil
+}
+
+// Bus gives the events of this server.
+func (c *Control) Bus() *bus.Bus { return c.cfg.Bus }
+
+// Ping tells whether the server can work: nil, or what is wrong.
+func (c *Control) Ping(ctx context.Context) error { return c.cfg.Store.Ping(ctx) }
+
+// ProgramVersion is the version of this program.
+func (c *Control) ProgramVersion() string { return c.cfg.Version }
+
+func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
+	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
+}

@@ -1,0 +1,271 @@
+package control
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// CreateProject makes a project; a zero id gets a fresh one. Conflict when the name is taken.
+func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.Project, error) {
+	p.Name = strings.TrimSpace(p.Name)
+	if p.Name == "" {
+		return p, fault.New("control.CreateProject", fault.Invalid, "a project needs a name")
+	}
+	if p.ID == uuid.Nil {
+		p.ID = uuid.New()
+	}
+	return p, c.cfg.Store.CreateProject(ctx, p)
+}
+
+// Projects lists all projects by name.
+func (c *Control) Projects(ctx context.Context) ([]intent.Project, error) {
+	return c.cfg.Store.Projects(ctx)
+}
+
+// Project finds one.
+func (c *Control) Project(ctx context.Context, id intent.ProjectID) (intent.Project, error) {
+	return c.cfg.Store.Project(ctx, id)
+}
+
+// RenameProject gives it another name.
+func (c *Control) RenameProject(ctx context.Context, id intent.ProjectID, name string) error {
+	return c.cfg.Store.RenameProject(ctx, id, name)
+}
+
+// DeleteProject deletes it with its environments; Forbidden when one of them is protected.
+func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error {
+	envs, err := c.cfg.Store.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range envs {
+		if e.ProjectID == id && e.Bool("protected_environment") {
+			return protected(e)
+		}
+	}
+	for _, e := range envs {
+		if e.ProjectID == id {
+			if err := c.DeleteEnvironment(ctx, e.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return c.cfg.Store.DeleteProject(ctx, id)
+}
+
+// NewEnvironment is what a client gives to make an environment.
+type NewEnvironment struct {
+	Environment intent.Environment // a zero ID gets a fresh one
+	// Secrets by name: SecretWebhook, SecretGitUser, SecretGitPassword.
+	Secrets map[string]string
+}
+
+// Names of an environment's secrets.
+const (
+	SecretWebhook     = "webhook"
+	SecretGitUser     = "git-username"
+	SecretGitPassword = "git-password"
+)
+
+// CreateEnvironment makes an environment and starts to keep it. Credentials
+// in the source's URL are taken out of it and sealed.
+func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (intent.Environment, error) {
+	e := n.Environment
+	e.Name = strings.TrimSpace(e.Name)
+	if e.Name == "" {
+		return e, fault.New("control.CreateEnvironment", fault.Invalid, "an environment needs a name")
+	}
+	if len(e.Description) > 255 {
+		return e, fault.New("control.CreateEnvironment", fault.Invalid, "the description is longer than 255 characters")
+	}
+	if e.ID == uuid.Nil {
+		e.ID = uuid.New()
+	}
+	e.Created = c.cfg.Now()
+	secrets := map[string]string{}
+	for name, value := range n.Secrets {
+		secrets[name] = value
+	}
+	if err := c.splitSource(&e.Source, secrets); err != nil {
+		return e, err
+	}
+	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
+		return e, err
+	}
+	for name, value := range secrets {
+		if err := c.SetSecret(ctx, e.ID, name, value); err != nil {
+			return e, err
+		}
+	}
+	c.publish(e.ID, bus.Environment, "")
+	return e, c.keep(ctx, e.ID)
+}
+
+// Environments lists all environments by project and name.
+func (c *Control) Environments(ctx context.Context) ([]intent.Environment, error) {
+	return c.cfg.Store.Environments(ctx)
+}
+
+// Environment finds one.
+func (c *Control) Environment(ctx context.Context, id intent.EnvironmentID) (intent.Environment, error) {
+	return c.cfg.Store.Environment(ctx, id)
+}
+
+// UpdateEnvironment writes name, project, source, description and icon. A
+// changed source is synced anew at the next compile.
+func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
+	secrets := map[string]string{}
+	if err := c.splitSource(&e.Source, secrets); err != nil {
+		return e, err
+	}
+	if err := c.cfg.Store.UpdateEnvironment(ctx, e); err != nil {
+		return e, err
+	}
+	for name, value := range secrets {
+		if err := c.SetSecret(ctx, e.ID, name, value); err != nil {
+			return e, err
+		}
+	}
+	c.environmentChanged(ctx, e.ID)
+	return c.cfg.Store.Environment(ctx, e.ID)
+}
+
+// DeleteEnvironment stops, deletes and removes it from disk. Forbidden when protected.
+func (c *Control) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) error {
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return err
+	}
+	if e.Bool("protected_environment") {
+		return protected(e)
+	}
+	c.release(id)
+	if err := c.cfg.Store.DeleteEnvironment(ctx, id); err != nil {
+		return err
+	}
+	c.publish(id, bus.Environment, "")
+	return c.cfg.Workspace.Remove(id)
+}
+
+// ClearEnvironment drops versions, resources, compiles and files but keeps
+// the environment with its settings. Forbidden when protected.
+func (c *Control) ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error {
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return err
+	}
+	if e.Bool("protected_environment") {
+		return protected(e)
+	}
+	c.release(id)
+	if err := c.cfg.Store.ClearEnvironment(ctx, id); err != nil {
+		return err
+	}
+	if err := c.cfg.Workspace.Remove(id); err != nil {
+		return err
+	}
+	c.publish(id, bus.Environment, "")
+	return c.keep(ctx, id)
+}
+
+// Halt stops compiles and deployments of an environment; what runs is finished.
+func (c *Control) Halt(ctx context.Context, id intent.EnvironmentID) error {
+	return c.setHalted(ctx, id, true)
+}
+
+// Resume undoes Halt.
+func (c *Control) Resume(ctx context.Context, id intent.EnvironmentID) error {
+	return c.setHalted(ctx, id, false)
+}
+
+func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted bool) error {
+	if err := c.cfg.Store.SetHalted(ctx, id, halted); err != nil {
+		return err
+	}
+	c.environmentChanged(ctx, id)
+	return nil
+}
+
+// SetSetting checks and stores a setting; NotFound when there is no such one.
+func (c *Control) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
+	def, ok := intent.SettingNamed(name)
+	if !ok {
+		return fault.New("control.SetSetting", fault.NotFound, "there is no setting "+name).
+			Hint("`ordain settings list` names them all")
+	}
+	converted, err := def.Convert(value)
+	if err != nil {
+		return fault.Wrap("control.SetSetting", fault.Invalid, err)
+	}
+	return c.storeSetting(ctx, id, name, converted)
+}
+
+// DeleteSetting goes back to the default.
+func (c *Control) DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error {
+	if _, ok := intent.SettingNamed(name); !ok {
+		return fault.New("control.DeleteSetting", fault.NotFound, "there is no setting "+name)
+	}
+	return c.storeSetting(ctx, id, name, nil)
+}
+
+func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
+	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
+		return err
+	}
+	c.environmentChanged(ctx, id)
+	return nil
+}
+
+// SetSecret seals and stores a secret of an environment; empty deletes it.
+func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
+	switch name {
+	case SecretWebhook, SecretGitUser, SecretGitPassword:
+	default:
+		return fault.New("control.SetSecret", fault.Invalid, "there is no secret called "+name).
+			Hint("use " + SecretWebhook + ", " + SecretGitUser + " or " + SecretGitPassword)
+	}
+	var sealed []byte
+	if value != "" {
+		var err error
+		if sealed, err = c.cfg.Vault.Seal([]byte(value), secretContext(id, name)); err != nil {
+			return err
+		}
+	}
+	if err := c.cfg.Store.SetSecret(ctx, id, name, sealed); err != nil {
+		return err
+	}
+	c.environmentChanged(ctx, id)
+	return nil
+}
+
+// secrets opens all secrets of an environment.
+func (c *Control) secrets(ctx context.Context, id intent.EnvironmentID) (map[string]string, error) {
+	sealed, err := c.cfg.Store.Secrets(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	plain := make(map[string]string, len(sealed))
+	for name, bytes := range sealed {
+		text, err := c.cfg.Vault.Open(bytes, secretContext(id, name))
+		if err != nil {
+			return nil, fault.Wrap("control.secrets", fault.Internal, err).
+				Say("the secret " + name + " of this environment cannot be opened").
+				Hint("set it again; the key file of the state directory was replaced")
+		}
+		plain[name] = string(text)
+	}
+	return plain, nil
+}
+
+func secretContext(id intent.EnvironmentID, name string) string { return id.String() + "/" + name }
+
+func protected(e intent.Environment) error {
+	return fault.New("control.protected", fault.Forbidden, "the environment "+e.Name+" is protected").
+		Hint("switch its setting protected_environment off first")
+}

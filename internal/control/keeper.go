@@ -1,0 +1,341 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// keeper looks after one environment while this process owns it: it watches
+// the source, runs the compiles one at a time and holds the deployer.
+type keeper struct {
+	control *Control
+	env     intent.EnvironmentID
+	log     *slog.Logger
+	wake    chan struct{} // something to compile, or the environment changed
+	stop    context.CancelFunc
+	done    chan struct{}
+	// deployer is set while the environment is owned; guarded by Control.mu.
+	deployer Deployer
+}
+
+// ownRetry is how long a replica waits before it tries again to own an environment.
+const ownRetry = 2 * time.Second
+
+// Start keeps every environment until the context ends or Stop is called.
+func (c *Control) Start(ctx context.Context) error {
+	c.mu.Lock()
+	if c.running != nil {
+		c.mu.Unlock()
+		return nil
+	}
+	c.running, c.cancel = context.WithCancel(ctx)
+	c.mu.Unlock()
+	envs, err := c.cfg.Store.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range envs {
+		if err := c.keep(ctx, e.ID); err != nil {
+			return err
+		}
+	}
+	c.wg.Go(c.tidy)
+	return nil
+}
+
+// Stop ends all keepers and waits for them. A compile that runs is broken off
+// and starts over at the next start.
+func (c *Control) Stop() {
+	c.mu.Lock()
+	if c.running == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.cancel()
+	c.mu.Unlock()
+	c.wg.Wait()
+	c.mu.Lock()
+	c.running, c.keepers = nil, make(map[intent.EnvironmentID]*keeper)
+	c.mu.Unlock()
+}
+
+// keep starts a keeper for an environment if none runs.
+func (c *Control) keep(_ context.Context, env intent.EnvironmentID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil || c.running.Err() != nil || c.keepers[env] != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(c.running)
+	k := &keeper{
+		control: c, env: env, log: c.cfg.Logger.With("environment", env),
+		wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+	}
+	c.keepers[env] = k
+	c.wg.Go(func() {
+		defer close(k.done)
+		defer cancel()
+		k.run(ctx)
+	})
+	return nil
+}
+
+// release ends the keeper of an environment and waits for it.
+func (c *Control) release(env intent.EnvironmentID) {
+	c.mu.Lock()
+	k := c.keepers[env]
+	delete(c.keepers, env)
+	c.mu.Unlock()
+	if k != nil {
+		k.stop()
+		<-k.done
+	}
+}
+
+// wake tells the keeper of an environment to look again.
+func (c *Control) wake(env intent.EnvironmentID) {
+	c.mu.Lock()
+	k := c.keepers[env]
+	c.mu.Unlock()
+	if k != nil {
+		select {
+		case k.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// deployer gives the running deployer of an environment, or nil.
+func (c *Control) deployer(env intent.EnvironmentID) Deployer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.keepers[env]; k != nil {
+		return k.deployer
+	}
+	return nil
+}
+
+// environmentChanged tells pages, the watcher and the deployer.
+func (c *Control) environmentChanged(ctx context.Context, env intent.EnvironmentID) {
+	c.publish(env, bus.Environment, "")
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		c.cfg.Logger.Error("an environment changed but cannot be read", "environment", env, "error", err)
+		return
+	}
+	if d := c.deployer(env); d != nil {
+		d.Changed(e)
+		c.watch(ctx, e)
+	}
+	c.wake(env)
+}
+
+// run owns the environment, as long as it can, until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		release, lost, ok, err := k.control.cfg.Store.Own(ctx, k.env)
+		if err != nil || !ok {
+			if err != nil && ctx.Err() == nil {
+				k.log.Warn("cannot take the environment yet", "error", err)
+			}
+			pause(ctx, ownRetry)
+			continue
+		}
+		k.own(ctx, lost)
+		release()
+	}
+}
+
+// own keeps the environment until ctx ends or the ownership is lost.
+func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-lost:
+			k.log.Warn("lost the environment: the connection that held it broke")
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	c := k.control
+	var e intent.Environment
+	if !k.persist(ctx, "read the environment", func() (err error) {
+		e, err = c.cfg.Store.Environment(ctx, k.env)
+		return err
+	}) {
+		return
+	}
+	if !k.persist(ctx, "prepare the environment's folders", func() error { return c.cfg.Workspace.Prepare(e) }) {
+		return
+	}
+	deployer, err := c.cfg.Deployers.New(e)
+	if err == nil {
+		err = deployer.Start(ctx)
+	}
+	if err != nil {
+		k.log.Error("the scheduler cannot start", "error", err)
+		pause(ctx, ownRetry)
+		return
+	}
+	c.mu.Lock()
+	k.deployer = deployer
+	c.mu.Unlock()
+	defer func() {
+		c.cfg.Watcher.Forget(k.env)
+		c.mu.Lock()
+		k.deployer = nil
+		c.mu.Unlock()
+		deployer.Stop()
+	}()
+	c.watch(ctx, e)
+	k.loop(ctx)
+}
+
+// loop runs compiles as they are asked for.
+func (k *keeper) loop(ctx context.Context) {
+	c := k.control
+	var lastEnd time.Time
+	for ctx.Err() == nil {
+		e, err := c.cfg.Store.Environment(ctx, k.env)
+		if fault.Is(err, fault.NotFound) {
+			return
+		}
+		if err != nil {
+			pause(ctx, ownRetry)
+			continue
+		}
+		var next time.Time // of the compile schedule
+		if schedule, err := intent.ParseInterval(e.Text("auto_full_compile")); err == nil && schedule != nil {
+			next = schedule.Next(c.cfg.Now())
+		}
+		if !e.Halted && e.Bool("server_compile") {
+			gap := time.Duration(e.Float("recompile_backoff") * float64(time.Second))
+			pause(ctx, gap-c.cfg.Now().Sub(lastEnd))
+			compile, err := c.cfg.Store.StartCompile(ctx, k.env, c.cfg.Now())
+			if err != nil {
+				if ctx.Err() == nil {
+					k.log.Error("cannot look for work", "error", err)
+					pause(ctx, ownRetry)
+				}
+				continue
+			}
+			if compile != nil {
+				k.compile(ctx, e, *compile)
+				lastEnd = c.cfg.Now()
+				continue
+			}
+		}
+		k.sleep(ctx, e, next)
+	}
+}
+
+// sleep waits until there may be something to compile.
+func (k *keeper) sleep(ctx context.Context, e intent.Environment, next time.Time) {
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(next.Sub(k.control.cfg.Now()))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-k.wake:
+	case <-due:
+		_, _, err := k.control.RequestCompile(ctx, e.ID, CompileRequest{
+			Update: true, Trigger: intent.Trigger{Type: "schedule", Message: "auto_full_compile is due"},
+		})
+		if err != nil && ctx.Err() == nil {
+			k.log.Error("the scheduled compile could not be asked for", "error", err)
+		}
+	}
+}
+
+// persist repeats what must succeed while the database may be away, until it
+// does, ctx ends, or the trouble is not one that passes.
+func (k *keeper) persist(ctx context.Context, what string, do func() error) bool {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := do()
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if !fault.Is(err, fault.Unavailable) {
+			if !fault.Is(err, fault.NotFound) || !errors.Is(ctx.Err(), context.Canceled) {
+				k.log.Error("could not "+what, "error", err)
+			}
+			return false
+		}
+		k.log.Warn("could not "+what+" yet", "error", err)
+		pause(ctx, wait)
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// tidy drops what is older than its retention, every hour.
+func (c *Control) tidy() {
+	c.mu.Lock()
+	ctx := c.running
+	c.mu.Unlock()
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := c.Tidy(ctx); err != nil && ctx.Err() == nil {
+			c.cfg.Logger.Error("the clean-up of old records failed", "error", err)
+		}
+	}
+}
+
+// compileRetention is how long compile reports are kept.
+const compileRetention = 7 * 24 * time.Hour
+
+// Tidy drops compile reports, action logs and versions that are older than
+// their environments want to keep. Halted environments are left alone.
+func (c *Control) Tidy(ctx context.Context) error {
+	envs, err := c.cfg.Store.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	now := c.cfg.Now()
+	if _, err := c.cfg.Store.DeleteCompilesBefore(ctx, now.Add(-compileRetention)); err != nil {
+		return err
+	}
+	for _, e := range envs {
+		if e.Halted {
+			continue
+		}
+		days := e.Int("resource_action_logs_retention")
+		if _, err := c.cfg.Store.DeleteActionsBefore(ctx, e.ID, now.AddDate(0, 0, -days)); err != nil {
+			return err
+		}
+		if _, err := c.cfg.Store.PruneVersions(ctx, e.ID, e.Int("available_versions_to_keep")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

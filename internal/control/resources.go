@@ -1,0 +1,143 @@
+package control
+
+import (
+	"context"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Deploy runs resources again: those that are not as intended or, when full
+// is set, all of them (repair). No agents means all. It gives the agents that
+// have work. NotFound when nothing was released yet or no such agent exists.
+func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full bool, agents []string) ([]string, error) {
+	if v, err := c.cfg.Store.ActiveVersion(ctx, env); err != nil {
+		return nil, err
+	} else if v == nil {
+		return nil, fault.New("control.Deploy", fault.NotFound, "no version is released yet")
+	}
+	page, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{})
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool, len(agents))
+	for _, a := range agents {
+		wanted[a] = true
+	}
+	var found []string
+	for _, a := range page.Items {
+		if len(agents) == 0 || wanted[a.Name] {
+			found = append(found, a.Name)
+		}
+	}
+	if len(agents) > 0 && len(found) == 0 {
+		return nil, fault.New("control.Deploy", fault.NotFound, "no agent has one of the names given")
+	}
+	d := c.deployer(env)
+	if d == nil {
+		return nil, fault.New("control.Deploy", fault.Unavailable, "the scheduler of this environment is not running").
+			Hint("resume the environment if it is halted")
+	}
+	if len(agents) == 0 {
+		d.Deploy(full, nil, nil)
+	} else {
+		d.Deploy(full, found, nil)
+	}
+	return found, nil
+}
+
+// DeployResource runs one resource again, whatever its state.
+func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) error {
+	if _, err := c.cfg.Store.Resource(ctx, env, id); err != nil {
+		return err
+	}
+	d := c.deployer(env)
+	if d == nil {
+		return fault.New("control.DeployResource", fault.Unavailable, "the scheduler of this environment is not running")
+	}
+	d.Deploy(true, nil, []intent.ResourceID{id})
+	return nil
+}
+
+// PauseAgent pauses or unpauses one agent, or all when name is empty.
+func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error {
+	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused); err != nil {
+		return err
+	}
+	if d := c.deployer(env); d != nil {
+		d.SetPaused(name, paused)
+	}
+	c.publish(env, bus.Resource, "")
+	return nil
+}
+
+// Agents lists agents.
+func (c *Control) Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error) {
+	return c.cfg.Store.Agents(ctx, env, q)
+}
+
+// ResourceCounts counts resources per state, orphans left out.
+func (c *Control) ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error) {
+	return c.cfg.Store.ResourceCounts(ctx, env)
+}
+
+// Resources lists the resources of the active version with their states.
+func (c *Control) Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error) {
+	return c.cfg.Store.Resources(ctx, env, q)
+}
+
+// Resource gives all about one resource.
+func (c *Control) Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error) {
+	return c.cfg.Store.Resource(ctx, env, id)
+}
+
+// ResourceHistory lists how its intent changed.
+func (c *Control) ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error) {
+	return c.cfg.Store.ResourceHistory(ctx, env, id, q)
+}
+
+// ResourceLogs lists its log lines.
+func (c *Control) ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error) {
+	return c.cfg.Store.ResourceLogs(ctx, env, id, q)
+}
+
+// Actions gives the newest actions on a resource, of one kind or of all.
+func (c *Control) Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error) {
+	return c.cfg.Store.Actions(ctx, env, id, kind, limit)
+}
+
+// SetParameter stores a parameter or fact.
+func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
+	return c.cfg.Store.SetParameter(ctx, env, p)
+}
+
+// Parameters lists parameters, or facts.
+func (c *Control) Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error) {
+	return c.cfg.Store.Parameters(ctx, env, facts, q)
+}
+
+// Parameter finds one; a zero resource means a parameter of the environment.
+func (c *Control) Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (intent.Parameter, error) {
+	return c.cfg.Store.Parameter(ctx, env, name, resource)
+}
+
+// DeleteParameter deletes one.
+func (c *Control) DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error {
+	return c.cfg.Store.DeleteParameter(ctx, env, name, resource)
+}
+
+// PutFile stores content under its SHA-1, which it gives.
+func (c *Control) PutFile(ctx context.Context, content []byte) (string, error) {
+	return c.cfg.Store.PutFile(ctx, content)
+}
+
+// File gives stored content.
+func (c *Control) File(ctx context.Context, sha1 string) ([]byte, error) {
+	return c.cfg.Store.File(ctx, sha1)
+}
+
+// MissingFiles tells which of these the server does not have.
+func (c *Control) MissingFiles(ctx context.Context, sha1s []string) ([]string, error) {
+	return c.cfg.Store.MissingFiles(ctx, sha1s)
+}

@@ -1,0 +1,306 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// run is one compile on its way through the stages. Each stage is recorded
+// when it begins, while it prints and when it ends; the first that fails ends
+// the run, and what is deployed stays as it was.
+type run struct {
+	*keeper
+	e       intent.Environment
+	compile intent.Compile
+	job     BuildJob
+	source  GitSource
+	version *int
+	diags   json.RawMessage
+}
+
+// errModel says that the model has errors; the diagnostics tell which.
+var errModel = errors.New("the model has errors")
+
+// errUpToDate ends a run early: this commit is compiled already.
+var errUpToDate = errors.New("nothing to do")
+
+// compile runs one compile to its end. When ctx ends the run is left open: it
+// starts over when the environment is owned again.
+func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile) {
+	dir := k.control.cfg.Workspace.CompilerDir(e.ID)
+	r := &run{keeper: k, e: e, compile: compile}
+	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir))}
+	r.log = k.log.With("compile", compile.ID)
+	k.moved(compile.ID)
+	err := r.stages(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	success := err == nil || errors.Is(err, errUpToDate)
+	at := k.control.cfg.Now()
+	if !r.persist(ctx, "record the end of a compile", func() error {
+		return k.control.cfg.Store.FinishCompile(ctx, compile.ID, success, r.version, r.diags, at)
+	}) {
+		return
+	}
+	k.moved(compile.ID)
+	if success {
+		r.log.Info("compile succeeded", "version", r.version)
+	} else {
+		r.log.Warn("compile failed; what is deployed stays as it is", "error", err)
+	}
+}
+
+func (k *keeper) moved(compile intent.CompileID) {
+	k.control.publish(k.env, bus.Compile, compile.String())
+}
+
+// stages goes through the stages in order.
+func (r *run) stages(ctx context.Context) error {
+	steps := []func(context.Context) error{
+		r.init, r.sync, r.checkout, r.venv, r.install, r.compileModel,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage records one stage around what it does. The error of do is shown as
+// the last lines of its error output.
+func (r *run) stage(ctx context.Context, name string, do func(out Output) (command string, err error)) error {
+	c := r.control
+	s := intent.Stage{ID: uuid.New(), Compile: r.compile.ID, Name: name, Started: c.cfg.Now()}
+	if !r.persist(ctx, "record a stage", func() error { return c.cfg.Store.StartStage(ctx, s) }) {
+		return fmt.Errorf("%s could not be recorded", name)
+	}
+	r.moved(r.compile.ID)
+	out := func(stdout, stderr string) {
+		if err := c.cfg.Store.AppendStage(ctx, s.ID, stdout, stderr); err != nil && ctx.Err() == nil {
+			r.log.Warn("output of a stage was lost", "stage", name, "error", err)
+		}
+		r.moved(r.compile.ID)
+	}
+	command, err := do(out)
+	code := 0
+	if err != nil && !errors.Is(err, errUpToDate) {
+		code = 1
+		out("", err.Error()+"\n")
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	at := c.cfg.Now()
+	if !r.persist(ctx, "record the end of a stage", func() error {
+		return c.cfg.Store.FinishStage(ctx, s.ID, command, code, at)
+	}) {
+		return fmt.Errorf("the end of %s could not be recorded", name)
+	}
+	r.moved(r.compile.ID)
+	return err
+}
+
+func (r *run) init(ctx context.Context) error {
+	return r.stage(ctx, intent.StageInit, func(out Output) (string, error) {
+		asked := r.compile.Trigger.Type
+		if m := r.compile.Trigger.Message; m != "" {
+			asked += ": " + m
+		}
+		out("Asked for by "+asked+"\n", "")
+		if err := r.control.cfg.Workspace.Prepare(r.e); err != nil {
+			return "", err
+		}
+		if r.compile.Reinstall {
+			out("Removing checkout and virtual environment, as asked\n", "")
+			return "", r.control.cfg.Workspace.ResetCompiler(r.env)
+		}
+		return "", nil
+	})
+}
+
+// sync fetches and chooses the commit. A run that starts over after the server
+// was killed keeps the commit that it had chosen.
+func (r *run) sync(ctx context.Context) error {
+	var err error
+	if r.source, err = r.control.gitSource(ctx, r.e); err != nil {
+		return err
+	}
+	name := intent.StageFetch
+	if !r.control.cfg.Git.Mirrored(r.source.URL) {
+		name = intent.StageClone
+	}
+	if name == intent.StageFetch && r.compile.Revision != nil {
+		return nil
+	}
+	if name == intent.StageFetch && !r.compile.Update {
+		last, err := r.control.cfg.Store.LastCompile(ctx, r.env)
+		if err != nil {
+			return err
+		}
+		if last != nil && last.Revision != nil && (r.e.Source.Branch == "" || last.Revision.Branch == r.e.Source.Branch) {
+			return r.choose(ctx, *last.Revision)
+		}
+	}
+	return r.stage(ctx, name, func(out Output) (string, error) {
+		rev, step, err := r.control.cfg.Git.Fetch(ctx, r.source)
+		if step.Output != "" {
+			out(step.Output, "")
+		}
+		if err != nil {
+			return step.Command, err
+		}
+		out(fmt.Sprintf("%s is at %s %q by %s\n", rev.Branch, rev.Short(), rev.Subject, rev.Author), "")
+		if r.skips(ctx, rev) {
+			out("This commit is compiled already: nothing to do\n", "")
+			return step.Command, errors.Join(r.choose(ctx, rev), errUpToDate)
+		}
+		return step.Command, r.choose(ctx, rev)
+	})
+}
+
+// skips tells whether a run that only a notice asked for would repeat the last one.
+func (r *run) skips(ctx context.Context, rev intent.Revision) bool {
+	switch r.compile.Trigger.Type {
+	case "webhook", "poll", "watch":
+	default:
+		return false
+	}
+	if r.compile.Reinstall {
+		return false
+	}
+	last, err := r.control.cfg.Store.LastCompile(ctx, r.env)
+	if err != nil || last == nil || last.Revision == nil {
+		return false
+	}
+	return last.Revision.Commit == rev.Commit && last.Success != nil && *last.Success
+}
+
+func (r *run) choose(ctx context.Context, rev intent.Revision) error {
+	r.compile.Revision = &rev
+	r.job.Compile = r.compile
+	return r.control.cfg.Store.SetCompileRevision(ctx, r.compile.ID, rev)
+}
+
+func (r *run) checkout(ctx context.Context) error {
+	return r.stage(ctx, intent.StageCheckout, func(out Output) (string, error) {
+		step, err := r.control.cfg.Git.Checkout(ctx, r.source, r.compile.Revision.Commit, r.job.Dir)
+		if step.Output != "" {
+			out(step.Output, "")
+		}
+		return step.Command, err
+	})
+}
+
+func (r *run) venv(ctx context.Context) error {
+	return r.stage(ctx, intent.StageVenv, func(out Output) (string, error) {
+		return r.control.cfg.Builder.Venv(ctx, r.job, out)
+	})
+}
+
+func (r *run) install(ctx context.Context) error {
+	return r.stage(ctx, intent.StageInstall, func(out Output) (string, error) {
+		return r.control.cfg.Builder.Install(ctx, r.job, out)
+	})
+}
+
+// compileModel compiles, stores what came of it and releases it.
+func (r *run) compileModel(ctx context.Context) error {
+	var doc *export.Document
+	err := r.stage(ctx, intent.StageCompile, func(out Output) (command string, err error) {
+		doc, command, err = r.control.cfg.Builder.Compile(ctx, r.job, out)
+		if err != nil {
+			return command, err
+		}
+		if len(doc.Diagnostics) > 0 {
+			if r.diags, err = json.Marshal(doc.Diagnostics); err != nil {
+				return command, err
+			}
+		}
+		if !doc.Success {
+			return command, errModel
+		}
+		return command, nil
+	})
+	if err != nil {
+		return err
+	}
+	if !r.compile.Export {
+		return nil
+	}
+	if err := r.store(ctx, doc); err != nil {
+		return err
+	}
+	return r.releaseVersion(ctx)
+}
+
+// store records the version, and the files that it refers to.
+func (r *run) store(ctx context.Context, doc *export.Document) error {
+	c := r.control
+	return r.stage(ctx, intent.StageExport, func(out Output) (string, error) {
+		if err := c.storeFiles(ctx, doc); err != nil {
+			return "", err
+		}
+		v, err := r.newVersion(doc)
+		if err != nil {
+			return "", err
+		}
+		number, err := c.cfg.Store.StoreVersion(ctx, v, c.cfg.Now())
+		if err != nil {
+			return "", err
+		}
+		r.version = &number
+		c.publish(r.env, bus.Version, strconv.Itoa(number))
+		out(fmt.Sprintf("Committed %d resources with version %d\n", len(v.Resources), number), "")
+		return "", nil
+	})
+}
+
+// releaseVersion makes the new version the intent, where the environment wants that.
+func (r *run) releaseVersion(ctx context.Context) error {
+	if !r.e.Bool("auto_deploy") {
+		return nil
+	}
+	return r.stage(ctx, intent.StageRelease, func(out Output) (string, error) {
+		active, err := r.control.cfg.Store.ActiveVersion(ctx, r.env)
+		if err != nil {
+			return "", err
+		}
+		if active != nil && active.Number == *r.version {
+			out("Released before the server stopped\n", "")
+			return "", nil
+		}
+		if err := r.control.Release(ctx, r.env, *r.version); err != nil {
+			if fault.Is(err, fault.Conflict) {
+				out("Not released: "+err.Error()+"\n", "")
+				return "", nil
+			}
+			return "", err
+		}
+		out(fmt.Sprintf("Version %d is the intent now\n", *r.version), "")
+		return "", nil
+	})
+}
+
+// provenance says where the version comes from.
+func (r *run) provenance(doc *export.Document) intent.Provenance {
+	rev := r.compile.Revision
+	return intent.Provenance{
+		Compile: r.compile.ID, Commit: rev.Commit, Branch: rev.Branch, Author: rev.Author, Email: rev.Email,
+		Subject: rev.Subject, CommitTime: rev.Time.UTC().Truncate(time.Second), Trigger: r.compile.Trigger,
+		Modules: doc.Modules, CompilerPython: doc.Python, Ordain: r.control.cfg.Version, Variables: r.compile.Variables,
+	}
+}
