@@ -1,0 +1,147 @@
+// Package config reads the server's options: an INI file with the section and
+// option names that Inmanta's operators know, overridden by environment
+// variables ORDAIN_<SECTION>_<OPTION>, overridden by flags. Every option is
+// declared once, in options.go, with its default and what it is for.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/ini.v1"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Config holds every option, checked.
+type Config struct {
+	StateDir string // all data
+	LogDir   string // all logs
+	CacheDir string // what can be fetched again: tools, wheels, database binaries
+
+	BindAddress string
+	BindPort    int // 0: any free one
+
+	DatabaseURL string // empty: the embedded PostgreSQL
+	PostgresBin string // folder with initdb and postgres; empty: found or fetched
+
+	Python string // interpreter of compilers and executors
+
+	ExecutorCap           int           // processes per agent
+	ExecutorRetention     time.Duration // of an idle process
+	ExecutorVenvRetention time.Duration // of an unused virtual environment
+	HandlerTimeout        time.Duration // of one resource
+	Concurrency           int           // resources deployed at a time in one environment
+	CompileTimeout        time.Duration
+	CompileMemory         uint64 // bytes; 0: no limit
+	LogLevel              string
+}
+
+// Load reads the file (empty: none; its drop-ins file.d/*.cfg too), the environment and overrides, by
+// section.option, in that order.
+func Load(file string, environ []string, overrides map[string]string) (Config, error) {
+	values := map[string]string{}
+	if file != "" {
+		if err := readFiles(file, values); err != nil {
+			return Config{}, err
+		}
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		for _, o := range options {
+			if name == o.variable() {
+				values[o.name] = value
+			}
+		}
+	}
+	for name, value := range overrides {
+		values[name] = value
+	}
+	var c Config
+	for _, o := range options {
+		text, set := values[o.name]
+		if !set {
+			text = o.fallback()
+		}
+		if err := o.set(&c, strings.TrimSpace(text)); err != nil {
+			return Config{}, fault.Wrap("config.Load", fault.Invalid, err).
+				Say("the option " + o.name + " is wrong").
+				Hint("it is: " + o.doc)
+		}
+		delete(values, o.name)
+	}
+	return c, nil
+}
+
+// readFiles reads the file and its drop-ins into values. Options that are not
+// ours are left alone: one file may serve both servers during a move.
+func readFiles(file string, values map[string]string) error {
+	files := []string{file}
+	more, _ := filepath.Glob(strings.TrimSuffix(file, filepath.Ext(file)) + ".d/*.cfg")
+	for _, name := range append(files, more...) {
+		parsed, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, KeyValueDelimiters: "="}, name)
+		if err != nil {
+			return fault.Wrap("config.Load", fault.Invalid, err).Say("the configuration file " + name + " cannot be read")
+		}
+		for _, section := range parsed.Sections() {
+			for _, key := range section.Keys() {
+				values[strings.ToLower(section.Name())+"."+strings.ReplaceAll(key.Name(), "_", "-")] = key.Value()
+			}
+		}
+	}
+	return nil
+}
+
+func (o option) variable() string {
+	return "ORDAIN_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(o.name))
+}
+
+// Describe lists the options for documentation: name, default, meaning.
+func Describe() [][3]string {
+	var out [][3]string
+	for _, o := range options {
+		out = append(out, [3]string{o.name, o.shown(), o.doc})
+	}
+	return out
+}
+
+func text(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, s string) error { *field(c) = s; return nil }
+}
+
+func path(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		if s == "" {
+			return nil
+		}
+		absolute, err := filepath.Abs(os.ExpandEnv(s))
+		*field(c) = absolute
+		return err
+	}
+}
+
+func number(field func(*Config) *int, low, high int) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("%q is not a whole number from %d to %d", s, low, high)
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+func seconds(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || n < 0 || n > 1e9 {
+			return fmt.Errorf("%q is not a number of seconds", s)
+		}
+		*field(c) = time.Duration(n * float64(time.Second))
+		return nil
+	}
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/layout"
+)
+
+// option is one option: section.name in the file.
+type option struct {
+	name  string
+	def   string        // default as text
+	deflt func() string // computed default, where def is not enough
+	doc   string
+	set   func(*Config, string) error
+}
+
+func (o option) fallback() string {
+	if o.deflt != nil {
+		return o.deflt()
+	}
+	return o.def
+}
+
+// shown is the default as documentation gives it.
+func (o option) shown() string {
+	if o.deflt != nil {
+		return "depends on the user"
+	}
+	return o.def
+}
+
+var options = []option{
+	{name: "config.state-dir", deflt: func() string { return layout.DefaultStateDir() },
+		doc: "folder for all data; for root /var/lib/inmanta, else below the XDG state directory",
+		set: path(func(c *Config) *string { return &c.StateDir })},
+	{name: "config.log-dir", deflt: func() string { return layout.DefaultLogDir() },
+		doc: "folder for all logs; for root /var/log/inmanta, else beside the data",
+		set: path(func(c *Config) *string { return &c.LogDir })},
+	{name: "config.cache-dir", deflt: cacheDir,
+		doc: "folder for what can be fetched again: tools, wheels, database binaries",
+		set: path(func(c *Config) *string { return &c.CacheDir })},
+	{name: "server.bind-address", def: "127.0.0.1",
+		doc: "address to listen on; a loopback address, until authentication is there",
+		set: text(func(c *Config) *string { return &c.BindAddress })},
+	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
+		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
+	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
+		set: func(c *Config, s string) error {
+			switch s = strings.ToLower(s); s {
+			case "debug", "info", "warn", "error":
+				c.LogLevel = s
+				return nil
+			}
+			return fmt.Errorf("%q is not a log level", s)
+		}},
+	{name: "database.url", def: "", doc: "URL of a PostgreSQL of yours (postgres://…); empty runs a private one",
+		set: text(func(c *Config) *string { return &c.DatabaseURL })},
+	{name: "database.bin-dir", def: "", doc: "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
+		set: path(func(c *Config) *string { return &c.PostgresBin })},
+	{name: "compiler.python", def: "python3", doc: "Python interpreter for compilers and executors",
+		set: text(func(c *Config) *string { return &c.Python })},
+	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",
+		set: seconds(func(c *Config) *time.Duration { return &c.CompileTimeout })},
+	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
+		set: func(c *Config, s string) error {
+			n, err := strconv.ParseUint(s, 10, 63)
+			c.CompileMemory = n
+			return err
+		}},
+	{name: "agent.executor-cap", def: "3", doc: "executor processes that one agent may use at a time",
+		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
+	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
+		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
+	{name: "agent.executor-venv-retention-time", def: "3600", doc: "seconds after which an unused virtual environment is removed",
+		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorVenvRetention })},
+	{name: "agent.handler-timeout", def: "600", doc: "seconds that a handler may take for one resource",
+		set: seconds(func(c *Config) *time.Duration { return &c.HandlerTimeout })},
+	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",
+		set: number(func(c *Config) *int { return &c.Concurrency }, 1, 10000)},
+}
+
+// cacheDir is the user's cache directory, or one in the state directory where
+// there is no home.
+func cacheDir() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "ordain")
+	}
+	return filepath.Join(layout.DefaultStateDir(), "cache")
+}
