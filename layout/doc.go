@@ -1,0 +1,20 @@
+// Package layout knows every path below the state, log and cache directories.
+// Nobody else joins paths there.
+//
+//	<state>/                       /var/lib/inmanta as root, else $XDG_STATE_HOME/ordain
+//	  ordain.lock                  held by the one server of this state directory
+//	  postgres/  tools/            the embedded database; uv and the like
+//	  server/
+//	    .inmanta_use_new_disk_layout
+//	    .mirrors/<hash>.git        one bare mirror per repository
+//	    <environment>/
+//	      scheduler.cfg
+//	      compiler/                checkout; .env → .env-py3.x
+//	      executors/venvs/<hash>   executors/code/<hash>
+//	<log>/                         /var/log/inmanta as root, else <state>/log
+//	  server.log  resource-actions-<environment>.log  callback.log
+//	  agent-<environment>.log  .out  .err
+//
+// Everything below server/ can be deleted while the server is down: it is made
+// again when it is needed.
+package layout

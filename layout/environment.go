@@ -1,0 +1,128 @@
+package layout
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Environment gives the paths of one environment.
+type Environment struct {
+	root string
+}
+
+// Environment gives the paths of env; it makes nothing.
+func (l *Layout) Environment(env intent.EnvironmentID) Environment {
+	return Environment{root: filepath.Join(l.Server(), env.String())}
+}
+
+// Dir is the environment's own folder.
+func (e Environment) Dir() string { return e.root }
+
+// Compiler holds the checkout of the project.
+func (e Environment) Compiler() string { return filepath.Join(e.root, "compiler") }
+
+// CompilerVenv is the compiler's virtual environment for a Python version
+// such as 3.12.
+func (e Environment) CompilerVenv(version string) string {
+	return filepath.Join(e.Compiler(), ".env-py"+version)
+}
+
+// CompilerVenvLink is .env, which SwitchVenv points at one of those.
+func (e Environment) CompilerVenvLink() string { return filepath.Join(e.Compiler(), ".env") }
+
+// Executors holds what executors need.
+func (e Environment) Executors() string { return filepath.Join(e.root, "executors") }
+
+// Venvs holds the executors' virtual environments.
+func (e Environment) Venvs() string { return filepath.Join(e.Executors(), "venvs") }
+
+// Venv is one of them, by the blueprint's VenvHash.
+func (e Environment) Venv(hash string) string { return filepath.Join(e.Venvs(), hash) }
+
+// Codes holds the executors' handler sources.
+func (e Environment) Codes() string { return filepath.Join(e.Executors(), "code") }
+
+// Code is one of them, by the blueprint's Hash.
+func (e Environment) Code(hash string) string { return filepath.Join(e.Codes(), hash) }
+
+// SchedulerConfig is the configuration of the environment's scheduler.
+func (e Environment) SchedulerConfig() string { return filepath.Join(e.root, "scheduler.cfg") }
+
+// Prepare makes the folders of an environment, where they are missing.
+func (e Environment) Prepare() error {
+	for _, dir := range []string{e.Compiler(), e.Venvs(), e.Codes()} {
+		if err := os.MkdirAll(dir, ownMode); err != nil {
+			return Explain("layout.Prepare", dir, err)
+		}
+	}
+	return nil
+}
+
+// SwitchVenv points .env at the virtual environment for a Python version. A
+// reader sees the old one or the new one, never none.
+func (e Environment) SwitchVenv(version string) error {
+	link := e.CompilerVenvLink()
+	target := filepath.Base(e.CompilerVenv(version))
+	if current, err := os.Readlink(link); err == nil && current == target {
+		return nil
+	}
+	if err := os.MkdirAll(e.Compiler(), ownMode); err != nil {
+		return Explain("layout.SwitchVenv", e.Compiler(), err)
+	}
+	if info, err := os.Lstat(link); err == nil && info.IsDir() {
+		// An older layout, or a person, made it a folder; it can be made again.
+		if err := os.RemoveAll(link); err != nil {
+			return Explain("layout.SwitchVenv", link, err)
+		}
+	}
+	temp := link + ".new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Explain("layout.SwitchVenv", temp, err)
+	}
+	if err := os.Symlink(target, temp); err != nil {
+		return Explain("layout.SwitchVenv", temp, err)
+	}
+	if err := os.Rename(temp, link); err != nil {
+		return Explain("layout.SwitchVenv", link, err)
+	}
+	return nil
+}
+
+// RemoveEnvironment deletes an environment's folder, for when it is cleared or
+// deleted. It goes at once under another name, so that a half-deleted folder
+// is never taken for an environment. Logs stay.
+func (l *Layout) RemoveEnvironment(env intent.EnvironmentID) error {
+	dir := l.Environment(env).Dir()
+	doomed, err := os.MkdirTemp(l.Server(), ".removed-*")
+	if err != nil {
+		return Explain("layout.RemoveEnvironment", l.Server(), err)
+	}
+	err = os.Rename(dir, filepath.Join(doomed, env.String()))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(doomed)
+		return Explain("layout.RemoveEnvironment", dir, err)
+	}
+	if err := os.RemoveAll(doomed); err != nil {
+		return Explain("layout.RemoveEnvironment", doomed, err)
+	}
+	return nil
+}
+
+// Sweep deletes what a crash left half-deleted below server/. The caller
+// holds the Lock.
+func (l *Layout) Sweep() error {
+	left, err := filepath.Glob(filepath.Join(l.Server(), ".removed-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return Explain("layout.Sweep", dir, err)
+		}
+	}
+	return nil
+}

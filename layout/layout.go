@@ -1,0 +1,211 @@
+package layout
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+const (
+	markerName = ".inmanta_use_new_disk_layout"
+	dirMode    = 0o755 // the database may run as another user and has to pass
+	ownMode    = 0o750 // for what only the server and its group read
+)
+
+// Config names the directories; an empty one takes its default.
+type Config struct {
+	StateDir string
+	LogDir   string
+	CacheDir string
+}
+
+// Layout gives paths. Its methods may be used from any goroutine.
+type Layout struct {
+	state, log, cache string
+}
+
+// New fills in defaults, makes the directories and the marker of the layout,
+// and checks that all can be written.
+func New(c Config) (*Layout, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Layout{}
+	for _, d := range []struct {
+		name string
+		in   string
+		out  *string
+	}{{"state", c.StateDir, &l.state}, {"log", c.LogDir, &l.log}} {
+		if *d.out, err = filepath.Abs(d.in); err != nil {
+			return nil, Explain("layout.New", d.in, err)
+		}
+		if err := writable(*d.out, dirMode); err != nil {
+			return nil, err
+		}
+	}
+	if err := writable(l.Server(), ownMode); err != nil {
+		return nil, err
+	}
+	if c.CacheDir == "" {
+		c.CacheDir = defaultCache(l.state)
+	}
+	if l.cache, err = filepath.Abs(c.CacheDir); err != nil {
+		return nil, Explain("layout.New", c.CacheDir, err)
+	}
+	if err := writable(l.cache, dirMode); err != nil {
+		return nil, err
+	}
+	marker := filepath.Join(l.Server(), markerName)
+	if _, err := os.Stat(marker); err != nil {
+		if err := os.WriteFile(marker, nil, 0o640); err != nil {
+			return nil, Explain("layout.New", marker, err)
+		}
+	}
+	return l, nil
+}
+
+func (c Config) withDefaults() (Config, error) {
+	root := os.Geteuid() == 0
+	if c.StateDir == "" {
+		if root {
+			c.StateDir = "/var/lib/inmanta"
+		} else {
+			base, err := xdg("XDG_STATE_HOME", ".local", "state")
+			if err != nil {
+				return c, fmt.Errorf("no state directory: set [config] state-dir: %w", err)
+			}
+			c.StateDir = filepath.Join(base, "ordain")
+		}
+		if c.LogDir == "" && root {
+			c.LogDir = "/var/log/inmanta"
+		}
+	}
+	if c.LogDir == "" {
+		c.LogDir = filepath.Join(c.StateDir, "log")
+	}
+	return c, nil
+}
+
+// defaultCache is the machine's or the person's cache directory when wheels
+// can be hard-linked from there into state, else a folder inside state.
+func defaultCache(state string) string {
+	inside := filepath.Join(state, "cache")
+	outside := "/var/cache/ordain"
+	if os.Geteuid() != 0 {
+		base, err := xdg("XDG_CACHE_HOME", ".cache")
+		if err != nil {
+			return inside
+		}
+		outside = filepath.Join(base, "ordain")
+	}
+	if writable(outside, dirMode) != nil || !sameFilesystem(outside, state) {
+		return inside
+	}
+	return outside
+}
+
+func xdg(variable string, below ...string) (string, error) {
+	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(append([]string{home}, below...)...), nil
+}
+
+// writable makes a directory and proves that a file can be made in it.
+func writable(dir string, mode os.FileMode) error {
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return Explain("layout.New", dir, err)
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return Explain("layout.New", dir, err)
+	}
+	_ = probe.Close()
+	if err := os.Remove(probe.Name()); err != nil {
+		return Explain("layout.New", dir, err)
+	}
+	return nil
+}
+
+// StateDir holds all data.
+func (l *Layout) StateDir() string { return l.state }
+
+// LogDir holds all logs.
+func (l *Layout) LogDir() string { return l.log }
+
+// CacheDir holds what is shared and can be fetched or made again: wheels, the
+// Python runtime. It is on the filesystem of the state directory unless it was
+// configured otherwise.
+func (l *Layout) CacheDir() string { return l.cache }
+
+// UVCache is uv's cache of wheels, which virtual environments are linked from.
+func (l *Layout) UVCache() string { return filepath.Join(l.cache, "uv") }
+
+// Postgres is the folder of the embedded database.
+func (l *Layout) Postgres() string { return filepath.Join(l.state, "postgres") }
+
+// Tools holds programs that the server fetched for itself.
+func (l *Layout) Tools() string { return filepath.Join(l.state, "tools") }
+
+// Server holds what belongs to environments.
+func (l *Layout) Server() string { return filepath.Join(l.state, "server") }
+
+// Mirrors holds the mirrors of repositories.
+func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
+
+// Mirror is the bare mirror of one repository; hash names its URL.
+func (l *Layout) Mirror(hash string) string { return filepath.Join(l.Mirrors(), hash+".git") }
+
+// ServerLog is the log of the server.
+func (l *Layout) ServerLog() string { return filepath.Join(l.log, "server.log") }
+
+// CallbackLog is the log of outgoing HTTP callbacks.
+func (l *Layout) CallbackLog() string { return filepath.Join(l.log, "callback.log") }
+
+// ResourceActionsLog is the audit log of an environment's deployments.
+func (l *Layout) ResourceActionsLog(env intent.EnvironmentID) string {
+	return filepath.Join(l.log, "resource-actions-"+env.String()+".log")
+}
+
+// AgentLog is the log of an environment's scheduler and executors.
+func (l *Layout) AgentLog(env intent.EnvironmentID) string { return l.agent(env, ".log") }
+
+// AgentOut is what an environment's processes print to standard output.
+func (l *Layout) AgentOut(env intent.EnvironmentID) string { return l.agent(env, ".out") }
+
+// AgentErr is what an environment's processes print to standard error.
+func (l *Layout) AgentErr(env intent.EnvironmentID) string { return l.agent(env, ".err") }
+
+func (l *Layout) agent(env intent.EnvironmentID, ending string) string {
+	return filepath.Join(l.log, "agent-"+env.String()+ending)
+}
+
+// Logs lists the log files of one environment.
+func (l *Layout) Logs(env intent.EnvironmentID) []string {
+	return []string{l.ResourceActionsLog(env), l.AgentLog(env), l.AgentOut(env), l.AgentErr(env)}
+}
+
+// Environments lists those that have a folder.
+func (l *Layout) Environments() ([]intent.EnvironmentID, error) {
+	entries, err := os.ReadDir(l.Server())
+	if err != nil {
+		return nil, Explain("layout.Environments", l.Server(), err)
+	}
+	var out []intent.EnvironmentID
+	for _, e := range entries {
+		if id, err := uuid.Parse(e.Name()); err == nil && e.IsDir() && id.String() == strings.ToLower(e.Name()) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}

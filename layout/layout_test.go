@@ -1,0 +1,188 @@
+package layout
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+var env = uuid.MustParse("6c66ca44-da58-4924-ad17-151abc2f3726")
+
+func fresh(t *testing.T) *Layout {
+	t.Helper()
+	dir := t.TempDir()
+	l, err := New(Config{StateDir: filepath.Join(dir, "state"), LogDir: filepath.Join(dir, "log"), CacheDir: filepath.Join(dir, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The disk looks as the on-disk layout document draws it, to the letter.
+func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
+	l := fresh(t)
+	e := l.Environment(env)
+	if err := e.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{e.CompilerVenv("3.12"), e.Venv("aa"), e.Code("bb"), l.Mirror("cc")} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.SwitchVenv("3.12"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(e.SchedulerConfig(), nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := filepath.WalkDir(l.StateDir(), func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(l.StateDir(), path)
+		got = append(got, rel)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := env.String()
+	want := []string{
+		".", "server", "server/.inmanta_use_new_disk_layout", "server/.mirrors", "server/.mirrors/cc.git",
+		"server/" + id, "server/" + id + "/compiler", "server/" + id + "/compiler/.env", "server/" + id + "/compiler/.env-py3.12",
+		"server/" + id + "/executors", "server/" + id + "/executors/code", "server/" + id + "/executors/code/bb",
+		"server/" + id + "/executors/venvs", "server/" + id + "/executors/venvs/aa", "server/" + id + "/scheduler.cfg",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("on disk:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var logs []string
+	for _, path := range append(l.Logs(env), l.ServerLog()) {
+		logs = append(logs, filepath.Base(path))
+	}
+	if want := []string{"resource-actions-" + id + ".log", "agent-" + id + ".log", "agent-" + id + ".out", "agent-" + id + ".err", "server.log"}; !slices.Equal(logs, want) {
+		t.Errorf("logs %v, want %v", logs, want)
+	}
+	if ids, err := l.Environments(); err != nil || len(ids) != 1 || ids[0] != env {
+		t.Errorf("environments %v, %v", ids, err)
+	}
+}
+
+// .env moves from one Python to the next; a folder in its place gives way.
+func TestSwitchVenv(t *testing.T) {
+	e := fresh(t).Environment(env)
+	if err := os.MkdirAll(filepath.Join(e.CompilerVenvLink(), "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"3.11", "3.13", "3.13"} {
+		if err := e.SwitchVenv(version); err != nil {
+			t.Fatal(err)
+		}
+		if target, err := os.Readlink(e.CompilerVenvLink()); err != nil || target != ".env-py"+version {
+			t.Errorf(".env → %s, %v", target, err)
+		}
+	}
+}
+
+func TestRemoveEnvironment(t *testing.T) {
+	l := fresh(t)
+	if err := l.Environment(env).Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second finds nothing, and is content
+		if err := l.RemoveEnvironment(env); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(l.Server())
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// TestHolder is not a test: it is the other server of TestSecondServer.
+func TestHolder(t *testing.T) {
+	state := os.Getenv("LAYOUT_TEST_HOLD")
+	if state == "" {
+		t.Skip("only for TestSecondServer")
+	}
+	l, err := New(Config{StateDir: state, CacheDir: filepath.Join(state, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout.WriteString("held\n")
+	select {}
+}
+
+// A second server is refused and told which process to stop; when the first
+// one dies, however badly, the directory is free at once.
+func TestSecondServer(t *testing.T) {
+	l := fresh(t)
+	first := exec.Command(os.Args[0], "-test.run=^TestHolder$")
+	first.Env = append(os.Environ(), "LAYOUT_TEST_HOLD="+l.StateDir())
+	out, err := first.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, err = l.Lock()
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), strconv.Itoa(first.Process.Pid)) {
+		t.Errorf("got %v", err)
+	}
+	_ = first.Process.Signal(syscall.SIGKILL)
+	_ = first.Wait()
+	lock, err := l.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever the disk says, the person reads what to do.
+func TestTroubleIsExplained(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		kind fault.Kind
+		want string
+	}{
+		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, fault.Exhausted, "free space"},
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EROFS}, fault.Unavailable, "read-only"},
+		{&fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, fault.Forbidden, "no permission"},
+		{&fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EIO}, fault.Internal, "trouble with"},
+	} {
+		got := Explain("test", "/x", tc.err)
+		if !fault.Is(got, tc.kind) || !strings.Contains(got.Error(), tc.want) {
+			t.Errorf("%v: %v", tc.err, got)
+		}
+		if again := Explain("test", "/y", got); again != got {
+			t.Errorf("explained twice: %v", again)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Config{StateDir: file}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a file as the state directory: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Lock says that this process is the server of a state directory. The kernel
+// takes it back when the process ends, however it ends.
+type Lock struct {
+	file *os.File
+}
+
+// Lock takes the state directory for this process. When another holds it the
+// fault is of kind Conflict and names that process.
+func (l *Layout) Lock() (*Lock, error) {
+	path := filepath.Join(l.state, "ordain.lock")
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, Explain("layout.Lock", path, err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder := make([]byte, 32)
+		n, _ := file.ReadAt(holder, 0)
+		_ = file.Close()
+		who, stop := "another process", "stop it"
+		if pid := strings.TrimSpace(string(holder[:n])); pid != "" {
+			who, stop = "process "+pid, "stop it (kill "+pid+")"
+		}
+		return nil, fault.New("layout.Lock", fault.Conflict,
+			fmt.Sprintf("the state directory %s is in use by %s, which is a server already", l.state, who)).
+			Hint(stop + " or give this server a state directory of its own: [config] state-dir, --state-dir")
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, Explain("layout.Lock", path, err)
+	}
+	if err := file.Truncate(0); err == nil {
+		_, err = file.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, Explain("layout.Lock", path, err)
+	}
+	return &Lock{file: file}, nil
+}
+
+// Unlock gives the state directory back.
+func (k *Lock) Unlock() error { return k.file.Close() }
