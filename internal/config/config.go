@@ -65,7 +65,7 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 	for _, o := range options {
 		text, set := values[o.name]
 		if !set {
-			text = o.fallback()
+			text = o.def
 		}
 		if err := o.set(&c, strings.TrimSpace(text)); err != nil {
 			return Config{}, fault.Wrap("config.Load", fault.Invalid, err).
@@ -104,7 +104,7 @@ func (o option) variable() string {
 func Describe() [][3]string {
 	var out [][3]string
 	for _, o := range options {
-		out = append(out, [3]string{o.name, o.shown(), o.doc})
+		out = append(out, [3]string{o.name, o.def, o.doc})
 	}
 	return out
 }

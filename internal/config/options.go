@@ -2,52 +2,39 @@ package config
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"net"
 	"strconv"
 	"strings"
 	"time"
-
-	"ordain.dev/ordain/layout"
 )
 
 // option is one option: section.name in the file.
 type option struct {
-	name  string
-	def   string        // default as text
-	deflt func() string // computed default, where def is not enough
-	doc   string
-	set   func(*Config, string) error
-}
-
-func (o option) fallback() string {
-	if o.deflt != nil {
-		return o.deflt()
-	}
-	return o.def
-}
-
-// shown is the default as documentation gives it.
-func (o option) shown() string {
-	if o.deflt != nil {
-		return "depends on the user"
-	}
-	return o.def
+	name string
+	def  string // default as text
+	doc  string
+	set  func(*Config, string) error
 }
 
 var options = []option{
-	{name: "config.state-dir", deflt: func() string { return layout.DefaultStateDir() },
-		doc: "folder for all data; for root /var/lib/inmanta, else below the XDG state directory",
+	{name: "config.state-dir", def: "",
+		doc: "folder for all data; empty: /var/lib/inmanta for root, else ordain in the XDG state directory",
 		set: path(func(c *Config) *string { return &c.StateDir })},
-	{name: "config.log-dir", deflt: func() string { return layout.DefaultLogDir() },
-		doc: "folder for all logs; for root /var/log/inmanta, else beside the data",
+	{name: "config.log-dir", def: "",
+		doc: "folder for all logs; empty: /var/log/inmanta for root, else log in the state directory",
 		set: path(func(c *Config) *string { return &c.LogDir })},
-	{name: "config.cache-dir", deflt: cacheDir,
-		doc: "folder for what can be fetched again: tools, wheels, database binaries",
+	{name: "config.cache-dir", def: "",
+		doc: "folder for what can be fetched again: tools, wheels, database binaries; empty: a cache directory on the same filesystem",
 		set: path(func(c *Config) *string { return &c.CacheDir })},
 	{name: "server.bind-address", def: "127.0.0.1",
 		doc: "address to listen on; a loopback address, until authentication is there",
-		set: text(func(c *Config) *string { return &c.BindAddress })},
+		set: func(c *Config, s string) error {
+			if ip := net.ParseIP(s); s != "localhost" && (ip == nil || !ip.IsLoopback()) {
+				return fmt.Errorf("%q is not a loopback address, and without authentication no other is served", s)
+			}
+			c.BindAddress = s
+			return nil
+		}},
 	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
 		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
 	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
@@ -83,13 +70,4 @@ var options = []option{
 		set: seconds(func(c *Config) *time.Duration { return &c.HandlerTimeout })},
 	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",
 		set: number(func(c *Config) *int { return &c.Concurrency }, 1, 10000)},
-}
-
-// cacheDir is the user's cache directory, or one in the state directory where
-// there is no home.
-func cacheDir() string {
-	if dir, err := os.UserCacheDir(); err == nil {
-		return filepath.Join(dir, "ordain")
-	}
-	return filepath.Join(layout.DefaultStateDir(), "cache")
 }

@@ -81,14 +81,12 @@ func (s ResourceState) Status() Status {
 		return StatusUndefined
 	case s.Blocked == IsBlocked:
 		return StatusSkippedForUndefined
-	case s.Compliance == HasUpdate && s.LastRun == RunNew:
+	case s.Compliance == HasUpdate:
 		return StatusAvailable
 	case s.LastRun == RunSkipped:
 		return StatusSkipped
 	case s.LastRun == RunFailed:
 		return StatusFailed
-	case s.Compliance == HasUpdate:
-		return StatusAvailable
 	case s.Compliance == NonCompliant:
 		return StatusNonCompliant
 	case s.LastRun == RunSuccessful:

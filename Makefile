@@ -1,0 +1,36 @@
+.DEFAULT_GOAL := help
+.PHONY: help build test short lint verify generate bench demo fuzz
+
+help: ## show this
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the binary into bin/
+	go build -o bin/ordain ./cmd/ordain
+
+test: ## everything that CI tests, with the race detector
+	go test -race ./...
+
+short: ## the quick tests only
+	go test -short ./...
+
+lint: ## formatting, vet and staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+generate: ## make generated files again
+	go generate ./...
+
+verify: generate ## fail when a generated file is not what the generator makes
+	git diff --exit-code
+
+bench: ## measure against the reference (installs it; takes a while)
+	go run ./bench/push
+	go run ./bench/idle
+
+demo: ## the whole flow on a sample repository
+	go run ./cmd/ordain demo
+
+fuzz: ## fuzz every target for a little while
+	@for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	  go test -run '^$$' -fuzz "^$$f$$" -fuzztime 15s $$p || exit 1; done; done

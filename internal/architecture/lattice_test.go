@@ -1,0 +1,159 @@
+package architecture
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "ordain.dev/ordain/"
+
+// lattice says which of our packages each package may import. It is written
+// from the bottom up; a line may name packages of lines above it only, so
+// reading it is reading the architecture.
+var lattice = []struct {
+	pkg     string
+	imports string
+}{
+	// Words.
+	{"internal/intent", ""},
+	{"internal/fault", ""},
+	{"internal/diag", ""},
+	{"layout", "internal/fault internal/intent"},
+	{"internal/bus", "internal/intent"},
+
+	// Python, as processes and as virtual environments.
+	{"internal/pyworker", "internal/fault"},
+	{"internal/pyenv", "internal/fault internal/intent"},
+
+	// The compiler: text in, model and diagnostics out. No database, no network.
+	{"compiler/syntax", ""},
+	{"compiler/types", "compiler/syntax"},
+	{"compiler/module", "compiler/syntax internal/intent internal/diag internal/fault"},
+	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},
+	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/diag internal/fault internal/intent"},
+	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/pyworker internal/fault"},
+	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/intent"},
+	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},
+
+	// Git.
+	{"internal/secret", "internal/fault"},
+	{"gitsync", "internal/intent internal/fault internal/secret"},
+	{"webhooks", "internal/intent internal/fault"},
+
+	// Deciding and doing.
+	{"scheduler", "internal/intent"},
+	{"executor", "internal/intent internal/fault internal/pyworker internal/pyenv layout"},
+	{"internal/deployer", "internal/intent internal/fault scheduler executor"},
+
+	// The place of record.
+	{"internal/postgres", "internal/fault"},
+	{"internal/store", "internal/intent internal/fault"},
+	{"internal/store/storetest", "internal/store internal/postgres internal/fault internal/intent"},
+
+	// The verbs, and the doors to them.
+	{"internal/control", "internal/intent internal/fault internal/bus compiler/export internal/diag"},
+	{"api", "internal/control internal/intent internal/fault internal/bus internal/diag"},
+	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag"},
+
+	// Wiring.
+	{"internal/config", "internal/fault"},
+	{"internal/builder", "compiler/export compiler/module internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
+	{"internal/server", "*"},
+	{"internal/demo", "*"},
+	{"internal/cli", "*"},
+	{"cmd/ordain", "internal/cli"},
+}
+
+type listed struct {
+	ImportPath   string
+	Doc          string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// Every package is in the lattice and imports only what its line allows: a
+// compiler that reaches for the database fails here, and so does a package
+// that nobody found a place for.
+func TestImportsFollowTheLattice(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, line := range lattice {
+		for name := range strings.FieldsSeq(line.imports) {
+			if _, above := allowed[name]; !above && name != "*" {
+				t.Errorf("the line of %s names %s, which is not above it", line.pkg, name)
+			}
+		}
+		allowed[line.pkg] = strings.Fields(line.imports)
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "bench/") || name == "internal/architecture" || strings.HasPrefix(name, "internal/e2e") {
+			continue
+		}
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("%s has no line in the lattice: give it one", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, is := strings.CutPrefix(imported, module)
+			if is && !slices.Contains(may, ours) && !slices.Contains(may, "*") {
+				t.Errorf("%s imports %s, which its line does not allow", name, ours)
+			}
+		}
+	}
+}
+
+// Only the store speaks to PostgreSQL, and only gitsync to Git: whoever else
+// needs them asks.
+func TestOneImporterPerDriver(t *testing.T) {
+	drivers := map[string][]string{
+		"github.com/jackc/pgx/":     {"internal/store", "internal/store/storetest"},
+		"github.com/go-git/go-git/": {"gitsync"},
+		"github.com/gin-gonic/":     {"api", "internal/server"},
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, imported := range p.Imports {
+			for driver, importers := range drivers {
+				if strings.HasPrefix(imported, driver) && !slices.Contains(importers, name) {
+					t.Errorf("%s imports %s; only %v may", name, imported, importers)
+				}
+			}
+		}
+	}
+}
+
+// A stranger reads package comments first, so every package has one.
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.Doc == "" && len(p.Imports) > 0 {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// An operator's file of the older server is read as it is: options that are
+// not ours are left alone, drop-ins come after the file, the environment after
+// those, and flags win over all.
+func TestTheLastWordWins(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "inmanta.cfg")
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nexecutor-cap=2\nexecutor-retention-time=5\n[server]\nbind-port=1000\n")
+	write(filepath.Join(dir, "inmanta.d", "more.cfg"), "[agent]\nexecutor_cap = 7\n")
+	c, err := Load(file, []string{"ORDAIN_AGENT_EXECUTOR_RETENTION_TIME=9", "ORDAIN_SERVER_BIND_PORT=2000"}, map[string]string{"server.bind-port": "3000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.StateDir != "/srv/state" || c.ExecutorCap != 7 || c.ExecutorRetention != 9*time.Second || c.BindPort != 3000 {
+		t.Errorf("got %+v", c)
+	}
+	if c.Python != "python3" {
+		t.Errorf("python is %q; the default was lost", c.Python)
+	}
+}
+
+// A wrong option is refused at the door, by name, with what it should be.
+func TestWrongOptionsAreNamed(t *testing.T) {
+	for name, value := range map[string]string{
+		"server.bind-port":              "99999",
+		"server.bind-address":           "0.0.0.0",
+		"server.log-level":              "loud",
+		"agent.executor-retention-time": "a while",
+		"compiler.memory-max":           "-1",
+	} {
+		_, err := Load("", nil, map[string]string{name: value})
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: %v; want a fault that names the option", name, value, err)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none.cfg"), nil, nil); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a missing file gives %v", err)
+	}
+}
