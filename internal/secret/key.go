@@ -1,0 +1,159 @@
+package secret
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+const (
+	keySize    = 32 // bytes: AES-256
+	keyHeader  = "ordain-key-1 "
+	sealFormat = 1
+	domain     = "ordain secret 1\x00" // keeps these seals apart from other uses of the key
+)
+
+// Key seals and opens secrets. It is safe for concurrent use.
+type Key struct {
+	aead cipher.AEAD
+}
+
+// OpenKey reads the key file, or makes it with a new random key when there is
+// none. Of several processes that make it at once one wins, and all use its key.
+// A file that others than its owner may read or write is refused.
+func OpenKey(path string) (*Key, error) {
+	raw, err := readKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createKey(path); err != nil {
+			return nil, err
+		}
+		raw, err = readKey(path)
+	}
+	if err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return nil, err
+		}
+		return nil, fault.Wrap("secret.OpenKey", fault.Unavailable, err).
+			Say("the key file cannot be read").
+			Hint("the user that runs the server must own " + path)
+	}
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return nil, fault.Wrap("secret.OpenKey", fault.Internal, err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fault.Wrap("secret.OpenKey", fault.Internal, err)
+	}
+	return &Key{aead: aead}, nil
+}
+
+func readKey(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fault.New("secret.OpenKey", fault.Invalid, path+" is not a regular file").
+			Hint("the key file must be a plain file that only the server reads")
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fault.New("secret.OpenKey", fault.Forbidden,
+			fmt.Sprintf("the key file %s may be read or written by others (mode %04o)", path, mode)).
+			Hint("chmod 600 " + path + "; if strangers had access to it, replace the credentials that it protects")
+	}
+	// Room for one byte too many, so that a longer file is noticed.
+	text := make([]byte, 256)
+	n, err := f.Read(text)
+	if err != nil && n > 0 {
+		return nil, err
+	}
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(text[:n]), []byte(keyHeader))
+	raw, err := base64.StdEncoding.DecodeString(string(rest))
+	if !ok || err != nil || len(raw) != keySize {
+		return nil, fault.New("secret.OpenKey", fault.Invalid, path+" does not hold a key").
+			Hint("restore it from your backup; without it the stored credentials cannot be opened and must be set again")
+	}
+	return raw, nil
+}
+
+// createKey writes the file under a temporary name first, and links it to its
+// own name, which fails when there is one by now: no reader ever sees half a key.
+func createKey(path string) error {
+	fail := func(err error) error {
+		return fault.Wrap("secret.OpenKey", fault.Unavailable, err).
+			Say("the key file cannot be made").
+			Hint("the server must be able to write to " + filepath.Dir(path))
+	}
+	raw := make([]byte, keySize)
+	if _, err := rand.Read(raw); err != nil {
+		return fail(err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(keyHeader + base64.StdEncoding.EncodeToString(raw) + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fail(err)
+	}
+	// The key must outlive a power cut as surely as what it will seal.
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync()
+		dir.Close()
+	}
+	return nil
+}
+
+// Seal encrypts a secret and binds it to its context, such as the environment
+// and the name of the secret.
+func (k *Key) Seal(plain []byte, context string) ([]byte, error) {
+	sealed := make([]byte, 1+k.aead.NonceSize(), 1+k.aead.NonceSize()+len(plain)+k.aead.Overhead())
+	sealed[0] = sealFormat
+	nonce := sealed[1:]
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, fault.Wrap("secret.Seal", fault.Internal, err)
+	}
+	return k.aead.Seal(sealed, nonce, plain, []byte(domain+context)), nil
+}
+
+// Open gives back what Seal took, if key and context are the same and the
+// text is whole.
+func (k *Key) Open(sealed []byte, context string) ([]byte, error) {
+	size := 1 + k.aead.NonceSize()
+	if len(sealed) < size+k.aead.Overhead() || sealed[0] != sealFormat {
+		return nil, fault.New("secret.Open", fault.Internal, "a stored secret is damaged").
+			Hint("set it again")
+	}
+	plain, err := k.aead.Open(nil, sealed[1:size], sealed[size:], []byte(domain+context))
+	if err != nil {
+		return nil, fault.New("secret.Open", fault.Internal, "a stored secret cannot be opened with this server's key").
+			Hint("was the key file replaced? Restore it from your backup, or set the secret again")
+	}
+	return plain, nil
+}
