@@ -12,6 +12,9 @@ type Pos struct{ Line, Col int32 }
 type Span struct {
 	File       *File
 	Start, End Pos
+	// Coarse: the reference knows only the line of this place, and prints
+	// file:line; the columns are for carets.
+	Coarse bool
 }
 
 // File is one parsed model file.
@@ -237,15 +240,21 @@ type (
 
 	// FString is f"…": literal pieces and fields in order.
 	FString struct {
+		Text   string // the whole of it, escapes undone
 		Pieces []FPiece
 		At     Span
 	}
 
-	// FPiece is literal text, or a field when Ref is set.
+	// FPiece is literal text, or a field when Field is set.
 	FPiece struct {
-		Text       string
+		Text string
+		// Field is a field's name as written, blanks included; Ref is what it
+		// names. Ref is nil for a field that the reference forgets (one after an
+		// empty field or an escaped brace): using it is an error.
+		Field      string
+		IsField    bool
 		Ref        Expr     // *Ref or *AttrRef
-		Conversion byte     // 0, 'r', 's' or 'a'
+		Conversion rune     // 0, 'r', 's' or 'a'
 		Spec       []FPiece // format specification, may hold fields
 	}
 

@@ -1,0 +1,211 @@
+package syntax
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+)
+
+// What the actions of the grammar build, from small to large. Lists grow from
+// the right, as the grammar recurses on the right: they are kept backwards and
+// turned once at the end.
+
+type entityBody struct {
+	doc        string
+	attributes []*Attribute
+}
+
+type implementationBody struct {
+	doc  string
+	body []Stmt
+}
+
+type implementList struct {
+	parents bool
+	using   []Name
+}
+
+func (l implementList) join(m implementList) implementList {
+	return implementList{l.parents || m.parents, append(l.using, m.using...)}
+}
+
+type forClause struct {
+	variable Ident
+	iter     Expr
+}
+
+// arguments of a call, constructor or lookup, backwards.
+type arguments struct {
+	args   []Expr
+	named  []Argument
+	splats []Expr
+}
+
+func (a arguments) push(b arguments) arguments {
+	return arguments{append(a.args, b.args...), append(a.named, b.named...), append(a.splats, b.splats...)}
+}
+
+func (a arguments) ordered() arguments {
+	slices.Reverse(a.args)
+	slices.Reverse(a.named)
+	slices.Reverse(a.splats)
+	return a
+}
+
+func pushStmt(list, s any) any {
+	l, _ := list.([]Stmt)
+	return append(l, s.(Stmt))
+}
+
+func stmts(list any) []Stmt {
+	l, _ := list.([]Stmt)
+	slices.Reverse(l)
+	return l
+}
+
+func pushExpr(list, e any) any {
+	l, _ := list.([]Expr)
+	return append(l, e.(Expr))
+}
+
+func exprs(list any) []Expr {
+	l, _ := list.([]Expr)
+	slices.Reverse(l)
+	return l
+}
+
+func reversed(l []Ident) []Ident {
+	slices.Reverse(l)
+	return l
+}
+
+func pushPair(list, key, value any) any {
+	l, _ := list.([]DictEntry)
+	return append(l, DictEntry{Key: key.(token).text, Value: value.(Expr)})
+}
+
+func (p *parser) finish(doc, body any) {
+	if t, ok := doc.(token); ok {
+		p.doc = t.text
+	}
+	p.top = stmts(body)
+}
+
+// span is the place of a token where the reference keeps all of it.
+func (p *parser) span(t token) Span { return p.spanOf(t.start, t.end) }
+
+// coarse is the place of a token of which the reference keeps only the line.
+func (p *parser) coarse(t token) Span {
+	return Span{File: p.file, Start: Pos{t.first, t.start.Col}, End: t.end, Coarse: true}
+}
+
+// from widens a coarse place to begin where start begins, if that is on its line.
+func from(s, start Span) Span {
+	if start.Start.Line == s.Start.Line {
+		s.Start = start.Start
+	}
+	return s
+}
+
+func (p *parser) ident(t token) Ident { return Ident{Name: t.text, At: p.span(t)} }
+
+func (p *parser) name(t token) Name { return Name{Text: t.text, At: p.span(t)} }
+
+func (p *parser) join(n Name, t token) Name {
+	n.Text += "::" + t.text
+	n.At.End = t.end
+	return n
+}
+
+// Failures. They return 1, which ends the generated parser.
+
+func (p *parser) parserError(at Span, message string) int {
+	p.fail(&Error{Kind: KindParser, Message: "Syntax error: " + message, At: at})
+	return 1
+}
+
+func (p *parser) syntaxError(t token, message string) int { return p.parserError(p.span(t), message) }
+
+func (p *parser) nullForDict(name token) int {
+	return p.syntaxError(name, "null can not be assigned to dict, did you mean \"dict? "+name.text+" = null\"")
+}
+
+func (p *parser) hyphen(name string, at Span) any {
+	p.fail(&Error{
+		Kind: KindHyphen, Message: "The use of '-' in identifiers is not allowed. please rename " + name + ".",
+		At: at, Statement: name, Hint: "for a subtraction, put blanks around the minus sign",
+	})
+	return nil
+}
+
+// Constants.
+
+func parseInt(text string) *big.Int {
+	n, _ := new(big.Int).SetString(text, 10)
+	return n
+}
+
+// parseFloat gives infinity for what is too large, as Python does.
+func parseFloat(text string) float64 {
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
+}
+
+// multInt reads a bound of a multiplicity.
+func multInt(t token) int {
+	n, err := strconv.Atoi(t.text)
+	if err != nil {
+		return int(^uint(0) >> 1)
+	}
+	return n
+}
+
+func (p *parser) integer(t token) Expr {
+	return &Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)}
+}
+
+func (p *parser) float(t token) Expr {
+	return &Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)}
+}
+
+func (p *parser) null(t token) Expr { return &Literal{Kind: NullLiteral, At: p.coarse(t)} }
+
+func (p *parser) boolean(t token, v bool) Expr {
+	return &Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)}
+}
+
+func (p *parser) regex(t token) Expr {
+	return &Regex{Pattern: t.text, At: p.coarse(t)}
+}
+
+// References.
+
+func (p *parser) attrRef(x Expr, dot, attr token) Expr {
+	at := from(p.coarse(dot), refSpan(x))
+	at.End = attr.end
+	return &AttrRef{X: x, Attr: p.ident(attr), At: at}
+}
+
+// refText is a reference as written.
+func refText(ref any) string {
+	switch r := ref.(type) {
+	case *Ref:
+		return r.Name.Text
+	case *AttrRef:
+		return refText(r.X) + "." + r.Attr.Name
+	}
+	return ""
+}
+
+// refSpan is the whole of a reference.
+func refSpan(ref any) Span {
+	switch r := ref.(type) {
+	case *Ref:
+		return r.Name.At
+	case *AttrRef:
+		at := refSpan(r.X)
+		at.End = r.Attr.At.End
+		return at
+	}
+	return Span{}
+}

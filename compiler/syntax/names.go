@@ -1,0 +1,37 @@
+package syntax
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/unicode/runenames"
+)
+
+// namedRunes is built when the first \N{…} is met; hardly any model has one.
+var namedRunes = sync.OnceValue(func() map[string]rune {
+	names := make(map[string]rune, 40000)
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if name := runenames.Name(r); name != "" && name[0] != '<' {
+			names[name] = r
+		}
+	}
+	return names
+})
+
+// namedEscape reads N{NAME}.
+func namedEscape(b []byte) (rune, int, string) {
+	if len(b) < 2 || b[1] != '{' {
+		return 0, 1, "malformed \\N character escape"
+	}
+	end := bytes.IndexByte(b, '}')
+	if end <= 2 {
+		return 0, 1, "malformed \\N character escape"
+	}
+	r, ok := namedRunes()[strings.ToUpper(string(b[2:end]))]
+	if !ok {
+		return 0, end + 1, "unknown Unicode character name"
+	}
+	return r, end + 1, ""
+}

@@ -1,0 +1,433 @@
+package syntax
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// token is what the scanner hands to the parser.
+type token struct {
+	text       string // decoded for strings, the pattern for a regex, else as written
+	start, end Pos
+	// first is the line on which the reference places the token: the one on
+	// which it begins, also for a regex that hangs below its `matching`.
+	first int32
+}
+
+// scanner cuts text into tokens. The rules are tried in a fixed order and the
+// first that matches wins, not the longest: `x <-1` holds the relation arrow.
+//
+// Places are kept as the reference keeps them: a multi-line string moves the
+// line on but not the begin of the line, so what follows it on its last line has
+// a column counted from the line on which the string began.
+type scanner struct {
+	text []byte
+	pos  int // next byte
+	line int32
+	// lineStart is where columns count from; marked and markedCol remember the
+	// last column asked for, so that a long line is walked once.
+	lineStart int
+	marked    int
+	markedCol int32
+
+	file *File
+	err  *Error
+}
+
+var keywords = map[string]int{
+	"typedef": tTYPEDEF, "as": tAS, "entity": tENTITY, "extends": tEXTENDS, "end": tEND, "in": tIN,
+	"implementation": tIMPLEMENTATION, "for": tFOR, "matching": tMATCHING, "index": tINDEX,
+	"implement": tIMPLEMENT, "using": tUSING, "when": tWHEN, "and": tAND, "or": tOR, "not": tNOT,
+	"true": tTRUE, "false": tFALSE, "import": tIMPORT, "is": tIS, "defined": tDEFINED, "dict": tDICT,
+	"null": tNULL, "undef": tUNDEF, "parents": tPARENTS, "if": tIF, "else": tELSE, "elif": tELIF,
+}
+
+var keywordKinds = func() map[int]bool {
+	kinds := map[int]bool{}
+	for _, k := range keywords {
+		kinds[k] = true
+	}
+	return kinds
+}()
+
+func newScanner(file *File, text []byte) *scanner {
+	return &scanner{text: text, line: 1, file: file, markedCol: 1}
+}
+
+// place gives the line and column of a byte that is not before the last one asked for.
+func (s *scanner) place(at int) Pos {
+	if at < s.marked {
+		return Pos{s.line, int32(utf8.RuneCount(s.text[s.lineStart:at])) + 1}
+	}
+	s.markedCol += int32(utf8.RuneCount(s.text[s.marked:at]))
+	s.marked = at
+	return Pos{s.line, s.markedCol}
+}
+
+func (s *scanner) newline(at int) {
+	s.lineStart, s.marked, s.markedCol = at, at, 1
+}
+
+// next reads one token and gives its kind: 0 at the end, tBAD after an error.
+func (s *scanner) next(t *token) int {
+	s.skip()
+	if s.pos >= len(s.text) {
+		at := s.place(len(s.text))
+		*t = token{start: at, end: at, first: s.line}
+		return 0
+	}
+	return s.scan(t)
+}
+
+// skip passes blanks, line ends and comments.
+func (s *scanner) skip() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\t':
+			s.pos++
+		case '\n':
+			s.pos++
+			s.line++
+			s.newline(s.pos)
+		case '#':
+			end := bytes.IndexByte(s.text[s.pos:], '\n')
+			s.pos += end + 1 // the text always ends in a newline
+			s.line++
+			s.newline(s.pos)
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) scan(t *token) int {
+	c := s.text[s.pos]
+	switch {
+	case c == 'm':
+		if end, slash := s.regexEnd(); end > 0 {
+			return s.regex(t, end, slash)
+		}
+		return s.word(t)
+	case c == 'f' || c == 'r':
+		if end := stringEnd(s.text, s.pos+1); end > 0 {
+			kind, raw := tRSTRING, s.text[s.pos+2:end-1]
+			if c == 'f' {
+				kind = tFSTRING
+			}
+			s.simple(t, end)
+			if c == 'f' {
+				t.text = s.decode(raw, "Invalid escape sequence in f-string.")
+			} else {
+				t.text = string(raw)
+			}
+			return kind
+		}
+		return s.word(t)
+	case isLetter(c):
+		return s.word(t)
+	case isDigit(c):
+		return s.number(t, s.pos)
+	case c == '"':
+		if end := multiLineEnd(s.text, s.pos); end > 0 {
+			return s.multiLine(t, end)
+		}
+		return s.quoted(t)
+	case c == '\'':
+		return s.quoted(t)
+	}
+	return s.operator(t, c)
+}
+
+func (s *scanner) operator(t *token, c byte) int {
+	var d byte
+	if s.pos+1 < len(s.text) {
+		d = s.text[s.pos+1]
+	}
+	switch c {
+	case ':':
+		if d == ':' {
+			return s.take(t, 2, tSEP)
+		}
+		return s.take(t, 1, ':')
+	case '-':
+		if d == '-' || d == '>' {
+			return s.take(t, 2, tREL)
+		}
+		if isDigit(d) || s.fraction(s.pos+1) {
+			return s.number(t, s.pos+1)
+		}
+		return s.take(t, 1, tMINUS_OP)
+	case '<':
+		switch d {
+		case '-':
+			return s.take(t, 2, tREL)
+		case '=':
+			return s.take(t, 2, tCMP_OP)
+		}
+		return s.take(t, 1, tCMP_OP)
+	case '>':
+		if d == '=' {
+			return s.take(t, 2, tCMP_OP)
+		}
+		return s.take(t, 1, tCMP_OP)
+	case '!':
+		if d == '=' {
+			return s.take(t, 2, tCMP_OP)
+		}
+	case '=':
+		if d == '=' {
+			return s.take(t, 2, tCMP_OP)
+		}
+		return s.take(t, 1, '=')
+	case '+':
+		if d == '=' {
+			return s.take(t, 2, tPEQ)
+		}
+		return s.take(t, 1, tPLUS_OP)
+	case '*':
+		if d == '*' {
+			return s.take(t, 2, tDOUBLE_STAR)
+		}
+		return s.take(t, 1, '*')
+	case '/':
+		return s.take(t, 1, tDIVISION_OP)
+	case '.':
+		if s.fraction(s.pos) {
+			return s.number(t, s.pos)
+		}
+		return s.take(t, 1, '.')
+	case '[', ']', '(', ')', ',', '{', '}', '?', '%':
+		return s.take(t, 1, int(c))
+	}
+	return s.illegal(t)
+}
+
+// simple fills in a token that lies on one line and moves behind it.
+func (s *scanner) simple(t *token, end int) {
+	t.start = s.place(s.pos)
+	t.end = s.place(end)
+	t.first = s.line
+	s.pos = end
+}
+
+func (s *scanner) take(t *token, n, kind int) int {
+	t.text = operatorText(s.text[s.pos : s.pos+n])
+	s.simple(t, s.pos+n)
+	return kind
+}
+
+// operatorText avoids an allocation for each operator.
+func operatorText(b []byte) string {
+	if len(b) == 1 {
+		return ascii[b[0] : b[0]+1]
+	}
+	return string(b)
+}
+
+var ascii = func() string {
+	var b strings.Builder
+	for c := range byte(128) {
+		b.WriteByte(c)
+	}
+	return b.String()
+}()
+
+func (s *scanner) word(t *token) int {
+	end := s.pos + 1
+	for end < len(s.text) && (isLetter(s.text[end]) || isDigit(s.text[end]) || s.text[end] == '-') {
+		end++
+	}
+	word := s.text[s.pos:end]
+	upper := word[0] >= 'A' && word[0] <= 'Z'
+	t.text = string(word)
+	s.simple(t, end)
+	if upper {
+		return tCID
+	}
+	if k, ok := keywords[t.text]; ok {
+		return k
+	}
+	return tID
+}
+
+// fraction reports whether `.digits` stands at a place.
+func (s *scanner) fraction(at int) bool {
+	return at+1 < len(s.text) && s.text[at] == '.' && isDigit(s.text[at+1])
+}
+
+// number reads an integer or float whose digits, or point, are at from; a
+// minus sign may stand before.
+func (s *scanner) number(t *token, from int) int {
+	end := from
+	for end < len(s.text) && isDigit(s.text[end]) {
+		end++
+	}
+	kind := tINT
+	if s.fraction(end) {
+		kind = tFLOAT
+		end++
+		for end < len(s.text) && isDigit(s.text[end]) {
+			end++
+		}
+	}
+	t.text = string(s.text[s.pos:end])
+	s.simple(t, end)
+	return kind
+}
+
+// quoted reads a plain string.
+func (s *scanner) quoted(t *token) int {
+	end := stringEnd(s.text, s.pos)
+	if end < 0 {
+		return s.illegal(t)
+	}
+	raw := s.text[s.pos+1 : end-1]
+	s.simple(t, end)
+	t.text = s.decode(raw, "Invalid escape sequence in string.")
+	return tSTRING
+}
+
+// stringEnd finds the end of a quoted string that begins at a place; -1 when
+// none does or when the line ends first.
+func stringEnd(text []byte, at int) int {
+	if at >= len(text) || text[at] != '"' && text[at] != '\'' {
+		return -1
+	}
+	quote := text[at]
+	for i := at + 1; i < len(text); i++ {
+		switch text[i] {
+		case quote:
+			return i + 1
+		case '\n':
+			return -1
+		case '\\':
+			i++
+			if i < len(text) && text[i] == '\n' {
+				return -1
+			}
+		}
+	}
+	return -1
+}
+
+// multiLineEnd finds the end of a multi-line string that begins at a place.
+// Three to five quotes open it, as many as give a match; the nearest three close
+// it and take up to two more.
+func multiLineEnd(text []byte, at int) int {
+	run := quotes(text, at)
+	for open := min(run, 5); open >= 3; open-- {
+		i := bytes.Index(text[at+open:], []byte(`"""`))
+		if i < 0 {
+			continue
+		}
+		end := at + open + i
+		return end + min(quotes(text, end), 5)
+	}
+	return -1
+}
+
+func quotes(text []byte, at int) int {
+	n := 0
+	for at+n < len(text) && n < 6 && text[at+n] == '"' {
+		n++
+	}
+	return n
+}
+
+func (s *scanner) multiLine(t *token, end int) int {
+	raw := s.text[s.pos:end]
+	t.start = s.place(s.pos)
+	t.first = s.line
+	t.text = s.decode(raw[3:len(raw)-3], "Invalid escape sequence in multi-line string.")
+	s.pos = end
+	lines := int32(bytes.Count(raw, []byte{'\n'}))
+	s.line += lines
+	tail := raw[bytes.LastIndexByte(raw, '\n')+1:]
+	t.end = Pos{s.line, int32(utf8.RuneCount(tail)) + 1}
+	return tMLS
+}
+
+// regexEnd looks for `matching /…/` and gives its end and the place of the
+// first slash; 0 when it is not there.
+func (s *scanner) regexEnd() (end, slash int) {
+	const word = "matching"
+	if !bytes.HasPrefix(s.text[s.pos:], []byte(word)) {
+		return 0, 0
+	}
+	i := s.pos + len(word)
+	for i < len(s.text) {
+		r, n := utf8.DecodeRune(s.text[i:])
+		if !unicode.IsSpace(r) && (r < 0x1c || r > 0x1f) {
+			break
+		}
+		i += n
+	}
+	if i == s.pos+len(word) || i >= len(s.text) || s.text[i] != '/' {
+		return 0, 0
+	}
+	slash = i
+	for i++; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '/':
+			if i == slash+1 {
+				return 0, 0
+			}
+			return i + 1, slash
+		case '\n':
+			return 0, 0
+		case '\\':
+			i++
+			if i < len(s.text) && s.text[i] == '\n' {
+				return 0, 0
+			}
+		}
+	}
+	return 0, 0
+}
+
+func (s *scanner) regex(t *token, end, slash int) int {
+	pattern := string(s.text[slash+1 : end-1])
+	t.first = s.line
+	if lines := bytes.Count(s.text[s.pos:slash], []byte{'\n'}); lines > 0 {
+		s.line += int32(lines)
+		s.newline(s.pos + bytes.LastIndexByte(s.text[s.pos:slash], '\n') + 1)
+	}
+	t.start = s.place(slash)
+	t.end = s.place(end)
+	t.text = pattern
+	s.pos = end
+	return tREGEX
+}
+
+func (s *scanner) illegal(t *token) int {
+	r, n := utf8.DecodeRune(s.text[s.pos:])
+	at := s.place(s.pos)
+	s.pos += n
+	*t = token{text: string(r), start: at, end: Pos{at.Line, at.Col + 1}, first: s.line}
+	e := &Error{Kind: KindParser, Message: "Syntax error: Illegal character '" + string(r) + "'", At: s.spanOf(t.start, t.end)}
+	switch r {
+	case '"', '\'':
+		e.Hint = "a string ends on the line on which it begins; use \"\"\" for text of several lines"
+	case '/':
+		e.Hint = "comments begin with #"
+	}
+	s.fail(e)
+	return tBAD
+}
+
+func (s *scanner) spanOf(start, end Pos) Span {
+	return Span{File: s.file, Start: start, End: end}
+}
+
+// fail keeps the first error.
+func (s *scanner) fail(e *Error) {
+	if s.err == nil {
+		s.err = e
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
