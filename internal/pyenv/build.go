@@ -1,0 +1,240 @@
+package pyenv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/layout"
+)
+
+// build makes the environment beside its place and moves it there.
+func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (Result, error) {
+	parent := filepath.Dir(s.Dir)
+	if err := os.MkdirAll(parent, 0o750); err != nil {
+		return Result{}, layout.Explain("pyenv.Ensure", parent, err)
+	}
+	sweep(s.Dir)
+	temp, err := os.MkdirTemp(parent, filepath.Base(s.Dir)+".new-*")
+	if err != nil {
+		return Result{}, layout.Explain("pyenv.Ensure", parent, err)
+	}
+	defer os.RemoveAll(temp)
+	venv := filepath.Join(temp, "venv")
+
+	r, err := m.install(ctx, s, i, venv, temp)
+	if err != nil {
+		return r, err
+	}
+	site := sitePackages(venv, i)
+	mark := marker{Spec: want, Python: i.Path, Version: i.Version, Installed: installed(site)}
+	text, err := json.MarshalIndent(mark, "", "  ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(venv, markerName), text, 0o644)
+	}
+	if err == nil {
+		err = relocate(venv, s.Dir)
+	}
+	if err == nil {
+		err = replace(s.Dir, venv, filepath.Join(temp, "old"))
+	}
+	if err != nil {
+		return r, layout.Explain("pyenv.Ensure", s.Dir, err)
+	}
+	r.Python, r.SitePackages, r.Interpreter = pythonOf(s.Dir), sitePackages(s.Dir, i), i
+	r.Installed, r.Built = mark.Installed, true
+	return r, nil
+}
+
+// sweep deletes what a build that was killed left beside dir. The caller holds
+// the lock of dir.
+func sweep(dir string) {
+	left, _ := filepath.Glob(dir + ".new-*")
+	for _, path := range left {
+		_ = os.RemoveAll(path)
+	}
+}
+
+// replace moves fresh to dir, and what was there to old.
+func replace(dir, fresh, old string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		if err := os.Rename(dir, old); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		_ = os.Rename(old, dir)
+		return err
+	}
+	return nil
+}
+
+// relocate writes the final place into the scripts, which name the folder that
+// they were made in.
+func relocate(venv, final string) error {
+	bin := filepath.Join(venv, "bin")
+	entries, err := os.ReadDir(bin)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(bin, e.Name())
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte(venv)) || bytes.IndexByte(text, 0) >= 0 {
+			continue
+		}
+		// A new file: this one may be a hard link into uv's cache.
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(venv), []byte(final)), info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install makes the environment at venv with uv, or else with pip.
+func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp string) (Result, error) {
+	var r Result
+	conf := readMachine(os.Environ(), filepath.Dir(filepath.Dir(i.Path)))
+	from := conf.choose(s.Pip)
+	requirements := filepath.Join(temp, "requirements.txt")
+	constraints := filepath.Join(temp, "constraints.txt")
+	limits := s.Constraints
+	if !ownsCore(s.Requirements) {
+		wheels := filepath.Join(m.c.CacheDir, "wheels")
+		if err := writeCoreWheel(wheels); err != nil {
+			return r, layout.Explain("pyenv.Ensure", wheels, err)
+		}
+		from.findLinks = append(from.findLinks, wheels)
+		limits = []string{"inmanta-core==" + CoreVersion}
+		for _, c := range s.Constraints {
+			if distribution(c) != "inmanta-core" {
+				limits = append(limits, c)
+			}
+		}
+	}
+	for path, lines := range map[string][]string{requirements: s.Requirements, constraints: limits} {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			return r, layout.Explain("pyenv.Ensure", path, err)
+		}
+	}
+	args := []string{"-r", requirements, "-c", constraints}
+	for _, c := range from.constraint {
+		args = append(args, "-c", c)
+	}
+	for _, p := range from.noBinary {
+		args = append(args, "--no-binary", p)
+	}
+	for _, p := range from.onlyBinary {
+		args = append(args, "--only-binary", p)
+	}
+
+	if uv, steps := m.findUV(ctx, i, conf); uv != "" {
+		r.Steps = append(r.Steps, steps...)
+		env := conf.uvEnv(os.Environ(), from, filepath.Join(m.c.CacheDir, "uv"), s.Pip.UseSystemConfig)
+		done, err := m.withUV(ctx, &r, uv, env, s, i, venv, args)
+		if done || err != nil {
+			return r, err
+		}
+		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", r.lastOutput())
+	} else {
+		r.Steps = append(r.Steps, steps...)
+	}
+	_ = os.RemoveAll(venv)
+	err := m.withPip(ctx, &r, conf.pipEnv(os.Environ(), from), s, i, venv, args)
+	return r, err
+}
+
+func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, s Spec, i Interpreter, venv string, args []string) (bool, error) {
+	step, err := run(ctx, filepath.Dir(venv), env, uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
+	r.Steps = append(r.Steps, step)
+	if err == nil && len(s.Requirements) > 0 {
+		install := []string{"pip", "install", "--python", pythonOf(venv)}
+		if s.Update {
+			install = append(install, "--upgrade", "--refresh")
+		}
+		step, err = run(ctx, filepath.Dir(venv), env, uv, append(install, args...)...)
+		r.Steps = append(r.Steps, step)
+	}
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return err == nil, nil
+}
+
+func (m *Maker) withPip(ctx context.Context, r *Result, env []string, s Spec, i Interpreter, venv string, args []string) error {
+	if !i.HasVenv {
+		return fault.New("pyenv.Ensure", fault.Unavailable, fmt.Sprintf("%s (Python %s) has no venv module with pip", i.Path, i.Version)).
+			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
+	}
+	step, err := run(ctx, filepath.Dir(venv), env, i.Path, "-m", "venv", venv)
+	r.Steps = append(r.Steps, step)
+	if err == nil && len(s.Requirements) > 0 {
+		install := []string{"-m", "pip", "install", "--no-compile"}
+		if s.Update {
+			install = append(install, "--upgrade")
+		}
+		step, err = run(ctx, filepath.Dir(venv), env, pythonOf(venv), append(install, args...)...)
+		r.Steps = append(r.Steps, step)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return m.explain(s, *r)
+	}
+	return nil
+}
+
+// explain turns what the installers said into a fault.
+func (m *Maker) explain(s Spec, r Result) error {
+	said := r.lastOutput()
+	kind, advice := fault.Invalid, "check the requirements of the project and its modules, and the pip section of project.yml"
+	switch {
+	case strings.Contains(said, "No space left on device"):
+		kind, advice = fault.Exhausted, "free space on the disk of "+s.Dir
+	case containsAny(said, "Could not fetch URL", "Connection refused", "Temporary failure in name resolution", "Failed to establish a new connection", "timed out"):
+		kind, advice = fault.Unavailable, "check the network, the proxy and the package index in the pip section of project.yml"
+	case containsAny(said, "401", "403") && containsAny(said, "Unauthorized", "Forbidden"):
+		kind, advice = fault.Unauthorized, "check the credentials of the package index"
+	case strings.Contains(said, "inmanta-core"):
+		advice = "a package asks for another inmanta-core than the " + CoreVersion + " that Ordain stands for; to install the real one list it in the requirements"
+	}
+	return fault.New("pyenv.Ensure", kind, "cannot install the Python packages: "+said).Hint(advice)
+}
+
+// lastOutput is the end of what the last command said.
+func (r Result) lastOutput() string {
+	if len(r.Steps) == 0 {
+		return ""
+	}
+	last := r.Steps[len(r.Steps)-1]
+	text := strings.TrimSpace(last.ErrOutput)
+	if text == "" {
+		text = strings.TrimSpace(last.Output)
+	}
+	if lines := strings.Split(text, "\n"); len(lines) > 12 {
+		text = strings.Join(lines[len(lines)-12:], "\n")
+	}
+	return text
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package pyenv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Interpreter is a Python that environments can be made from.
+type Interpreter struct {
+	Path    string `json:"path"`    // of the program itself, never of a wrapper or a virtual environment
+	Version string `json:"version"` // such as 3.12.1
+	Minor   string `json:"minor"`   // such as 3.12
+	Libc    string `json:"libc"`    // such as glibc-2.36; empty where there is none to name
+	HasVenv bool   `json:"venv"`    // can make environments by itself, with pip in them
+}
+
+// oldest is the first version whose syntax the runtime uses.
+var oldest = [2]int{3, 10}
+
+const describe = `
+import importlib.util, json, platform, sys
+libc = "-".join(filter(None, platform.libc_ver(sys.executable)))
+print(json.dumps({
+    "path": getattr(sys, "_base_executable", None) or sys.executable,
+    "version": "%d.%d.%d" % sys.version_info[:3],
+    "minor": "%d.%d" % sys.version_info[:2],
+    "libc": libc,
+    "venv": all(importlib.util.find_spec(m) for m in ("venv", "ensurepip")),
+}))
+`
+
+// Find describes the interpreter named by python, a path or a name on PATH.
+// When it is empty, python3 and then the newest python3.x on PATH that can
+// make virtual environments.
+func Find(ctx context.Context, python string) (Interpreter, error) {
+	names := []string{python}
+	if python == "" {
+		names = []string{"python3", "python3.13", "python3.12", "python3.11", "python3.14"}
+	}
+	var found *Interpreter
+	var failed []error
+	for _, name := range names {
+		i, err := inspect(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if i.HasVenv {
+			return i, nil
+		}
+		if found == nil {
+			found = &i
+		}
+	}
+	if found != nil {
+		return *found, nil
+	}
+	advice := "install Python 3.11 or newer with its venv module (Debian, Ubuntu: apt install python3-venv)"
+	if python != "" {
+		advice += ", or correct the configured interpreter: [config] python"
+	}
+	return Interpreter{}, fault.Wrap("pyenv.Find", fault.Unavailable, failed[0]).Say("no usable Python on this machine").Hint(advice)
+}
+
+func inspect(ctx context.Context, python string) (Interpreter, error) {
+	var i Interpreter
+	path, err := exec.LookPath(python)
+	if err != nil {
+		return i, err
+	}
+	cmd := exec.CommandContext(ctx, path, "-I", "-c", describe)
+	cmd.Dir = os.TempDir()
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+			err = errors.New(strings.TrimSpace(string(exit.Stderr)))
+		}
+		return i, fmt.Errorf("%s: %w", python, err)
+	}
+	if err := json.Unmarshal(out, &i); err != nil {
+		return i, fmt.Errorf("%s does not answer as Python does: %w", python, err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(i.Minor, "%d.%d", &major, &minor); err != nil || major != oldest[0] || minor < oldest[1] {
+		return i, fmt.Errorf("%s is Python %s, older than %d.%d", python, i.Version, oldest[0], oldest[1])
+	}
+	if i.Path, err = filepath.EvalSymlinks(i.Path); err != nil {
+		return i, fmt.Errorf("%s: %w", python, err)
+	}
+	return i, nil
+}
