@@ -143,7 +143,8 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	if uv, steps := m.findUV(ctx, i, conf); uv != "" {
 		r.Steps = append(r.Steps, steps...)
 		env := conf.uvEnv(os.Environ(), from, filepath.Join(m.c.CacheDir, "uv"), s.Pip.UseSystemConfig)
-		done, err := m.withUV(ctx, &r, uv, env, s, i, venv, args)
+		resolution := m.resolutionFile(s, i, from)
+		done, err := m.withUV(ctx, &r, uv, env, s, i, venv, resolution, args)
 		if done || err != nil {
 			return r, err
 		}
@@ -156,21 +157,26 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	return r, err
 }
 
-func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, s Spec, i Interpreter, venv string, args []string) (bool, error) {
-	step, err := run(ctx, filepath.Dir(venv), env, uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
-	r.Steps = append(r.Steps, step)
-	if err == nil && len(s.Requirements) > 0 {
-		install := []string{"pip", "install", "--python", pythonOf(venv)}
+func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, s Spec, i Interpreter, venv, resolution string, args []string) (bool, error) {
+	uvRun := func(args ...string) bool {
+		step, err := run(ctx, filepath.Dir(venv), env, uv, args...)
+		r.Steps = append(r.Steps, step)
+		return err == nil
+	}
+	done := uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
+	install := []string{"pip", "install", "--python", pythonOf(venv)}
+	switch {
+	case !done || len(s.Requirements) == 0:
+	case !s.Update && freshResolution(resolution) && uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...):
+	default:
 		if s.Update {
 			install = append(install, "--upgrade", "--refresh")
 		}
-		step, err = run(ctx, filepath.Dir(venv), env, uv, append(install, args...)...)
-		r.Steps = append(r.Steps, step)
+		if done = uvRun(append(install, args...)...); done {
+			recordResolution(resolution, installed(sitePackages(venv, i)))
+		}
 	}
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	return err == nil, nil
+	return done, ctx.Err()
 }
 
 func (m *Maker) withPip(ctx context.Context, r *Result, env []string, s Spec, i Interpreter, venv string, args []string) error {

@@ -74,7 +74,12 @@ func python(t *testing.T, r Result, code string) string {
 func pythons(t *testing.T) map[string]Interpreter {
 	t.Helper()
 	out := map[string]Interpreter{}
-	for _, name := range []string{"python3", "python3.11", "python3.12", "python3.13"} {
+	names := []string{"python3", "python3.11", "python3.12", "python3.13"}
+	if home, err := os.UserHomeDir(); err == nil { // where pyenv keeps those that are not active
+		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[1-9]*/bin/python3"))
+		names = append(names, more...)
+	}
+	for _, name := range names {
 		if i, err := Find(t.Context(), name); err == nil && i.HasVenv {
 			out[i.Minor] = i
 		}
@@ -174,6 +179,9 @@ func TestSecondEnvironmentSharesWheels(t *testing.T) {
 	started := time.Now()
 	r := ensure(t, m, Spec{Dir: filepath.Join(base, "two"), Requirements: requirements})
 	t.Logf("the second one: %s", time.Since(started))
+	if last := r.Steps[len(r.Steps)-1]; !strings.Contains(last.Command, "--offline") {
+		t.Errorf("the index was asked again:\n%s", report(r))
+	}
 	a, errA := os.Stat(filepath.Join(base, "one", "lib", filepath.Base(filepath.Dir(r.SitePackages)), "site-packages/jinja2/__init__.py"))
 	b, errB := os.Stat(filepath.Join(r.SitePackages, "jinja2/__init__.py"))
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
