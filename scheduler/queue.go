@@ -1,0 +1,266 @@
+package scheduler
+
+import (
+	"container/heap"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// node is one resource that the environment knows, orphans included.
+type node struct {
+	state intent.ResourceState
+	agent *agent
+	pos   int32 // in the graph; -1 for an orphan
+
+	// The wish to run, when queued is set.
+	queued bool
+	prio   Priority
+	seq    uint64
+	reason string
+	update bool    // the only reason is that the intent changed
+	heapAt int     // place in the agent's ready heap; -1 when not in it
+	waitOn *node   // what holds the wish, when it is not ready
+	held   []*node // who may wait for this one; stale entries have another waitOn
+
+	// The task that runs, when running is set.
+	running    bool
+	runPrio    Priority
+	runVersion int
+	runHash    string
+
+	seen  uint64             // mark of the search for holders
+	clear [priorities]uint64 // epoch in which nothing here or behind it held a wish of that priority
+}
+
+// agent is a target; one of its resources runs at a time.
+type agent struct {
+	name    string
+	paused  bool
+	running *node
+	ready   readyHeap
+	heapAt  int // place in the heap of agents with something to start; -1 when not in it
+}
+
+// less orders wishes: urgent first, then in the order in which they were made.
+func (n *node) less(m *node) bool {
+	if n.prio != m.prio {
+		return n.prio < m.prio
+	}
+	return n.seq < m.seq
+}
+
+// dirty tells that the resource is known not to be as intended.
+func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
+
+// holds tells whether n must end before a wish of priority p that needs it may run.
+func (n *node) holds(p Priority) bool {
+	return n.running || n.queued && (n.prio <= p || n.dirty())
+}
+
+// bad tells that what needs n cannot run.
+func (n *node) bad() bool {
+	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped || n.state.Blocked != intent.NotBlocked
+}
+
+// readyHeap holds the wishes of one agent that nothing held when they were placed.
+type readyHeap []*node
+
+func (h readyHeap) Len() int           { return len(h) }
+func (h readyHeap) Less(i, j int) bool { return h[i].less(h[j]) }
+func (h readyHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].heapAt, h[j].heapAt = i, j
+}
+func (h *readyHeap) Push(x any) {
+	n := x.(*node)
+	n.heapAt = len(*h)
+	*h = append(*h, n)
+}
+func (h *readyHeap) Pop() any {
+	old := *h
+	n := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	n.heapAt = -1
+	return n
+}
+
+// agentHeap holds the agents that could start something, by their first wish.
+type agentHeap []*agent
+
+func (h agentHeap) Len() int           { return len(h) }
+func (h agentHeap) Less(i, j int) bool { return h[i].ready[0].less(h[j].ready[0]) }
+func (h agentHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].heapAt, h[j].heapAt = i, j
+}
+func (h *agentHeap) Push(x any) {
+	a := x.(*agent)
+	a.heapAt = len(*h)
+	*h = append(*h, a)
+}
+func (h *agentHeap) Pop() any {
+	old := *h
+	a := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	a.heapAt = -1
+	return a
+}
+
+// touch brings the heap of agents up to date after something about a changed.
+func (s *Scheduler) touch(a *agent) {
+	able := !a.paused && a.running == nil && len(a.ready) > 0
+	switch {
+	case able && a.heapAt < 0:
+		heap.Push(&s.able, a)
+	case able:
+		heap.Fix(&s.able, a.heapAt)
+	case a.heapAt >= 0:
+		s.removeAble(a)
+	}
+}
+
+// removeAble takes a out without comparing it: its ready heap may be empty.
+func (s *Scheduler) removeAble(a *agent) {
+	last := len(s.able) - 1
+	at := a.heapAt
+	if at != last {
+		s.able.Swap(at, last)
+	}
+	s.able.Pop()
+	if at != last {
+		heap.Fix(&s.able, at)
+	}
+}
+
+// unready takes a wish out of its agent's ready heap.
+func (s *Scheduler) unready(n *node) {
+	if n.heapAt >= 0 {
+		heap.Remove(&n.agent.ready, n.heapAt)
+		s.touch(n.agent)
+	}
+}
+
+// enqueue wishes that n runs, or makes an existing wish more urgent. It is
+// placed before the next start, when all wishes of the event are known.
+func (s *Scheduler) enqueue(n *node, p Priority, reason string) {
+	if n.pos < 0 || n.state.Blocked == intent.IsBlocked {
+		return
+	}
+	n.update = false
+	if n.queued && n.prio <= p {
+		return
+	}
+	if !n.queued {
+		s.seq++
+		n.seq = s.seq
+		n.queued = true
+		s.wishes++
+	}
+	s.unready(n)
+	n.prio, n.reason = p, reason
+	s.stirred(n)
+	s.fresh = append(s.fresh, n)
+}
+
+// stirred says that n may hold wishes now that it did not hold before.
+func (s *Scheduler) stirred(n *node) {
+	for p := range priorities {
+		if n.holds(p) {
+			s.epoch[p]++
+		}
+	}
+}
+
+// dequeue drops a wish.
+func (s *Scheduler) dequeue(n *node) {
+	if !n.queued {
+		return
+	}
+	s.unready(n)
+	n.queued, n.update, n.waitOn = false, false, nil
+	s.wishes--
+	s.wake(n)
+}
+
+// wake places the wishes that waited for n anew.
+func (s *Scheduler) wake(n *node) {
+	held := n.held
+	n.held = nil
+	for _, w := range held {
+		if w.waitOn == n {
+			w.waitOn = nil
+			if w.queued {
+				s.fresh = append(s.fresh, w)
+			}
+		}
+	}
+}
+
+// place makes a wish ready, or lets it wait for one thing that holds it. What
+// holds it and is less urgent becomes as urgent, and is placed in turn.
+func (s *Scheduler) place(n *node) {
+	for n.queued && n.heapAt < 0 {
+		h := s.holder(n)
+		if h == nil {
+			n.waitOn = nil
+			heap.Push(&n.agent.ready, n)
+			s.touch(n.agent)
+			return
+		}
+		if n.waitOn != h {
+			n.waitOn = h
+			h.held = append(h.held, n)
+		}
+		if h.running || h.prio <= n.prio {
+			return
+		}
+		s.unready(h)
+		h.prio = n.prio
+		s.stirred(h)
+		n = h
+	}
+}
+
+// holder finds something that n needs, directly or through others, that must
+// end first; nil when there is none. The search stops at what is known to be
+// clear in this epoch, so that a long run looks at each edge about once.
+func (s *Scheduler) holder(n *node) *node {
+	if n.pos < 0 {
+		return nil
+	}
+	s.search++
+	p := n.prio
+	stack := append(s.stack[:0], n)
+	visited := s.visited[:0]
+	var found *node
+search:
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, i := range s.graph.before[at.pos] {
+			d := s.nodes[i]
+			if d.seen == s.search {
+				continue
+			}
+			d.seen = s.search
+			if d.holds(p) {
+				found = d
+				break search
+			}
+			if d.clear[p] == s.epoch[p] {
+				continue
+			}
+			visited = append(visited, d)
+			stack = append(stack, d)
+		}
+	}
+	if found == nil {
+		for _, d := range visited {
+			d.clear[p] = s.epoch[p]
+		}
+	}
+	s.stack, s.visited = stack[:0], visited[:0]
+	return found
+}

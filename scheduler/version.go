@@ -1,0 +1,189 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// NewVersion makes a released version the intent. Only what it changed, and
+// what became deployable by it, is wished for; everything else keeps its
+// state. On an error nothing changed: ErrCycle, ErrDuplicate, ErrOld.
+func (s *Scheduler) NewVersion(version int, resources []intent.Resource, code map[string]string, now time.Time) ([]Command, error) {
+	if version <= s.version {
+		return nil, fmt.Errorf("version %d: %w (%d)", version, ErrOld, s.version)
+	}
+	g, err := newGraph(resources)
+	if err != nil {
+		return nil, fmt.Errorf("version %d: %w", version, err)
+	}
+	s.adopt(g, version, code)
+	reason := fmt.Sprintf("new version %d", version)
+	for _, n := range s.nodes {
+		current := n.running && n.runHash == n.state.IntentHash
+		switch {
+		case n.state.Blocked == intent.TemporarilyBlocked && s.badDependency(n) == nil:
+			n.state.Blocked = intent.NotBlocked
+			s.enqueue(n, NewVersion, reason)
+		case n.state.Compliance == intent.HasUpdate && !current:
+			only := n.update || !n.queued
+			s.enqueue(n, NewVersion, reason)
+			n.update = only
+		}
+	}
+	return s.decide(now), nil
+}
+
+// load is adopt for a snapshot: it also takes up what was left undone.
+func (s *Scheduler) load(g *graph, snap Snapshot) {
+	cutOff := make(map[*node]bool)
+	for _, st := range snap.States {
+		if st.IsDeploying {
+			n := s.known[st.ID]
+			n.state.IsDeploying = false
+			cutOff[n] = true
+		}
+	}
+	s.adopt(g, snap.Version, snap.Code)
+	reason := fmt.Sprintf("version %d, taken up again", snap.Version)
+	for i, n := range s.nodes {
+		if n.state.LastRun == intent.RunSkipped && n.state.Blocked == intent.NotBlocked && s.badDependency(n) != nil {
+			n.state.Blocked = intent.TemporarilyBlocked
+		}
+		switch {
+		case cutOff[n], n.state.Compliance == intent.HasUpdate:
+			s.enqueue(n, NewVersion, reason)
+		case n.state.LastRun == intent.RunSkipped && s.badDependency(n) == nil:
+			s.enqueue(n, NewVersion, reason)
+		case s.missedEvent(i):
+			s.enqueue(n, NewVersion, reason+" for an event")
+		}
+	}
+}
+
+// missedEvent tells that something changed after the last run of a resource
+// that wants to know.
+func (s *Scheduler) missedEvent(i int) bool {
+	if !s.graph.resources[i].ReceiveEvents {
+		return false
+	}
+	last := s.nodes[i].state.LastRunAt
+	return slices.ContainsFunc(s.graph.requires[i], func(j int32) bool {
+		at := s.nodes[j].state.LastEvents
+		return s.graph.resources[j].SendEvent && at != nil && (last == nil || at.After(*last))
+	})
+}
+
+// adopt makes g the intent: states follow, wishes for what left are dropped.
+func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
+	for p := range s.epoch {
+		s.epoch[p]++ // the edges are others
+	}
+	left, leftVersion, oldCode := s.nodes, s.version, s.code
+	s.graph, s.version, s.code = g, version, code
+	s.nodes = make([]*node, len(g.resources))
+	for _, n := range left {
+		n.pos = -1
+	}
+	for i := range g.resources {
+		r := g.resources[i]
+		n := s.known[r.ID]
+		if n == nil {
+			n = s.newNode(intent.ResourceState{ID: r.ID})
+			s.known[r.ID] = n
+		}
+		n.pos = int32(i)
+		s.nodes[i] = n
+		s.renew(n, r, oldCode != nil && code[r.ID.Type] != oldCode[r.ID.Type])
+	}
+	for _, n := range left {
+		if n.pos < 0 {
+			s.dequeue(n)
+			n.state.Orphaned = leftVersion
+		}
+	}
+	s.block()
+	for _, n := range s.nodes {
+		if n.queued && n.waitOn != nil {
+			s.fresh = append(s.fresh, n)
+		}
+	}
+}
+
+// renew brings the state of one resource in line with its intent.
+func (s *Scheduler) renew(n *node, r *intent.Resource, newCode bool) {
+	st := &n.state
+	switch {
+	case st.Orphaned > 0: // it came back; nobody looked after it meanwhile
+		st.Orphaned = 0
+		st.Compliance = intent.HasUpdate
+		st.Blocked = intent.NotBlocked
+		st.Attempts = 0
+	case st.IntentHash != r.AttributeHash:
+		back := !n.running && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful && st.Compliance == intent.HasUpdate
+		st.Compliance = intent.HasUpdate
+		if back { // to what is deployed, before anything else was tried
+			st.Compliance = intent.Compliant
+			if n.update {
+				s.dequeue(n)
+			}
+		}
+		st.Attempts = 0
+		if st.Blocked == intent.TemporarilyBlocked {
+			st.Blocked = intent.NotBlocked
+		}
+	case newCode && st.Compliance == intent.NonCompliant && st.LastRun == intent.RunFailed:
+		st.Compliance = intent.HasUpdate // a new handler may do better
+		st.Attempts = 0
+	}
+	st.IntentHash = r.AttributeHash
+}
+
+// block marks what cannot be deployed: undefined resources and everything
+// behind them. What was blocked and is no longer becomes deployable.
+func (s *Scheduler) block() {
+	g := s.graph
+	s.blocked = make([]bool, len(g.resources))
+	var reach []int32
+	for i := range g.resources {
+		if len(g.resources[i].Undefined) > 0 {
+			s.blocked[i] = true
+			reach = append(reach, int32(i))
+		}
+	}
+	for len(reach) > 0 {
+		i := reach[len(reach)-1]
+		reach = reach[:len(reach)-1]
+		for _, j := range g.after[i] {
+			if !s.blocked[j] {
+				s.blocked[j] = true
+				reach = append(reach, j)
+			}
+		}
+	}
+	for i, n := range s.nodes {
+		st := &n.state
+		switch {
+		case len(g.resources[i].Undefined) > 0:
+			st.Compliance = intent.Undefined
+		case st.Compliance == intent.Undefined || st.Compliance == "":
+			st.Compliance = intent.HasUpdate
+			if st.LastRun == intent.RunSuccessful && st.DeployedHash == st.IntentHash {
+				st.Compliance = intent.Compliant
+			}
+		}
+		switch {
+		case s.blocked[i]:
+			st.Blocked = intent.IsBlocked
+			s.dequeue(n)
+		case st.Blocked == intent.IsBlocked:
+			st.Blocked = intent.NotBlocked
+			if st.LastRun == intent.RunSkipped && st.Compliance == intent.NonCompliant {
+				// It waits for the recovery of something again, if that still needs to recover.
+				st.Blocked = intent.TemporarilyBlocked
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Wish is a resource that should run and does not yet.
+type Wish struct {
+	ID       intent.ResourceID
+	Priority Priority
+	Reason   string
+	// WaitsFor is something that has to end first; zero when the agent is what it waits for.
+	WaitsFor intent.ResourceID
+	Paused   bool // its agent is paused
+}
+
+// Running is a resource that runs.
+type Running struct {
+	ID       intent.ResourceID
+	Version  int
+	Priority Priority
+}
+
+// Wishes lists what should run, most urgent first; at most limit of them, 0 for all.
+func (s *Scheduler) Wishes(limit int) []Wish {
+	queued := make([]*node, 0, s.wishes)
+	for _, n := range s.nodes {
+		if n.queued {
+			queued = append(queued, n)
+		}
+	}
+	slices.SortFunc(queued, func(a, b *node) int {
+		if a.less(b) {
+			return -1
+		}
+		return 1
+	})
+	if limit > 0 && len(queued) > limit {
+		queued = queued[:limit]
+	}
+	out := make([]Wish, len(queued))
+	for i, n := range queued {
+		out[i] = Wish{ID: n.state.ID, Priority: n.prio, Reason: n.reason, Paused: n.agent.paused}
+		if n.waitOn != nil {
+			out[i].WaitsFor = n.waitOn.state.ID
+		}
+	}
+	return out
+}
+
+// Running lists what runs, by agent.
+func (s *Scheduler) Running() []Running {
+	out := make([]Running, 0, s.running)
+	for _, a := range s.agents {
+		if n := a.running; n != nil {
+			out = append(out, Running{ID: n.state.ID, Version: n.runVersion, Priority: n.runPrio})
+		}
+	}
+	slices.SortFunc(out, func(a, b Running) int { return strings.Compare(a.ID.Agent, b.ID.Agent) })
+	return out
+}
+
+// Idle tells that nothing runs, and that nothing can start before another
+// event: what is still wished for waits for a paused agent or a halted environment.
+func (s *Scheduler) Idle() bool { return s.running == 0 }
+
+// Waiting counts wishes.
+func (s *Scheduler) Waiting() int { return s.wishes }
+
+// Version is the intent being deployed, 0 before the first.
+func (s *Scheduler) Version() int { return s.version }
+
+// State gives what is known of a resource; false when it is unknown.
+func (s *Scheduler) State(id intent.ResourceID) (intent.ResourceState, bool) {
+	n := s.known[id]
+	if n == nil {
+		return intent.ResourceState{}, false
+	}
+	return n.state, true
+}
+
+// States gives the state of every resource of the version, by id.
+func (s *Scheduler) States() []intent.ResourceState {
+	out := make([]intent.ResourceState, len(s.nodes))
+	for i, n := range s.nodes {
+		out[i] = n.state
+	}
+	return out
+}
+
+// Agents lists the names of the agents that ever had a resource, sorted.
+func (s *Scheduler) Agents() []string {
+	out := make([]string, 0, len(s.agents))
+	for name := range s.agents {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
