@@ -151,11 +151,7 @@ type ResourceStore interface {
 }
 
 // FinishedAction is the end of an action together with the state that follows from it.
-type FinishedAction struct {
-	Action intent.Action
-	State  intent.ResourceState
-	Facts  []intent.Parameter
-}
+type FinishedAction = intent.FinishedAction
 
 // Vault seals small secrets with a key that is not in the database. The
 // context binds a sealed text to its place, so that it opens nowhere else.

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// role is the database's name for us, and the name of our database.
+const role = "ordain"
+
+// clusterMajor gives the version that made the cluster, 0 when there is none yet.
+func clusterMajor(dataDir string) (int, error) {
+	const op = "postgres.clusterMajor"
+	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
+	if errors.Is(err, os.ErrNotExist) {
+		entries, err := os.ReadDir(dataDir)
+		if err == nil && len(entries) > 0 {
+			return 0, fault.New(op, fault.Conflict, dataDir+" holds files that are not a database").
+				Hint("move them away, or choose another state directory")
+		}
+		return 0, nil
+	}
+	if err != nil {
+		return 0, inWords(op, err)
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fault.New(op, fault.Invalid, dataDir+" was not made by a PostgreSQL that we know: "+quote(strings.TrimSpace(string(text))))
+	}
+	return major, nil
+}
+
+// create makes the cluster under a temporary name and renames it when it is whole.
+func create(ctx context.Context, cfg Config, p programs, a account) error {
+	const op = "postgres.create"
+	fresh := cfg.DataDir + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return inWords(op, err)
+	}
+	if err := a.privateDir(fresh); err != nil {
+		return err
+	}
+	if err := a.checkWay(fresh); err != nil {
+		return err
+	}
+	arguments := []string{"-D", fresh, "-U", role, "-A", "peer", "-E", "UTF8", "--locale=C"}
+	if cfg.Throwaway {
+		arguments = append(arguments, "-N")
+	}
+	// C.UTF-8 knows upper and lower case beyond English; not every system has it.
+	out, err := run(ctx, p, a, "", "initdb", append(arguments, "--lc-ctype=C.UTF-8")...)
+	if err != nil && strings.Contains(out, "locale") {
+		if err := os.RemoveAll(fresh); err != nil {
+			return inWords(op, err)
+		}
+		if err := a.privateDir(fresh); err != nil {
+			return err
+		}
+		out, err = run(ctx, p, a, "", "initdb", arguments...)
+	}
+	if err != nil {
+		return stopped(ctx, failure(op, "a new database could not be made in "+cfg.DataDir, out))
+	}
+	out, err = run(ctx, p, a, "CREATE DATABASE "+role+";\n", "postgres", "--single", "-F", "-D", fresh, "postgres")
+	if err != nil || strings.Contains(out, "ERROR:") {
+		return stopped(ctx, failure(op, "a new database could not be made in "+cfg.DataDir, out))
+	}
+	f, err := os.OpenFile(filepath.Join(fresh, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return inWords(op, err)
+	}
+	_, err = f.WriteString("\n# ordain.conf is written anew at every start; put your own settings into local.conf.\n" +
+		"include_if_exists = 'ordain.conf'\ninclude_if_exists = 'local.conf'\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return inWords(op, err)
+	}
+	if err := os.Remove(cfg.DataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return inWords(op, err)
+	}
+	return inWordsOrNil(op, os.Rename(fresh, cfg.DataDir))
+}
+
+// stopped prefers the caller's wish to stop over what it caused.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// run runs one program of the installation as the account and gives what it printed.
+func run(ctx context.Context, p programs, a account, input, name string, arguments ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, p.path(name), arguments...)
+	cmd.Dir = "/"
+	cmd.Env = environment()
+	cmd.SysProcAttr = attributes(a, syscall.SIGKILL)
+	cmd.Stdin = strings.NewReader(input)
+	cmd.WaitDelay = 2 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		out = []byte(err.Error())
+	}
+	return string(out), err
+}
+
+// environment is all that the database sees of ours.
+func environment() []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "LC_MESSAGES=C", "TZ=UTC"}
+	if libraries, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+libraries)
+	}
+	return env
+}
+
+// settings of an idle server that should be small: few processes, little memory.
+func settings(cfg Config, socketDir string) map[string]string {
+	s := map[string]string{
+		"listen_addresses":                "",
+		"port":                            strconv.Itoa(port),
+		"unix_socket_directories":         `"` + strings.ReplaceAll(socketDir, `"`, `""`) + `"`,
+		"unix_socket_permissions":         "0700",
+		"max_connections":                 "40",
+		"shared_buffers":                  "32MB",
+		"work_mem":                        "8MB",
+		"maintenance_work_mem":            "32MB",
+		"autovacuum_max_workers":          "1",
+		"max_worker_processes":            "1",
+		"max_parallel_workers_per_gather": "0",
+		"max_logical_replication_workers": "0",
+		"max_wal_senders":                 "0",
+		"wal_level":                       "minimal",
+		"min_wal_size":                    "32MB",
+		"max_wal_size":                    "256MB",
+		"jit":                             "off",
+		"timezone":                        "UTC",
+		"logging_collector":               "off",
+		"log_destination":                 "stderr",
+		"log_line_prefix":                 "",
+		"log_checkpoints":                 "off",
+		// Failed statements are told to whoever sent them; their text may hold
+		// what a log must not.
+		"log_min_messages":        "log",
+		"log_min_error_statement": "panic",
+	}
+	if cfg.Throwaway {
+		s["fsync"], s["synchronous_commit"], s["full_page_writes"] = "off", "off", "off"
+	}
+	maps.Copy(s, cfg.Settings)
+	return s
+}
+
+// configure writes what may have changed since the last start: settings, and
+// who is let in.
+func configure(cfg Config, a account, socketDir string) error {
+	const op = "postgres.configure"
+	own, err := ownName()
+	if err != nil {
+		return err
+	}
+	var conf strings.Builder
+	conf.WriteString("# Written by Ordain at every start. Put your own settings into local.conf.\n")
+	s := settings(cfg, socketDir)
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		fmt.Fprintf(&conf, "%s = '%s'\n", name, strings.ReplaceAll(s[name], "'", "''"))
+	}
+	for name, text := range map[string]string{
+		"ordain.conf":   conf.String(),
+		"pg_hba.conf":   "# Written by Ordain at every start: the socket, and only the account of the server.\nlocal all " + role + " peer map=ordain\n",
+		"pg_ident.conf": "# Written by Ordain at every start.\nordain " + `"` + own + `" ` + role + "\n",
+	} {
+		path := filepath.Join(cfg.DataDir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return inWords(op, err)
+		}
+		if a.switched {
+			if err := os.Chown(path, a.uid, a.gid); err != nil {
+				return inWords(op, err)
+			}
+		}
+	}
+	return nil
+}

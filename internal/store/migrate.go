@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migration is one step of the schema. Steps are never edited once they were
+// released: databases remember their checksum.
+type migration struct {
+	number   int
+	name     string
+	sql      string
+	checksum string
+}
+
+// migrationsIn reads NNNN_name.sql files, which must count up from 1.
+func migrationsIn(files fs.FS) ([]migration, error) {
+	names, err := fs.Glob(files, "migrations/*.sql") // in order of name
+	if err != nil {
+		return nil, err
+	}
+	var steps []migration
+	for i, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".sql")
+		digits, _, ok := strings.Cut(name, "_")
+		number, err := strconv.Atoi(digits)
+		if !ok || err != nil || number != i+1 {
+			return nil, fmt.Errorf("migration %s should begin with %04d_", file, i+1)
+		}
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		steps = append(steps, migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])})
+	}
+	return steps, nil
+}
+
+// Keys of advisory locks: the first number says what is locked.
+const (
+	lockMigrations   = 0x6f726461
+	lockEnvironments = 0x6f726462
+)
+
+// migrate brings the schema up to date, one server at a time, all or nothing.
+func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) error {
+	const op = "store.migrate"
+	steps, err := migrationsIn(migrationFiles)
+	if err != nil {
+		return fault.Wrap(op, fault.Internal, err)
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return translate(op, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the transaction ended before
+	var server int
+	if err := conn.QueryRow(ctx, statements.ServerVersion).Scan(&server); err != nil {
+		return translate(op, err)
+	}
+	if server < oldestServer {
+		return fault.New(op, fault.Invalid, fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000))
+	}
+	return translate(op, pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		return apply(ctx, tx, steps, logger)
+	}))
+}
+
+type migrationRow struct {
+	Number   int
+	Name     string
+	Checksum string
+}
+
+func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logger) error {
+	const op = "store.migrate"
+	if _, err := tx.Exec(ctx, statements.MigrationLock, lockMigrations); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statements.MigrationTable); err != nil {
+		return err
+	}
+	done, err := many[migrationRow](ctx, tx, statements.MigrationList)
+	if err != nil {
+		return err
+	}
+	for i, d := range done {
+		switch {
+		case i >= len(steps):
+			return fault.New(op, fault.Conflict, "the database was used by a newer Ordain: it has the schema change "+d.Name).
+				Hint("run that version of Ordain, or a newer one")
+		case d.Number != steps[i].number || d.Checksum != steps[i].checksum:
+			return fault.New(op, fault.Conflict, "the schema change "+steps[i].name+" is not the one that made this database").
+				Hint("run the Ordain that made it; schema changes are never edited, only added")
+		}
+	}
+	for _, step := range steps[len(done):] {
+		logger.Info("changing the schema of the database", "step", step.name)
+		if _, err := tx.Exec(ctx, step.sql); err != nil {
+			return fmt.Errorf("schema change %s: %w", step.name, err)
+		}
+		if _, err := tx.Exec(ctx, statements.MigrationDone, step.number, step.name, step.checksum); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// owner holds the advisory locks of the environments that this process owns,
+// all on one connection of its own. While it has nothing else to do it listens
+// on that connection, so that a break is noticed at once:
+//
+//	Own ──command──▶ loop ──▶ pg_try_advisory_lock
+//	                  └─ listens; broken ──▶ every lost channel is closed
+type owner struct {
+	cfg    *pgx.ConnConfig
+	logger *slog.Logger
+
+	mu     sync.Mutex // one command at a time; guards all below
+	conn   *pgx.Conn
+	held   map[intent.EnvironmentID]chan struct{} // the lost channels
+	closed bool
+	// The listener runs between commands: stop ends it, idle tells that it ended.
+	stop context.CancelFunc
+	idle chan struct{}
+}
+
+// probeEvery is how often a silent connection is tried: a host that vanished says nothing.
+const (
+	probeEvery   = 10 * time.Second
+	probeTimeout = 5 * time.Second
+)
+
+func newOwner(cfg *pgx.ConnConfig, logger *slog.Logger) *owner {
+	return &owner{cfg: cfg.Copy(), logger: logger, held: make(map[intent.EnvironmentID]chan struct{})}
+}
+
+// environmentLock is the second key of an environment's advisory lock.
+func environmentLock(id intent.EnvironmentID) int32 {
+	return int32(binary.BigEndian.Uint32(id[12:]) ^ binary.BigEndian.Uint32(id[:4]))
+}
+
+// Own takes the environment for this process; see control.EnvironmentStore.
+func (s *Store) Own(ctx context.Context, id intent.EnvironmentID) (release func(), lost <-chan struct{}, ok bool, err error) {
+	return s.owner.own(ctx, id)
+}
+
+func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-chan struct{}, bool, error) {
+	const op = "store.Own"
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, nil, false, fault.New(op, fault.Unavailable, "the store is closed")
+	}
+	o.pause()
+	defer o.listen()
+	if o.conn != nil && o.conn.IsClosed() {
+		o.lose()
+	}
+	if _, mine := o.held[id]; mine {
+		return nil, nil, false, nil
+	}
+	if o.conn == nil {
+		conn, err := pgx.ConnectConfig(ctx, o.cfg)
+		if err != nil {
+			return nil, nil, false, translate(op, err)
+		}
+		o.conn = conn
+	}
+	var got bool
+	if err := o.conn.QueryRow(ctx, statements.OwnTry, lockEnvironments, environmentLock(id)).Scan(&got); err != nil {
+		// The answer may have been lost on the way: do not hold what we do not know of.
+		o.lose()
+		return nil, nil, false, translate(op, err)
+	}
+	if !got {
+		return nil, nil, false, nil
+	}
+	lost := make(chan struct{})
+	o.held[id] = lost
+	return func() { o.release(id, lost) }, lost, true, nil
+}
+
+// backend gives the server process of the connection that holds our locks, 0 when there is none.
+func (o *owner) backend() uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conn == nil || o.conn.IsClosed() {
+		return 0
+	}
+	return o.conn.PgConn().PID()
+}
+
+func (o *owner) release(id uuid.UUID, lost chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[id] != lost {
+		return // lost in the meantime
+	}
+	o.pause()
+	defer o.listen()
+	delete(o.held, id)
+	if o.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	if _, err := o.conn.Exec(ctx, statements.OwnRelease, lockEnvironments, environmentLock(id)); err != nil {
+		o.lose()
+	}
+}
+
+// close gives up everything; nothing counts as lost.
+func (o *owner) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.pause()
+	clear(o.held)
+	o.disconnect()
+}
+
+// lose tells all owners and drops the connection, which frees the locks.
+func (o *owner) lose() {
+	for id, lost := range o.held {
+		close(lost)
+		delete(o.held, id)
+	}
+	o.disconnect()
+}
+
+func (o *owner) disconnect() {
+	if o.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = o.conn.Close(ctx) // it is given up either way
+		o.conn = nil
+	}
+}
+
+// pause ends the listener, so that the connection is free for a command.
+func (o *owner) pause() {
+	if o.stop != nil {
+		o.stop()
+		<-o.idle
+		o.stop, o.idle = nil, nil
+	}
+}
+
+// listen starts the listener when there is something to lose.
+func (o *owner) listen() {
+	if o.conn == nil || len(o.held) == 0 || o.closed {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o.stop, o.idle = cancel, make(chan struct{})
+	go o.watch(ctx, o.conn, o.idle)
+}
+
+// watch waits until the connection breaks or ctx ends.
+func (o *owner) watch(ctx context.Context, conn *pgx.Conn, idle chan struct{}) {
+	for {
+		round, cancel := context.WithTimeout(ctx, probeEvery)
+		_, err := conn.WaitForNotification(round)
+		cancel()
+		if ctx.Err() == nil && (err == nil || !conn.IsClosed()) {
+			probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+			err = conn.Ping(probe)
+			cancel()
+			if err == nil {
+				continue
+			}
+		}
+		close(idle)
+		if ctx.Err() != nil {
+			return
+		}
+		o.mu.Lock()
+		if o.conn == conn {
+			o.stop()
+			o.stop, o.idle = nil, nil
+			o.logger.Warn("the connection that holds the environments broke", "environments", len(o.held))
+			o.lose()
+		}
+		o.mu.Unlock()
+		return
+	}
+}

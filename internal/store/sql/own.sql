@@ -1,0 +1,14 @@
+-- name: OwnTry :one
+SELECT pg_try_advisory_lock($1, $2);
+
+-- name: OwnRelease :exec
+SELECT pg_advisory_unlock($1, $2);
+
+-- name: OwnedElsewhere :one
+-- Whether another session than ours holds the environment.
+SELECT EXISTS (
+    SELECT FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND objsubid = 2
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND classid = ($1::bigint)::oid AND objid = ($2::bigint)::oid
+      AND pid <> $3);

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Config says which database to use.
+type Config struct {
+	URL    string // postgres://…
+	Logger *slog.Logger
+}
+
+// Store is a pool of connections to the place of record. It is safe for
+// concurrent use by any number of goroutines.
+type Store struct {
+	pool   *pgxpool.Pool
+	logger *slog.Logger
+	owner  *owner
+}
+
+const (
+	maxConnections = 10
+	connectTime    = 15 * time.Second
+	idleTime       = time.Minute
+	// oldestServer is the first PostgreSQL that has all that the statements use.
+	oldestServer = 130000
+)
+
+// Open connects and brings the schema up to date.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	const op = "store.Open"
+	if cfg.Logger == nil {
+		return nil, fault.New(op, fault.Internal, "store.Config.Logger is missing")
+	}
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		// pgx hides the password in its message.
+		return nil, fault.Wrap(op, fault.Invalid, err).Say("the address of the database is not understood").
+			Hint("give it as postgres://USER@HOST:PORT/DATABASE")
+	}
+	pc.MaxConns, pc.MinConns, pc.MaxConnIdleTime = maxConnections, 1, idleTime
+	if pc.ConnConfig.ConnectTimeout == 0 {
+		pc.ConnConfig.ConnectTimeout = connectTime
+	}
+	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
+		pc.ConnConfig.RuntimeParams["application_name"] = "ordain"
+	}
+	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	if err := migrate(ctx, pc.ConnConfig, cfg.Logger); err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, translate(op, err)
+	}
+	return &Store{pool: pool, logger: cfg.Logger, owner: newOwner(pc.ConnConfig, cfg.Logger)}, nil
+}
+
+// Close gives up what is owned and all connections. Calls under way end first.
+func (s *Store) Close() {
+	s.owner.close()
+	s.pool.Close()
+}
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, "store.Ping", func(q querier) error {
+		var one int
+		return q.QueryRow(ctx, statements.Ping).Scan(&one)
+	})
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// read runs statements that change nothing. When the connection turns out to
+// be dead it tries once more on a fresh one.
+func (s *Store) read(ctx context.Context, op string, f func(q querier) error) error {
+	err := f(s.pool)
+	if err != nil && connectionLost(err) && ctx.Err() == nil {
+		s.pool.Reset()
+		err = f(s.pool)
+	}
+	return translate(op, err)
+}
+
+// attempts is how often a transaction is tried that lost against others.
+const attempts = 4
+
+// write runs f in a transaction. It runs again when it lost a race against
+// another transaction, or when the connection was dead before it began.
+func (s *Store) write(ctx context.Context, op string, f func(tx pgx.Tx) error) error {
+	var err error
+	for try := 1; try <= attempts; try++ {
+		var tx pgx.Tx
+		if tx, err = s.pool.Begin(ctx); err != nil {
+			if try == 1 && connectionLost(err) && ctx.Err() == nil {
+				s.pool.Reset()
+				continue
+			}
+			break
+		}
+		if err = f(tx); err == nil {
+			err = tx.Commit(ctx)
+		} else {
+			// A rollback that fails closes the connection, which rolls back too.
+			_ = tx.Rollback(context.WithoutCancel(ctx))
+		}
+		if !lostRace(err) {
+			break
+		}
+	}
+	return translate(op, err)
+}
+
+// one scans a single row into T by column names.
+func one[T any](ctx context.Context, q querier, sql string, args ...any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+}
+
+// many scans rows into values of T by column names.
+func many[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
+// convert turns rows into domain values.
+func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
+	values := make([]V, 0, len(rows))
+	for _, r := range rows {
+		v, err := f(r)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// affected turns "no row" into NotFound.
+func affected(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.RowsAffected() == 0 {
+		return pgx.ErrNoRows
+	}
+	return err
+}
+
+func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
