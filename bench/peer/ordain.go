@@ -1,0 +1,41 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// Build builds the binary into dir and gives its path.
+func Build(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "ordain")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "ordain.dev/ordain/cmd/ordain").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// StartOrdain starts `ordain up` with its private database. All state is below dir.
+func StartOrdain(ctx context.Context, binary, dir, python string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Name: "ordain"}
+	args := []string{"up", "--state-dir", filepath.Join(dir, "state"), "--log-dir", filepath.Join(dir, "log"), "--port", strconv.Itoa(port)}
+	if python != "" {
+		args = append(args, "--python", python)
+	}
+	if err := s.start(dir, os.Environ(), binary, args...); err != nil {
+		return nil, err
+	}
+	if err := s.answers(ctx, port); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}

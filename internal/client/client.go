@@ -1,0 +1,141 @@
+// Package client speaks the server's REST API, for the command line.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Client calls one server. It is safe for concurrent use.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// New makes a client for the server at an address such as http://127.0.0.1:8888.
+func New(address string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fault.New("client.New", fault.Invalid, fmt.Sprintf("%q is not the address of a server", address)).
+			Hint("it looks like http://127.0.0.1:8888")
+	}
+	return &Client{base: strings.TrimSuffix(address, "/"), http: &http.Client{Timeout: 2 * time.Minute}}, nil
+}
+
+// Environment is an environment as the API gives it.
+type Environment struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	ProjectID  string         `json:"project_id"`
+	RepoURL    string         `json:"repo_url"`
+	RepoBranch string         `json:"repo_branch"`
+	Halted     bool           `json:"halted"`
+	Settings   map[string]any `json:"settings"`
+}
+
+// Call sends a request. env goes into the X-Inmanta-tid header when it is set.
+// For paths of version 2 the answer's data is decoded into out, else all of it.
+func (c *Client) Call(ctx context.Context, method, path, env string, body, out any) error {
+	var reader io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, reader)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if env != "" {
+		req.Header.Set("X-Inmanta-tid", env)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		e := fault.Wrap("client.Call", fault.Unavailable, err).Say("the server at " + c.base + " does not answer")
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return e.Hint("start it with `ordain up`, or name another with --server")
+		}
+		return e
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fault.Wrap("client.Call", fault.Unavailable, err).Say("the server's answer broke off")
+	}
+	if resp.StatusCode >= 400 {
+		return refusal(resp.StatusCode, text)
+	}
+	if out == nil || len(text) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(path, "/api/v2/") {
+		var envelope struct {
+			Data json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(text, &envelope); err != nil {
+			return err
+		}
+		text = envelope.Data
+	}
+	return json.Unmarshal(text, out)
+}
+
+// refusal makes a fault of an error answer.
+func refusal(code int, text []byte) error {
+	kind := map[int]fault.Kind{
+		400: fault.Invalid, 401: fault.Unauthorized, 403: fault.Forbidden,
+		404: fault.NotFound, 409: fault.Conflict, 503: fault.Unavailable,
+	}[code]
+	if kind == "" {
+		kind = fault.Internal
+	}
+	var body struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &body) != nil || body.Message == "" {
+		body.Message = fmt.Sprintf("the server answered %d", code)
+	}
+	return fault.New("client.Call", kind, body.Message)
+}
+
+// Find finds an environment by id, by name, or by project/name.
+func (c *Client) Find(ctx context.Context, name string) (Environment, error) {
+	var projects []struct {
+		Name         string        `json:"name"`
+		Environments []Environment `json:"environments"`
+	}
+	if err := c.Call(ctx, http.MethodGet, "/api/v2/project?environment_details=false", "", nil, &projects); err != nil {
+		return Environment{}, err
+	}
+	var found []Environment
+	for _, p := range projects {
+		for _, e := range p.Environments {
+			if e.ID == name || e.Name == name || p.Name+"/"+e.Name == name {
+				found = append(found, e)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Environment{}, fault.New("client.Find", fault.NotFound, "there is no environment "+name).
+			Hint("`ordain environment list` shows all")
+	}
+	return Environment{}, fault.New("client.Find", fault.Conflict, fmt.Sprintf("%d environments are called %s", len(found), name)).
+		Hint("say project/" + name)
+}
