@@ -1,0 +1,375 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// tidHeader carries the environment of a call.
+const tidHeader = "X-Inmanta-tid"
+
+// inEnvironment is embedded in the arguments of calls that work in one
+// environment, which they get in the header.
+type inEnvironment struct {
+	Env uuid.UUID
+}
+
+func (e *inEnvironment) environment() *uuid.UUID { return &e.Env }
+
+// argumentError is a 400 that says which argument is wrong, in the form that
+// clients know from validation.
+type argumentError struct {
+	fields []fieldError
+}
+
+type fieldError struct {
+	Type  string   `json:"type"`
+	Loc   []string `json:"loc"`
+	Msg   string   `json:"msg"`
+	Input any      `json:"input"`
+}
+
+func (e *argumentError) Error() string {
+	parts := make([]string, len(e.fields))
+	for i, f := range e.fields {
+		parts[i] = strings.Join(f.Loc, ".") + ": " + f.Msg
+	}
+	return "Failed to validate argument\n" + strings.Join(parts, "\n")
+}
+
+func invalid(format string, args ...any) error {
+	return fault.New("api", fault.Invalid, fmt.Sprintf(format, args...))
+}
+
+// gather merges the arguments of the path, the query and the body into one
+// set. Later ones win: path over query over body.
+func gather(c *gin.Context, maxBody int64) (map[string]any, error) {
+	args, err := bodyArguments(c.Request, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	query, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("the query of the address cannot be read: %v", err)
+	}
+	mergeQuery(args, query)
+	for _, p := range c.Params {
+		value, err := url.PathUnescape(p.Value)
+		if err != nil {
+			return nil, invalid("the path cannot be read: %v", err)
+		}
+		args[p.Key] = value
+	}
+	return args, nil
+}
+
+// mergeQuery adds the arguments of a query: a repeated key becomes a list and
+// filter.x=… goes into the argument filter.
+func mergeQuery(args map[string]any, query url.Values) {
+	for key, values := range query {
+		if name, ok := strings.CutPrefix(key, "filter."); ok {
+			filter, isMap := args["filter"].(map[string]any)
+			if !isMap {
+				filter = map[string]any{}
+				args["filter"] = filter
+			}
+			list := make([]any, len(values))
+			for i, v := range values {
+				list[i] = v
+			}
+			filter[name] = list
+			continue
+		}
+		if len(values) == 1 {
+			args[key] = values[0]
+			continue
+		}
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = v
+		}
+		args[key] = list
+	}
+}
+
+// bodyArguments reads the body: nothing, null, or an object; plain or in gzip.
+func bodyArguments(r *http.Request, maxBody int64) (map[string]any, error) {
+	args := map[string]any{}
+	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return args, nil
+	}
+	var in io.Reader = http.MaxBytesReader(nil, r.Body, maxBody)
+	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		gz, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, invalid("the body is not gzip: %v", err)
+		}
+		in = &capReader{in: gz, left: maxBody}
+	}
+	body, err := io.ReadAll(in)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) || errors.Is(err, errTooLarge) {
+		return nil, errTooLarge
+	}
+	if err != nil {
+		return nil, invalid("the body cannot be read: %v", err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return args, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return nil, invalid("the body is not valid JSON: %v", err)
+	}
+	if decoder.More() {
+		return nil, invalid("the body holds more than one JSON value")
+	}
+	switch object := decoded.(type) {
+	case nil:
+	case map[string]any:
+		args = object
+	default:
+		return nil, invalid("the body must be a JSON object")
+	}
+	return args, nil
+}
+
+var errTooLarge = errors.New("the request body is too large")
+
+// capReader ends a decompressed body that grows too large.
+type capReader struct {
+	in   io.Reader
+	left int64
+}
+
+func (c *capReader) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		if n, err := c.in.Read(p[:min(1, len(p))]); n == 0 {
+			return 0, err
+		}
+		return 0, errTooLarge
+	}
+	if int64(len(p)) > c.left {
+		p = p[:c.left]
+	}
+	n, err := c.in.Read(p)
+	c.left -= int64(n)
+	return n, err
+}
+
+// decode fills a struct from the set of arguments. A field's tag is
+// `arg:"name"` or `arg:"name,required"`; its default is what it holds before.
+func decode(args map[string]any, into any) error {
+	known := map[string]bool{}
+	var wrong []fieldError
+	fill(reflect.ValueOf(into).Elem(), args, known, &wrong)
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if !known[name] && name != "tid" {
+			unknown = append(unknown, "'"+name+"'")
+		}
+	}
+	if len(unknown) > 0 {
+		return invalid("request contains fields {%s} that are not declared by this call", strings.Join(unknown, ", "))
+	}
+	if len(wrong) > 0 {
+		return &argumentError{fields: wrong}
+	}
+	return nil
+}
+
+func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]fieldError) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous {
+			fill(v.Field(i), args, known, wrong)
+			continue
+		}
+		name, option, _ := strings.Cut(field.Tag.Get("arg"), ",")
+		if name == "" {
+			continue
+		}
+		known[name] = true
+		value, given := args[name]
+		if !given {
+			if option == "required" {
+				*wrong = append(*wrong, fieldError{Type: "missing", Loc: []string{name}, Msg: "Field '" + name + "' is required."})
+			}
+			continue
+		}
+		if value == nil && option != "required" {
+			continue // null leaves the default
+		}
+		if kind, err := set(v.Field(i), value); err != nil {
+			*wrong = append(*wrong, fieldError{Type: kind, Loc: []string{name}, Msg: err.Error(), Input: value})
+		}
+	}
+}
+
+// set converts one value, as it came in JSON or as text, into a field.
+func set(field reflect.Value, value any) (kind string, err error) {
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		return set(field.Elem(), value)
+	}
+	switch target := field.Addr().Interface().(type) {
+	case *uuid.UUID:
+		text, ok := value.(string)
+		if !ok {
+			return "uuid_type", errors.New("Input should be a UUID")
+		}
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return "uuid_parsing", fmt.Errorf("Input should be a valid UUID: %w", err)
+		}
+		*target = id
+	case *any:
+		*target = plainNumbers(value)
+	case *string:
+		switch x := value.(type) {
+		case string:
+			*target = x
+		case json.Number:
+			*target = x.String()
+		default:
+			return "string_type", errors.New("Input should be a valid string")
+		}
+	case *bool:
+		switch x := value.(type) {
+		case bool:
+			*target = x
+		case string:
+			b, err := parseBool(x)
+			if err != nil {
+				return "bool_parsing", err
+			}
+			*target = b
+		default:
+			return "bool_type", errors.New("Input should be a valid boolean")
+		}
+	case *int:
+		text := ""
+		switch x := value.(type) {
+		case string:
+			text = strings.TrimSpace(x)
+		case json.Number:
+			text = x.String()
+		default:
+			return "int_type", errors.New("Input should be a valid integer")
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
+			return "int_parsing", errors.New("Input should be a valid integer")
+		}
+		*target = int(n)
+	case *[]string:
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		out := make([]string, len(list))
+		for i, item := range list {
+			text, ok := item.(string)
+			if !ok {
+				return "string_type", errors.New("Input should be a list of strings")
+			}
+			out[i] = text
+		}
+		*target = out
+	case *map[string]any:
+		object, ok := value.(map[string]any)
+		if !ok {
+			return "dict_type", errors.New("Input should be a valid dictionary")
+		}
+		*target, _ = plainNumbers(object).(map[string]any)
+	case *[]map[string]any:
+		list, ok := value.([]any)
+		if !ok {
+			return "list_type", errors.New("Input should be a valid list")
+		}
+		for _, item := range list {
+			object, ok := plainNumbers(item).(map[string]any)
+			if !ok {
+				return "dict_type", errors.New("Input should be a list of dictionaries")
+			}
+			*target = append(*target, object)
+		}
+	case *filters:
+		return "value_error", target.set(value)
+	case *intent.ResourceID:
+		text, _ := value.(string)
+		id, err := intent.ParseResourceID(text)
+		if err != nil {
+			return "value_error", err
+		}
+		*target = id
+	case *versionedID:
+		text, _ := value.(string)
+		id, version, err := intent.ParseResourceVersionID(text)
+		if err != nil {
+			return "value_error", err
+		}
+		target.ID, target.Version = id, version
+	default:
+		panic("api: no conversion for " + field.Type().String())
+	}
+	return "", nil
+}
+
+// versionedID is a resource id with a version: …,v=3.
+type versionedID struct {
+	ID      intent.ResourceID
+	Version int
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "1", "yes", "on", "t", "y":
+		return true, nil
+	case "false", "0", "no", "off", "f", "n":
+		return false, nil
+	}
+	return false, errors.New("Input should be a valid boolean")
+}
+
+// plainNumbers turns json.Number into what encoding/json gives by default,
+// keeping whole numbers exact.
+func plainNumbers(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		if n, err := strconv.Atoi(x.String()); err == nil {
+			return n
+		}
+		f, _ := x.Float64()
+		return f
+	case map[string]any:
+		for k, item := range x {
+			x[k] = plainNumbers(item)
+		}
+	case []any:
+		for i, item := range x {
+			x[i] = plainNumbers(item)
+		}
+	}
+	return v
+}
