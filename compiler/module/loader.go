@@ -1,0 +1,280 @@
+package module
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"ordain.dev/ordain/compiler/syntax"
+)
+
+// Program is everything that a compile reads.
+type Program struct {
+	// Files in the order in which their statements are emitted: the main file,
+	// then the files of each module together.
+	Files []*syntax.File
+	// Modules in the order in which they were loaded.
+	Modules []*Module
+	// AutoStd: std is imported implicitly everywhere.
+	AutoStd bool
+	// Warnings of all files, and of the loading itself.
+	Warnings []syntax.Warning
+}
+
+// Loader reads the program of a project. It is used once.
+type Loader struct {
+	project *Project
+	site    *site
+	autostd bool
+	slots   chan struct{} // how many files are read at once
+	reading sync.WaitGroup
+
+	mu      sync.Mutex
+	modules map[string]*moduleRead
+	files   map[string]*fileRead // by namespace
+}
+
+// Reads ahead: what is asked for in order later is begun as soon as its name
+// is known. done is closed when the rest is filled in.
+type (
+	moduleRead struct {
+		done   chan struct{}
+		module *Module
+		err    error
+	}
+	fileRead struct {
+		done chan struct{}
+		file *syntax.File
+		err  error
+	}
+)
+
+// NewLoader makes a loader for a project.
+func NewLoader(p *Project) *Loader {
+	return &Loader{
+		project: p, site: &site{dirs: p.SitePackages},
+		slots:   make(chan struct{}, runtime.GOMAXPROCS(0)),
+		modules: map[string]*moduleRead{}, files: map[string]*fileRead{},
+	}
+}
+
+// wanted is an import that is still to be followed.
+type wanted struct {
+	name      string
+	at        syntax.Span
+	statement string
+}
+
+// Load reads the entry file and all that it imports. main is relative to the
+// project or absolute. autostd imports std in every file without being asked.
+//
+// The order of the files is the reference's: imports wait on a stack, the one
+// found last is followed first, and importing a::b loads a, then a::b.
+func (l *Loader) Load(main string, autostd bool) (*Program, error) {
+	l.autostd = autostd
+	defer l.reading.Wait()
+	if !filepath.IsAbs(main) {
+		main = filepath.Join(l.project.Dir, main)
+	}
+	file, err := l.read(main, "__config__")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &Error{
+				Kind: KindNoFile, Message: "The file " + l.show(main) + " does not exist",
+				Hint: "a project begins in main.cf beside project.yml; another file can be named with --main",
+			}
+		}
+		return nil, err
+	}
+	prog := &Program{Files: []*syntax.File{file}, AutoStd: autostd}
+	stack := l.imports(file)
+	groups := map[string][]*syntax.File{}
+	var order []string
+	done := map[string]bool{} // namespaces
+	known := map[string]*Module{}
+	for len(stack) > 0 {
+		w := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if done[w.name] {
+			continue
+		}
+		parts := strings.Split(w.name, "::")
+		m := known[parts[0]]
+		if m == nil {
+			if m, err = l.module(parts[0]); err != nil {
+				return nil, w.failed(err)
+			}
+			known[parts[0]] = m
+			prog.Modules = append(prog.Modules, m)
+			prog.Warnings = append(prog.Warnings, m.warnings()...)
+		}
+		for i := range parts {
+			namespace := strings.Join(parts[:i+1], "::")
+			if done[namespace] {
+				continue
+			}
+			file, err := l.file(m, namespace)
+			if err != nil {
+				return nil, w.failed(err)
+			}
+			done[namespace] = true
+			if groups[m.Name] == nil {
+				order = append(order, m.Name)
+			}
+			groups[m.Name] = append(groups[m.Name], file)
+			stack = append(stack, l.imports(file)...)
+		}
+	}
+	for _, name := range order {
+		prog.Files = append(prog.Files, groups[name]...)
+	}
+	var warnings []syntax.Warning
+	for _, f := range prog.Files {
+		warnings = append(warnings, f.Warnings...)
+	}
+	prog.Warnings = append(warnings, prog.Warnings...)
+	return prog, nil
+}
+
+// failed says which import could not be followed. A module that is there but
+// does not parse speaks for itself.
+func (w wanted) failed(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &Error{
+		Kind: KindLoading, Message: "Failed to load module " + w.name,
+		At: w.at, Statement: w.statement, Cause: e, Hint: e.Hint,
+	}
+}
+
+// imports lists what a file imports, std first where it is implicit.
+func (l *Loader) imports(file *syntax.File) []wanted {
+	var list []wanted
+	if l.autostd && file.Namespace != "std" && !strings.HasPrefix(file.Namespace, "std::") {
+		internal := syntax.Span{
+			File: &syntax.File{Path: "__internal__"}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1},
+		}
+		list = append(list, wanted{"std", internal, "import std"})
+	}
+	for _, s := range file.Statements {
+		if i, ok := s.(*syntax.Import); ok {
+			list = append(list, wanted{i.Module.Text, i.At, syntax.Render(i)})
+		}
+	}
+	return list
+}
+
+// ahead begins to read what a file imports.
+func (l *Loader) ahead(file *syntax.File) {
+	for _, w := range l.imports(file) {
+		parts := strings.Split(w.name, "::")
+		l.reading.Go(func() {
+			m, err := l.module(parts[0])
+			if err != nil {
+				return // told when the import is followed in order
+			}
+			for i := range parts {
+				l.begin(m, strings.Join(parts[:i+1], "::"))
+			}
+		})
+	}
+}
+
+// module finds a top-level module, once.
+func (l *Loader) module(name string) (*Module, error) {
+	l.mu.Lock()
+	r, ok := l.modules[name]
+	if !ok {
+		r = &moduleRead{done: make(chan struct{})}
+		l.modules[name] = r
+	}
+	l.mu.Unlock()
+	if !ok {
+		r.module, r.err = l.project.findModule(l.site, name)
+		close(r.done)
+	}
+	<-r.done
+	return r.module, r.err
+}
+
+// begin starts to read the file of a namespace, once.
+func (l *Loader) begin(m *Module, namespace string) *fileRead {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, ok := l.files[namespace]
+	if !ok {
+		r = &fileRead{done: make(chan struct{})}
+		l.files[namespace] = r
+		l.reading.Go(func() {
+			defer close(r.done)
+			l.slots <- struct{}{}
+			defer func() { <-l.slots }()
+			r.file, r.err = l.read(m.modelFile(namespace), namespace)
+		})
+	}
+	return r
+}
+
+// file gives the file of a namespace, waiting for it.
+func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
+	r := l.begin(m, namespace)
+	<-r.done
+	if errors.Is(r.err, fs.ErrNotExist) || errors.Is(r.err, errDirectory) {
+		return nil, &Error{
+			Kind: KindInvalid, Message: "could not locate module with name: " + namespace,
+			Hint: "there is no file " + l.show(m.modelFile(namespace)),
+		}
+	}
+	var parse *syntax.Error
+	if r.err != nil && !errors.As(r.err, &parse) {
+		return nil, &Error{Kind: KindInvalid, Message: "could not read module " + namespace, Cause: r.err}
+	}
+	return r.file, r.err
+}
+
+var errDirectory = errors.New("is a directory")
+
+// read parses a file and begins to read what it imports.
+func (l *Loader) read(path, namespace string) (*syntax.File, error) {
+	if isDir(path) {
+		return nil, errDirectory
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := syntax.Parse(syntax.FileInfo{Path: l.show(path), Namespace: namespace}, text)
+	if err != nil {
+		return nil, err
+	}
+	l.ahead(file)
+	return file, nil
+}
+
+// show is a path as messages name it: relative inside the project.
+func (l *Loader) show(path string) string {
+	if rel, err := filepath.Rel(l.project.Dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return rel
+	}
+	return path
+}
+
+func (m *Module) warnings() []syntax.Warning {
+	var list []syntax.Warning
+	if m.Deprecated {
+		list = append(list, syntax.Warning{Kind: "inmanta.module.ModuleDeprecationWarning", Message: "Module " + m.Name + " has been deprecated"})
+	}
+	if m.Generation == 1 {
+		list = append(list, syntax.Warning{
+			Kind:    "inmanta.warnings.InmantaWarning",
+			Message: "Loaded V1 module " + m.Name + ". The use of V1 modules is deprecated. Use the equivalent V2 module instead.",
+		})
+	}
+	return list
+}

@@ -1,0 +1,407 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ProjectMetadata is project.yml.
+type ProjectMetadata struct {
+	Name         string
+	Description  string
+	Author       string
+	AuthorEmail  string
+	License      string
+	Copyright    string
+	ModulePath   []string // as written; Project.ModulePath has them absolute
+	DownloadPath string
+	Repo         []Repo
+	Requires     []string // constraints on modules, by module name
+	InstallMode  string   // release, prerelease or master
+
+	FreezeRecursive bool
+	FreezeOperator  string
+
+	RelationPrecedencePolicy []PrecedenceRule
+	Pip                      Pip
+	EnvironmentSettings      map[string]any
+	// Warnings are settings that have no effect.
+	Warnings []string
+}
+
+// Repo is one source of modules of the first generation.
+type Repo struct {
+	Type string // git or package
+	URL  string
+}
+
+// Pip is the section of that name. Pre is nil when it is not set.
+type Pip struct {
+	IndexURL        string
+	ExtraIndexURL   []string
+	Pre             *bool
+	UseSystemConfig bool
+}
+
+// PrecedenceRule is `First before Then`, each Type.relation.
+type PrecedenceRule struct {
+	FirstType, FirstRelation string
+	ThenType, ThenRelation   string
+}
+
+// String is the rule as written.
+func (r PrecedenceRule) String() string {
+	return r.FirstType + "." + r.FirstRelation + " before " + r.ThenType + "." + r.ThenRelation
+}
+
+var precedenceRule = regexp.MustCompile(`^([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)$`)
+
+// moduleMetadata is module.yml.
+type moduleMetadata struct {
+	Name, Version string
+	Deprecated    bool
+}
+
+// yamlFile reads typed fields from a YAML mapping and remembers the first
+// thing that is wrong, with its line.
+type yamlFile struct {
+	path string
+	root *yaml.Node
+	err  *Error
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// yamlParserError matches what the library's parser finds, not its scanner.
+var yamlParserError = regexp.MustCompile(`^line \d+: did not find expected ('[-,]|key|node|<)`)
+
+func readYAML(path string) (*yamlFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &yamlFile{path: path}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		line := 1
+		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+			line, _ = strconv.Atoi(m[1])
+		}
+		problem := strings.TrimPrefix(err.Error(), "yaml: ")
+		if yamlParserError.MatchString(problem) {
+			line++ // the library counts these from 0
+			problem = yamlLine.ReplaceAllString(problem, "line "+strconv.Itoa(line))
+		}
+		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid yaml syntax in " + path + ": " + problem, At: at(path, line, 0)}
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		line := max(1, doc.Line)
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid: it is not a list of `key: value`",
+			At: at(path, line, 0), Hint: "it needs at least a line such as `name: example`",
+		}
+	}
+	f.root = doc.Content[0]
+	return f, nil
+}
+
+func (f *yamlFile) fail(n *yaml.Node, format string, args ...any) {
+	if f.err == nil {
+		f.err = &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata defined in " + f.path + " is invalid: " + fmt.Sprintf(format, args...),
+			At: at(f.path, max(1, n.Line), n.Column),
+		}
+	}
+}
+
+// field finds a key; the last one counts. Aliases are followed.
+func field(m *yaml.Node, key string) *yaml.Node {
+	var found *yaml.Node
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			found = m.Content[i+1]
+		}
+	}
+	return follow(found)
+}
+
+func follow(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool {
+	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// text reads a string; numbers are taken as they are written.
+func (f *yamlFile) text(m *yaml.Node, key string) string {
+	n := field(m, key)
+	if isNull(n) {
+		return ""
+	}
+	s, _ := f.scalar(n, key)
+	return s
+}
+
+func (f *yamlFile) scalar(n *yaml.Node, key string) (string, bool) {
+	if n.Kind == yaml.ScalarNode {
+		switch n.ShortTag() {
+		case "!!str", "!!int", "!!float", "!!timestamp":
+			return n.Value, true
+		}
+	}
+	f.fail(n, "%s must be a text", key)
+	return "", false
+}
+
+func (f *yamlFile) required(key string) string {
+	n := field(f.root, key)
+	if isNull(n) {
+		f.fail(f.root, "the key `%s` is missing", key)
+		return ""
+	}
+	return f.text(f.root, key)
+}
+
+func (f *yamlFile) boolean(m *yaml.Node, key string) *bool {
+	n := field(m, key)
+	if isNull(n) {
+		return nil
+	}
+	yes := true
+	switch strings.ToLower(n.Value) {
+	case "true", "yes", "on", "1", "y", "t":
+	case "false", "no", "off", "0", "n", "f":
+		yes = false
+	default:
+		f.fail(n, "%s must be true or false", key)
+	}
+	return &yes
+}
+
+// list reads a list of texts, or a single one.
+func (f *yamlFile) list(m *yaml.Node, key string) []string {
+	var out []string
+	for _, n := range f.nodes(m, key) {
+		if s, ok := f.scalar(n, key); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (f *yamlFile) nodes(m *yaml.Node, key string) []*yaml.Node {
+	n := field(m, key)
+	if isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		return []*yaml.Node{n}
+	}
+	var out []*yaml.Node
+	for _, item := range n.Content {
+		out = append(out, follow(item))
+	}
+	return out
+}
+
+func (f *yamlFile) choice(key, standard string, allowed ...string) string {
+	s := f.text(f.root, key)
+	if s == "" && f.err == nil {
+		return standard
+	}
+	if f.err == nil && !slices.Contains(allowed, s) {
+		f.fail(field(f.root, key), "%s must be one of %s, not %q", key, strings.Join(allowed, ", "), s)
+	}
+	return s
+}
+
+func readProjectMetadata(path string) (*ProjectMetadata, error) {
+	f, err := readYAML(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &ProjectMetadata{
+		Name:           f.required("name"),
+		Description:    f.text(f.root, "description"),
+		Author:         f.text(f.root, "author"),
+		AuthorEmail:    f.text(f.root, "author_email"),
+		License:        f.text(f.root, "license"),
+		Copyright:      f.text(f.root, "copyright"),
+		ModulePath:     f.list(f.root, "modulepath"),
+		DownloadPath:   f.text(f.root, "downloadpath"),
+		Requires:       f.list(f.root, "requires"),
+		InstallMode:    f.choice("install_mode", "release", "release", "prerelease", "master"),
+		FreezeOperator: f.choice("freeze_operator", "~=", "==", "~=", ">="),
+	}
+	if recursive := f.boolean(f.root, "freeze_recursive"); recursive != nil {
+		m.FreezeRecursive = *recursive
+	}
+	if m.AuthorEmail != "" {
+		if _, err := mail.ParseAddress(m.AuthorEmail); err != nil {
+			f.fail(field(f.root, "author_email"), "author_email is not a mail address")
+		}
+	}
+	f.repos(m)
+	f.precedence(m)
+	f.pip(m)
+	f.environmentSettings(m)
+	for i, r := range m.Requires {
+		if _, err := constraint(r); err != nil {
+			f.fail(f.nodes(f.root, "requires")[i], "requires: %v", err)
+			break
+		}
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return m, nil
+}
+
+func (f *yamlFile) repos(m *ProjectMetadata) {
+	for _, n := range f.nodes(f.root, "repo") {
+		r := Repo{Type: "git"}
+		switch n.Kind {
+		case yaml.MappingNode:
+			if t := f.text(n, "type"); t != "" {
+				r.Type = t
+			}
+			if r.URL = f.text(n, "url"); r.URL == "" {
+				f.fail(n, "a repo needs a url")
+			}
+			if r.Type != "git" && r.Type != "package" {
+				f.fail(n, "the type of a repo is git or package, not %q", r.Type)
+			}
+		default:
+			r.URL, _ = f.scalar(n, "repo")
+		}
+		if r.Type == "package" {
+			m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; set pip.index_url instead")
+		}
+		m.Repo = append(m.Repo, r)
+	}
+}
+
+func (f *yamlFile) precedence(m *ProjectMetadata) {
+	for _, n := range f.nodes(f.root, "relation_precedence_policy") {
+		s, ok := f.scalar(n, "relation_precedence_policy")
+		if !ok {
+			return
+		}
+		p := precedenceRule.FindStringSubmatch(strings.TrimSpace(s))
+		if p == nil {
+			f.fail(n, "%q is not a rule: write `Type.relation before Type.relation`", s)
+			return
+		}
+		m.RelationPrecedencePolicy = append(m.RelationPrecedencePolicy, PrecedenceRule{p[1], p[2], p[3], p[4]})
+	}
+}
+
+// pip reads the section; its keys may have underscores or hyphens.
+func (f *yamlFile) pip(m *ProjectMetadata) {
+	n := field(f.root, "pip")
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, "pip must be a section")
+		return
+	}
+	key := func(name string) string {
+		if hyphens := strings.ReplaceAll(name, "_", "-"); field(n, hyphens) != nil {
+			return hyphens
+		}
+		return name
+	}
+	m.Pip.IndexURL = f.text(n, key("index_url"))
+	m.Pip.ExtraIndexURL = f.list(n, key("extra_index_url"))
+	m.Pip.Pre = f.boolean(n, "pre")
+	if system := f.boolean(n, key("use_system_config")); system != nil {
+		m.Pip.UseSystemConfig = *system
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		switch k := n.Content[i].Value; strings.ReplaceAll(k, "-", "_") {
+		case "index_url", "extra_index_url", "pre", "use_system_config":
+		default:
+			m.Warnings = append(m.Warnings, fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k))
+		}
+	}
+}
+
+func (f *yamlFile) environmentSettings(m *ProjectMetadata) {
+	n := field(f.root, "environment_settings")
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, "environment_settings must be a section")
+		return
+	}
+	if err := n.Decode(&m.EnvironmentSettings); err != nil {
+		f.fail(n, "environment_settings: %v", err)
+	}
+}
+
+func readModuleMetadata(path string) (*moduleMetadata, error) {
+	f, err := readYAML(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &moduleMetadata{Name: f.required("name"), Version: f.required("version")}
+	f.required("license")
+	f.text(f.root, "description")
+	f.list(f.root, "requires")
+	f.choice("freeze_operator", "~=", "==", "~=", ">=")
+	f.boolean(f.root, "freeze_recursive")
+	if deprecated := f.boolean(f.root, "deprecated"); deprecated != nil {
+		m.Deprecated = *deprecated
+	}
+	if f.err == nil && !pep440.MatchString(m.Version) {
+		f.fail(field(f.root, "version"), "version %s is not a version", m.Version)
+	}
+	if f.err == nil {
+		if v := f.text(f.root, "compiler_version"); v != "" && !pep440.MatchString(v) {
+			f.fail(field(f.root, "compiler_version"), "compiler_version %s is not a version", v)
+		}
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return m, nil
+}
+
+// pep440 is what Python packaging takes for a version.
+var pep440 = regexp.MustCompile(`(?i)^\s*v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?` +
+	`(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?\s*$`)
+
+var errRequirement = errors.New("not a version constraint such as `std ~= 8.0`")
+
+var requirementName = regexp.MustCompile(`^\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(.*)$`)
+
+// constraint turns a constraint on a module into one on its Python package.
+func constraint(spec string) (string, error) {
+	m := requirementName.FindStringSubmatch(spec)
+	if m == nil {
+		return "", fmt.Errorf("%q is %w", spec, errRequirement)
+	}
+	if rest := strings.TrimSpace(m[2]); rest != "" && !strings.ContainsAny(rest[:1], "<>=!~[(;@") {
+		return "", fmt.Errorf("%q is %w", spec, errRequirement)
+	}
+	return Distribution(m[1]) + strings.TrimSpace(m[2]), nil
+}
+
+// Distribution is the name of the Python package that holds a module.
+func Distribution(module string) string {
+	return "inmanta-module-" + strings.ReplaceAll(module, "_", "-")
+}

@@ -1,0 +1,193 @@
+package module
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Module is one module as found on disk.
+type Module struct {
+	Name       string
+	Version    string
+	Path       string // its root: the folder with setup.cfg or module.yml
+	Generation int    // 1: a folder on the modulepath, 2: a Python package
+	Editable   bool   // a package that lies in its repository
+	Deprecated bool
+
+	ModelDir     string
+	PluginDir    string // the Python package; empty when there is none
+	FilesDir     string
+	TemplatesDir string
+
+	// Requirements are those of setup.cfg or requirements.txt.
+	Requirements []string
+	// PythonFiles are the Python files of the package, absolute, each package's
+	// __init__.py before its other files.
+	PythonFiles []string
+	// Dist is the Python distribution that holds it; empty for generation 1.
+	Dist string
+	// ShadowsV1: there is one of generation 1 too, which is not used.
+	ShadowsV1 bool
+}
+
+// findModule looks a top-level module up: first among the packages of the
+// virtual environment, then on the modulepath.
+func (p *Project) findModule(s *site, name string) (*Module, error) {
+	first := ""
+	for _, root := range p.ModulePath {
+		path := filepath.Join(root, name)
+		if _, err := os.Stat(path); err == nil {
+			first = path
+			break
+		}
+	}
+	if pkg := s.find(name); pkg != "" {
+		m, err := openV2(s, name, pkg)
+		if err == nil {
+			m.ShadowsV1 = first != ""
+		}
+		return m, err
+	}
+	if first != "" {
+		return openV1(first)
+	}
+	where := "there is no virtual environment (.env) in the project"
+	if len(p.SitePackages) > 0 {
+		where = "it is not installed in .env"
+	}
+	if len(p.ModulePath) > 0 {
+		where += ", nor a folder on the modulepath"
+	}
+	return nil, &Error{
+		Kind: KindNotFound, Message: "Could not find module " + name + ": " + where + ".",
+		Hint: "add " + Distribution(name) + " to requirements.txt, or put the module on the modulepath of project.yml",
+	}
+}
+
+// openV2 reads a module of the second generation from the folder of its package.
+func openV2(s *site, name, pkg string) (*Module, error) {
+	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
+		return nil, &Error{Kind: KindInvalid, Message: "Package inmanta_plugins." + name + " was installed in " + pkg + ", but it has no __init__.py."}
+	}
+	if real, err := filepath.EvalSymlinks(pkg); err == nil {
+		pkg = real
+	}
+	m := &Module{Generation: 2, Path: pkg, PluginDir: pkg}
+	if !isFile(filepath.Join(pkg, "setup.cfg")) {
+		m.Path = filepath.Dir(filepath.Dir(pkg))
+		m.Editable = true
+		if !isFile(filepath.Join(m.Path, "setup.cfg")) {
+			return nil, &Error{
+				Kind: KindInvalid, Message: "Invalid module at " + pkg + ": there is a package but no setup.cfg.",
+				Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+			}
+		}
+	}
+	cfg, err := readSetupCfg(filepath.Join(m.Path, "setup.cfg"))
+	if err != nil {
+		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
+	}
+	m.Name = strings.ReplaceAll(strings.TrimPrefix(cfg.Name, "inmanta-module-"), "-", "_")
+	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, cfg.Deprecated
+	if m.Version = s.version(cfg.Name); m.Version == "" {
+		m.Version = cfg.Version
+	}
+	m.folders()
+	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
+		return nil, &Error{
+			Kind: KindInvalid, Message: "The module at " + m.Path + " contains no _init.cf file.",
+			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+		}
+	}
+	return m, m.python()
+}
+
+// openV1 reads a module of the first generation from its folder.
+func openV1(path string) (*Module, error) {
+	yml := filepath.Join(path, "module.yml")
+	if !isFile(yml) {
+		if isFile(filepath.Join(path, "setup.cfg")) {
+			return nil, &Error{
+				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module.",
+				Hint: "install it into the project's virtual environment (pip install -e " + path + "); the modulepath is for modules with a module.yml",
+			}
+		}
+		return nil, &Error{Kind: KindNoMetadata, Message: "Metadata file " + yml + " does not exist"}
+	}
+	meta, err := readModuleMetadata(yml)
+	if err != nil {
+		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}
+	}
+	m := &Module{Generation: 1, Name: meta.Name, Version: meta.Version, Deprecated: meta.Deprecated, Path: path}
+	if m.Requirements, err = readRequirements(filepath.Join(path, "requirements.txt")); err != nil {
+		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + meta.Name, Cause: err}
+	}
+	if plugins := filepath.Join(path, "plugins"); isDir(plugins) {
+		m.PluginDir = plugins
+	}
+	m.folders()
+	return m, m.python()
+}
+
+func (m *Module) folders() {
+	m.ModelDir = filepath.Join(m.Path, "model")
+	m.FilesDir = filepath.Join(m.Path, "files")
+	m.TemplatesDir = filepath.Join(m.Path, "templates")
+}
+
+// python lists the Python files.
+func (m *Module) python() error {
+	if m.PluginDir == "" {
+		return nil
+	}
+	if !isFile(filepath.Join(m.PluginDir, "__init__.py")) && !isFile(filepath.Join(m.PluginDir, "__init__.pyc")) {
+		return &Error{Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file"}
+	}
+	err := filepath.WalkDir(m.PluginDir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "__pycache__":
+			return filepath.SkipDir
+		case d.IsDir() && filepath.Dir(path) == m.PluginDir && (d.Name() == "model" || d.Name() == "files" || d.Name() == "templates"):
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		switch filepath.Ext(path) {
+		case ".py":
+			m.PythonFiles = append(m.PythonFiles, path)
+		case ".pyc":
+			if !isFile(strings.TrimSuffix(path, "c")) {
+				m.PythonFiles = append(m.PythonFiles, path)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return &Error{Kind: KindInvalid, Message: "Could not load module " + m.Name, Cause: err}
+	}
+	key := func(path string) string {
+		dir, base := filepath.Split(path)
+		if strings.HasPrefix(base, "__init__.") {
+			base = ""
+		}
+		return dir + "\x00" + base
+	}
+	slices.SortFunc(m.PythonFiles, func(a, b string) int { return strings.Compare(key(a), key(b)) })
+	return nil
+}
+
+// modelFile is where the model of a namespace of the module lies. A folder
+// wins over a file.
+func (m *Module) modelFile(namespace string) string {
+	parts := strings.Split(namespace, "::")[1:]
+	path := filepath.Join(append([]string{m.ModelDir}, parts...)...)
+	if len(parts) == 0 || isDir(path) {
+		return filepath.Join(path, "_init.cf")
+	}
+	return path + ".cf"
+}
