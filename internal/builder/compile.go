@@ -1,0 +1,144 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/internal/control"
+	"ordain.dev/ordain/internal/fault"
+)
+
+// killGrace is how long a compiler that was told to end may take.
+const killGrace = 5 * time.Second
+
+// Compile runs `ordain compile` on the project, as a process group of its own
+// with a time limit and without the server's environment, and reads the
+// document that it writes.
+func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
+	work, err := os.MkdirTemp("", "ordain-compile-")
+	if err != nil {
+		return nil, "", fault.Wrap("builder.Compile", fault.Exhausted, err).Say("the compiler has no place to write its result")
+	}
+	defer os.RemoveAll(work)
+	file := filepath.Join(work, "export.json")
+	args := []string{
+		"compile", "--project", job.ProjectDir, "--export", "--export-json", file,
+		"--python", filepath.Join(b.layout.Environment(job.Environment.ID).CompilerVenvLink(), "bin", "python"),
+		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
+	}
+	shown := "ordain compile --export"
+	if sub := job.Environment.Source.Subdir; sub != "" {
+		shown += " --project " + sub
+	}
+	if b.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, b.timeout, errTimeout)
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, b.program[0], slices.Concat(b.program[1:], args)...)
+	cmd.Dir = job.ProjectDir
+	cmd.Env = b.environ(job)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = killGrace
+	lines := &lineWriter{out: out}
+	cmd.Stdout, cmd.Stderr = lines.stream(false), lines.stream(true)
+	runErr := cmd.Run()
+	if cmd.Process != nil {
+		// Whatever the compiler left behind in its group ends with it.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return nil, shown, fault.New("builder.Compile", fault.Exhausted,
+			fmt.Sprintf("the compile took longer than %s and was stopped", b.timeout)).
+			Hint("look for a plug-in that waits, or raise [compiler] timeout")
+	}
+	if ctx.Err() != nil {
+		return nil, shown, ctx.Err()
+	}
+	doc, err := readDocument(file)
+	if err != nil {
+		if runErr != nil {
+			err = runErr
+		}
+		return nil, shown, fault.Wrap("builder.Compile", fault.Internal, err).
+			Say("the compiler ended without a result").
+			Hint("its output says more; if it was killed, it may have run out of memory")
+	}
+	return doc, shown, nil
+}
+
+var errTimeout = errors.New("compile timeout")
+
+func readDocument(file string) (*export.Document, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return export.Read(f)
+}
+
+// environ is the environment of a compiler: what programs need to run, the
+// variables of the request, and nothing of the server's.
+func (b *Builder) environ(job control.BuildJob) []string {
+	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range job.Compile.Variables {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// lineWriter passes whole lines on, from both streams, one at a time.
+type lineWriter struct {
+	mu  sync.Mutex
+	out control.Output
+}
+
+type stream struct {
+	*lineWriter
+	stderr bool
+	rest   string
+}
+
+func (w *lineWriter) stream(stderr bool) *stream { return &stream{lineWriter: w, stderr: stderr} }
+
+// maxLine is where a line without an end is broken.
+const maxLine = 64 << 10
+
+// Write passes on the whole lines of p.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.rest + string(p)
+	end := strings.LastIndexByte(text, '\n') + 1
+	if end == 0 && len(text) > maxLine {
+		end = len(text)
+	}
+	s.rest = text[end:]
+	if end == 0 {
+		return len(p), nil
+	}
+	if s.stderr {
+		s.out("", text[:end])
+	} else {
+		s.out(text[:end], "")
+	}
+	return len(p), nil
+}

@@ -1,0 +1,113 @@
+// Package cli is the command line: it reads arguments, calls the part that
+// does the work, and prints what came of it for a person (or, with -o json,
+// for a program). Exit status: 0 done, 1 it failed and says why, 2 the command
+// was not understood.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/internal/config"
+)
+
+// Version is the version of this program.
+const Version = "0.1.0"
+
+// errSaid ends a command whose error has been printed already.
+var errSaid = errors.New("said")
+
+// Main runs a command and gives its exit status.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errSaid):
+		return 1
+	}
+	fmt.Fprintln(stderr, "ordain: "+err.Error())
+	var usage usageError
+	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
+		fmt.Fprintln(stderr, "Try 'ordain --help'.")
+		return 2
+	}
+	return 1
+}
+
+// usageError says that the command line was not understood.
+type usageError struct{ error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ordain",
+		Short:         "Keeps infrastructure equal to the intent committed in Git",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newUp(), newDemo(), newCompile(), newHook(),
+		newProject(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newAgent())
+	return root
+}
+
+// serverFlags are the options of commands that run a server.
+type serverFlags struct {
+	file     string
+	stateDir string
+	logDir   string
+	address  string
+	port     int
+	database string
+	python   string
+}
+
+func (f *serverFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVarP(&f.file, "config", "c", "", "INI file with options")
+	flags.StringVar(&f.stateDir, "state-dir", "", "folder for all data")
+	flags.StringVar(&f.logDir, "log-dir", "", "folder for all logs")
+	flags.StringVar(&f.address, "bind-address", "", "loopback address to listen on")
+	flags.IntVar(&f.port, "port", -1, "TCP port; 0 for any free one")
+	flags.StringVar(&f.database, "database", "", "URL of a PostgreSQL of yours; without it, a private one is run")
+	flags.StringVar(&f.python, "python", "", "Python interpreter for compilers and executors")
+}
+
+// load reads the configuration with the flags on top; more holds further overrides.
+func (f *serverFlags) load(more map[string]string) (config.Config, error) {
+	overrides := map[string]string{}
+	for name, value := range more {
+		overrides[name] = value
+	}
+	set := func(name, value string) {
+		if value != "" {
+			overrides[name] = value
+		}
+	}
+	set("config.state-dir", f.stateDir)
+	set("config.log-dir", f.logDir)
+	set("server.bind-address", f.address)
+	set("database.url", f.database)
+	set("compiler.python", f.python)
+	if f.port >= 0 {
+		set("server.bind-port", fmt.Sprint(f.port))
+	}
+	return config.Load(f.file, os.Environ(), overrides)
+}

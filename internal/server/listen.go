@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// listen takes the address. A port in use is told in words.
+func listen(address string, port int) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fault.New("server.listen", fault.Conflict, fmt.Sprintf("the port %d of %s is in use by another program", port, address)).
+			Hint("stop that program, or take another port: --port, [server] bind-port; 0 takes any free one")
+	case errors.Is(err, syscall.EACCES):
+		return nil, fault.New("server.listen", fault.Forbidden, fmt.Sprintf("this user may not listen on port %d", port)).
+			Hint("take a port above 1023: --port, [server] bind-port")
+	case err != nil:
+		return nil, fault.Wrap("server.listen", fault.Invalid, err).Say("cannot listen on " + address)
+	}
+	return l, nil
+}
+
+// serve answers on the listener until ctx ends, then lets requests finish for
+// a moment. Live streams end with ctx.
+func serve(ctx context.Context, l net.Listener, handler http.Handler, log *slog.Logger) error {
+	s := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 20 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    1 << 20,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Shutdown(grace); err != nil {
+		_ = s.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

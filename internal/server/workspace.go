@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"ordain.dev/ordain/internal/control"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/layout"
+)
+
+// workspace fits layout to what control asks for.
+type workspace struct{ layout *layout.Layout }
+
+var _ control.Workspace = workspace{}
+
+// Prepare makes an environment's folders, its logs and scheduler.cfg, which
+// says with what the scheduler works: for people, and for tools that look
+// there; the place of record is the database.
+func (w workspace) Prepare(e intent.Environment) error {
+	env := w.layout.Environment(e.ID)
+	if err := env.Prepare(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "; Written by the server for the scheduler of %s. Changes here are lost: use the environment's settings.\n", oneLine(e.Name))
+	fmt.Fprintf(&b, "[config]\nstate-dir=%s\nlog-dir=%s\nenvironment=%s\n", w.layout.StateDir(), w.layout.LogDir(), e.ID)
+	fmt.Fprintf(&b, "[scheduler]\ndeploy-interval=%s\nrepair-interval=%s\n",
+		e.Text("autostart_agent_deploy_interval"), e.Text("autostart_agent_repair_interval"))
+	if err := replaceFile(env.SchedulerConfig(), b.String()); err != nil {
+		return layout.Explain("server.Prepare", env.SchedulerConfig(), err)
+	}
+	for _, log := range []string{w.layout.AgentLog(e.ID), w.layout.AgentOut(e.ID), w.layout.AgentErr(e.ID), w.layout.ResourceActionsLog(e.ID)} {
+		f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+		if err != nil {
+			return layout.Explain("server.Prepare", log, err)
+		}
+		_ = f.Close()
+	}
+	return nil
+}
+
+func (w workspace) CompilerDir(env intent.EnvironmentID) string {
+	return w.layout.Environment(env).Compiler()
+}
+
+func (w workspace) ResetCompiler(env intent.EnvironmentID) error {
+	dir := w.CompilerDir(env)
+	if err := os.RemoveAll(dir); err != nil {
+		return layout.Explain("server.ResetCompiler", dir, err)
+	}
+	return w.layout.Environment(env).Prepare()
+}
+
+func (w workspace) Remove(env intent.EnvironmentID) error { return w.layout.RemoveEnvironment(env) }
+
+// replaceFile writes a file so that a reader sees the old or the new one, and
+// only when it differs.
+func replaceFile(path, content string) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+		return nil
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, []byte(content), 0o640); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
