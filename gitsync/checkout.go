@@ -1,0 +1,439 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// CheckoutReport tells what a checkout did.
+type CheckoutReport struct {
+	Command   string // what a person would have typed
+	Output    string // what it did, and what a person should know of the commit
+	Written   int    // files
+	Removed   int    // files and whole folders
+	Unchanged int    // files
+	Rebuilt   bool   // the mirror was damaged, and was made anew
+	Duration  time.Duration
+}
+
+// Checkout makes dir exactly the commit: what is not in it is removed, but for
+// the names of Config.Keep at the top; what is as it should be is not touched.
+// The commit must have been fetched. dir is made when it is missing, and is
+// a working copy that git understands. When the commit is refused or cannot
+// be read, dir stays as it is.
+func (s *Syncer) Checkout(ctx context.Context, src Source, commit, dir string) (CheckoutReport, error) {
+	start := time.Now()
+	report := CheckoutReport{Command: "git -C " + shellQuote(dir) + " checkout --force " + printable(commit) + " && git -C " + shellQuote(dir) + " clean -ffdx" + s.excludes()}
+	err := s.checkOut(ctx, src, commit, dir, &report)
+	report.Duration = time.Since(start)
+	return report, err
+}
+
+func (s *Syncer) excludes() string {
+	var out strings.Builder
+	for _, k := range s.cfg.Keep {
+		out.WriteString(" -e " + shellQuote("/"+k))
+	}
+	return out.String()
+}
+
+func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, report *CheckoutReport) error {
+	p, err := src.locate()
+	if err != nil {
+		return err
+	}
+	if !plumbing.IsHash(commit) {
+		return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(commit))).
+			Hint("fetch first, and check out the commit that it gives")
+	}
+	if !filepath.IsAbs(dir) {
+		return fault.New(opCheckout, fault.Invalid, "the folder of the checkout is not absolute: "+dir)
+	}
+	unlock, err := s.lockCheckout(ctx, dir)
+	if err != nil {
+		return diskFault(opCheckout, "the folder "+dir+" cannot be used for the checkout", err)
+	}
+	defer unlock()
+
+	w := &worktree{dir: dir, kept: s.kept, keep: s.cfg.Keep, place: p, branch: src.Branch, report: report}
+	mirrorDir := s.cfg.MirrorDir(p.shown)
+	stage := func(m *mirror) error { return w.prepare(ctx, m, plumbing.NewHash(commit)) }
+	_, err = withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
+	if errors.Is(err, errCorrupt) {
+		why := err
+		if err = s.repair(ctx, p, mirrorDir, stage, why); err == nil {
+			report.Rebuilt = true
+			_, err = withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
+			if errors.Is(err, errCorrupt) {
+				err = fault.Wrap(opCheckout, fault.NotFound, err).
+					Say(fmt.Sprintf("commit %s is not in %s", short(commit), p.shown)).
+					Hint("it may have been force-pushed away: fetch again and take the commit that the branch has now")
+			}
+		}
+	}
+	if err == nil {
+		err = w.apply(ctx)
+	}
+	w.cleanup()
+	if err != nil {
+		return diskFault(opCheckout, fmt.Sprintf("commit %s could not be checked out to %s", short(commit), dir), err)
+	}
+	report.Output = w.describe(commit)
+	if report.Rebuilt {
+		report.Output = "The mirror was damaged; it was made anew.\n" + report.Output
+	}
+	return nil
+}
+
+// lockCheckout makes the folder and lets one checkout at a time work on it.
+func (s *Syncer) lockCheckout(ctx context.Context, dir string) (func(), error) {
+	unlockHere, err := s.checkout.lock(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		unlockHere()
+		return nil, err
+	}
+	unlock, err := lockFile(ctx, dir, os.O_RDONLY)
+	if err != nil {
+		unlockHere()
+		return nil, err
+	}
+	return func() { unlock(); unlockHere() }, nil
+}
+
+// worktree is one checkout under way: prepare reads and stages, apply changes the folder.
+type worktree struct {
+	dir    string
+	kept   func(string) bool
+	keep   []string
+	place  place
+	branch string
+	report *CheckoutReport
+
+	root    *os.Root
+	mirror  string
+	commit  *object.Commit
+	content *content
+	index   map[string]*index.Entry // of the last checkout
+	written time.Time               // when it was
+	remove  []string                // paths to remove, folders whole
+	stage   []int                   // numbers of the files to write; each is staged under its number
+	fresh   map[string]*index.Entry // entries of files that stay
+}
+
+// staging is where new files wait until all are there.
+const staging = ".git/ordain-staging"
+
+// prepare may be called again, after it failed.
+func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash) error {
+	c, err := object.GetCommit(m.store, commit)
+	if err != nil {
+		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
+	}
+	w.commit, w.mirror = c, m.dir
+	if w.content, err = m.readContent(ctx, c, w.kept); err != nil {
+		return err
+	}
+	if err := w.claim(); err != nil {
+		return err
+	}
+	if w.root == nil {
+		if w.root, err = os.OpenRoot(w.dir); err != nil {
+			return err
+		}
+	}
+	w.index, w.written = readIndex(filepath.Join(w.dir, ".git", "index"))
+	if err := w.compare(ctx); err != nil {
+		return err
+	}
+	return w.stageFiles(ctx, m)
+}
+
+// claim refuses a folder that holds something and is no checkout: it may be
+// someone's, and everything in it would be removed.
+func (w *worktree) claim() error {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == ".git" {
+			return nil
+		}
+	}
+	for _, e := range entries {
+		if !w.kept(e.Name()) {
+			return fault.New(opCheckout, fault.Conflict, fmt.Sprintf("the folder %s is not empty and is not a Git checkout (it holds %q)", w.dir, printable(e.Name()))).
+				Hint("move its contents away; nothing in it was changed")
+		}
+	}
+	return nil
+}
+
+// compare finds what is to be removed and what is to be written.
+func (w *worktree) compare(ctx context.Context) error {
+	w.remove, w.stage, w.fresh = nil, nil, map[string]*index.Entry{}
+	if err := w.scan(ctx, ""); err != nil {
+		return err
+	}
+	for i, f := range w.content.files {
+		if f.mode != filemode.Submodule && w.fresh[f.path] == nil {
+			w.stage = append(w.stage, i)
+		}
+	}
+	return nil
+}
+
+func (w *worktree) scan(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(w.dir, filepath.FromSlash(dir)))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if dir == "" && (e.Name() == ".git" || w.kept(e.Name())) {
+			continue
+		}
+		rel := path.Join(dir, e.Name())
+		if e.IsDir() {
+			if !w.content.dirs[rel] {
+				w.remove = append(w.remove, rel)
+				continue
+			}
+			if err := w.scan(ctx, rel); err != nil {
+				return err
+			}
+			continue
+		}
+		i, ok := w.content.byPath[rel]
+		if !ok || w.content.files[i].mode == filemode.Submodule {
+			w.remove = append(w.remove, rel)
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		f := w.content.files[i]
+		if w.same(f, info) {
+			entry := entryOf(info)
+			entry.Name, entry.Mode, entry.Hash = f.path, f.mode, f.hash
+			w.fresh[rel] = entry
+		}
+	}
+	return nil
+}
+
+// same reports whether a file on the disk is what the commit has. What the
+// index of the last checkout cannot tell is read.
+func (w *worktree) same(f file, info fs.FileInfo) bool {
+	full := filepath.Join(w.dir, filepath.FromSlash(f.path))
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(full)
+		return f.mode == filemode.Symlink && err == nil && target == f.target
+	case !info.Mode().IsRegular(), f.mode == filemode.Symlink, (info.Mode()&0o100 != 0) != (f.mode == filemode.Executable):
+		return false
+	}
+	if old := w.index[f.path]; old != nil && old.Hash == f.hash && old.Mode == f.mode && untouched(old, info, w.written) {
+		return true
+	}
+	in, err := os.Open(full)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	h := plumbing.NewHasher(plumbing.BlobObject, info.Size())
+	n, err := io.Copy(h, in)
+	return err == nil && n == info.Size() && h.Sum() == f.hash
+}
+
+// stageFiles writes the new files beside. Whatever can fail for want of
+// objects or of room on the disk fails here.
+func (w *worktree) stageFiles(ctx context.Context, m *mirror) error {
+	info, err := w.root.Lstat(".git")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !info.IsDir(): // a link to elsewhere
+		if err := w.root.Remove(".git"); err != nil {
+			return err
+		}
+	}
+	if err := w.root.RemoveAll(staging); err != nil {
+		return err
+	}
+	if len(w.stage) == 0 {
+		return nil
+	}
+	if err := w.root.MkdirAll(staging, 0o755); err != nil {
+		return err
+	}
+	for n, i := range w.stage {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.stageFile(m, w.content.files[i], path.Join(staging, strconv.Itoa(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worktree) stageFile(m *mirror, f file, to string) error {
+	if f.mode == filemode.Symlink {
+		return w.root.Symlink(f.target, to)
+	}
+	damaged := func(err error) error {
+		return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
+	}
+	o, err := m.store.EncodedObject(plumbing.BlobObject, f.hash)
+	if err != nil {
+		return damaged(err)
+	}
+	in, err := o.Reader()
+	if err != nil {
+		return damaged(err)
+	}
+	defer in.Close()
+	mode := fs.FileMode(0o644)
+	if f.mode == filemode.Executable {
+		mode = 0o755
+	}
+	out, err := w.root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	// An error of the reader is the mirror's, one of the writer the disk's.
+	h := plumbing.NewHasher(plumbing.BlobObject, o.Size())
+	var broken error
+	_, err = io.Copy(io.MultiWriter(out, h), readerFunc(func(p []byte) (int, error) {
+		n, err := in.Read(p)
+		if err != nil && err != io.EOF {
+			broken = err
+		}
+		return n, err
+	}))
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	switch {
+	case broken != nil:
+		return damaged(broken)
+	case err != nil:
+		return err
+	case h.Sum() != f.hash:
+		return damaged(errors.New("it has another content"))
+	}
+	return nil
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// apply puts everything in its place. All that it does can be done again.
+func (w *worktree) apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, rel := range w.remove {
+		if err := w.removeAll(rel); err != nil {
+			return err
+		}
+		w.report.Removed++
+	}
+	dirs := make([]string, 0, len(w.content.dirs))
+	for d := range w.content.dirs {
+		dirs = append(dirs, d)
+	}
+	slices.Sort(dirs) // parents first
+	for _, d := range dirs {
+		if err := w.root.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for n, i := range w.stage {
+		f := w.content.files[i]
+		err := w.root.Rename(path.Join(staging, strconv.Itoa(n)), f.path)
+		if err != nil {
+			// A folder is in the way when the commit has a file of its name.
+			if info, statErr := w.root.Lstat(f.path); statErr == nil && info.IsDir() {
+				if err = w.removeAll(f.path); err == nil {
+					err = w.root.Rename(path.Join(staging, strconv.Itoa(n)), f.path)
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		info, err := w.root.Lstat(f.path)
+		if err != nil {
+			return err
+		}
+		entry := entryOf(info)
+		entry.Name, entry.Mode, entry.Hash = f.path, f.mode, f.hash
+		w.fresh[f.path] = entry
+		w.report.Written++
+	}
+	w.report.Unchanged = len(w.fresh) - w.report.Written
+	return w.writeGitDir()
+}
+
+// removeAll also removes folders that their owner may not write to.
+func (w *worktree) removeAll(rel string) error {
+	err := w.root.RemoveAll(rel)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(filepath.Join(w.dir, filepath.FromSlash(rel)), func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			if inside, relErr := filepath.Rel(w.dir, p); relErr == nil {
+				_ = w.root.Chmod(inside, 0o700)
+			}
+		}
+		return nil
+	})
+	return w.root.RemoveAll(rel)
+}
+
+func (w *worktree) cleanup() {
+	if w.root == nil {
+		return
+	}
+	_ = w.root.RemoveAll(staging)
+	_ = w.root.Close()
+}
+
+func (w *worktree) describe(commit string) string {
+	var out strings.Builder
+	subject, _, _ := strings.Cut(strings.TrimSpace(w.commit.Message), "\n")
+	fmt.Fprintf(&out, "HEAD is now at %s %s\n%d written, %d removed, %d unchanged\n", short(commit),
+		strings.ToValidUTF8(subject, "�"), w.report.Written, w.report.Removed, w.report.Unchanged)
+	if subs := w.content.submodules; len(subs) > 0 {
+		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. Add what they hold to the repository, or name the modules in project.yml.\n", enumerate(subs, 10))
+	}
+	return out.String()
+}

@@ -1,0 +1,84 @@
+package gitsync
+
+import (
+	"context"
+	"os"
+	"sync"
+)
+
+// lockFile takes an exclusive lock on a file or folder that must exist, across
+// processes, and waits for it until ctx ends. The lock ends with the returned
+// function, or with the process.
+func lockFile(ctx context.Context, path string, flag int) (unlock func(), err error) {
+	f, err := os.OpenFile(path, flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := flock(f, false); ok || err != nil {
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return func() { f.Close() }, nil
+	}
+	// Someone else holds it. A blocked flock cannot be interrupted, so it
+	// waits apart; when we gave up meanwhile it lets go at once.
+	got := make(chan error, 1)
+	go func() {
+		_, err := flock(f, true)
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return func() { f.Close() }, nil
+	case <-ctx.Done():
+		go func() {
+			<-got
+			f.Close()
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// keyed is a set of locks by name, for use inside the process.
+type keyed struct {
+	mu    sync.Mutex
+	locks map[string]*keyedLock
+}
+
+type keyedLock struct {
+	held  chan struct{} // holds one value while locked
+	users int
+}
+
+func (k *keyed) lock(ctx context.Context, name string) (unlock func(), err error) {
+	k.mu.Lock()
+	l := k.locks[name]
+	if l == nil {
+		if k.locks == nil {
+			k.locks = map[string]*keyedLock{}
+		}
+		l = &keyedLock{held: make(chan struct{}, 1)}
+		k.locks[name] = l
+	}
+	l.users++
+	k.mu.Unlock()
+	leave := func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(k.locks, name)
+		}
+	}
+	select {
+	case l.held <- struct{}{}:
+		return func() { <-l.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,464 @@
+package gitsync
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+)
+
+// gitDirs finds the folders of a local repository, bare or not: its own, and
+// the one with objects and branches, which is another for a linked worktree.
+func gitDirs(path string) (dot, common string, err error) {
+	dot = path
+	info, err := os.Stat(filepath.Join(path, ".git"))
+	switch {
+	case err == nil && info.IsDir():
+		dot = filepath.Join(path, ".git")
+	case err == nil:
+		text, err := os.ReadFile(filepath.Join(path, ".git"))
+		if err != nil {
+			return "", "", err
+		}
+		to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
+		if !ok {
+			return "", "", transport.ErrRepositoryNotFound
+		}
+		if dot = strings.TrimSpace(to); !filepath.IsAbs(dot) {
+			dot = filepath.Join(path, dot)
+		}
+	case errors.Is(err, fs.ErrPermission):
+		return "", "", err
+	}
+	common = dot
+	if text, err := os.ReadFile(filepath.Join(dot, "commondir")); err == nil {
+		if common = strings.TrimSpace(string(text)); !filepath.IsAbs(common) {
+			common = filepath.Join(dot, common)
+		}
+	}
+	for _, must := range []string{filepath.Join(dot, "HEAD"), filepath.Join(common, "objects")} {
+		if _, err := os.Stat(must); err != nil {
+			if errors.Is(err, fs.ErrNotExist) || !errors.Is(err, fs.ErrPermission) {
+				err = transport.ErrRepositoryNotFound
+			}
+			return "", "", err
+		}
+	}
+	return dot, common, nil
+}
+
+// local is a repository on this machine, read where it lies. Nothing is
+// written to it.
+type local struct {
+	common string
+	refsIn *filesystem.Storage
+	// stores hold the objects: those of the repository and those that it borrows.
+	stores []*filesystem.Storage
+	// shallow commits were fetched without their parents.
+	shallow map[plumbing.Hash]bool
+}
+
+func openLocal(path string) (*local, error) {
+	dot, common, err := gitDirs(path)
+	if err != nil {
+		return nil, err
+	}
+	var fsys billy.Filesystem = osfs.New(dot)
+	if common != dot {
+		fsys = dotgit.NewRepositoryFilesystem(fsys, osfs.New(common))
+	}
+	objects := cache.NewObjectLRU(8 * cache.MiByte)
+	options := filesystem.Options{KeepDescriptors: true}
+	l := &local{common: common, refsIn: filesystem.NewStorageWithOptions(fsys, objects, options)}
+	l.stores = []*filesystem.Storage{l.refsIn}
+	if _, err := git.Open(l.refsIn, nil); err != nil { // judges format and extensions
+		l.close()
+		return nil, err
+	}
+	borrowed, err := alternates(filepath.Join(common, "objects"), 5)
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	for _, dir := range borrowed {
+		l.stores = append(l.stores, filesystem.NewStorageWithOptions(osfs.New(filepath.Dir(dir)), objects, options))
+	}
+	shallow, err := l.refsIn.Shallow()
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	l.shallow = make(map[plumbing.Hash]bool, len(shallow))
+	for _, h := range shallow {
+		l.shallow[h] = true
+	}
+	return l, nil
+}
+
+// alternates lists the object folders that one borrows from, and those that these borrow from.
+func alternates(objects string, depth int) ([]string, error) {
+	f, err := os.Open(filepath.Join(objects, "info", "alternates"))
+	if errors.Is(err, fs.ErrNotExist) || depth == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var found []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		dir := strings.TrimSpace(lines.Text())
+		if dir == "" || dir[0] == '#' {
+			continue
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(objects, dir)
+		}
+		more, err := alternates(dir, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(append(found, dir), more...)
+	}
+	return found, lines.Err()
+}
+
+func (l *local) close() {
+	for _, s := range l.stores {
+		_ = s.Close()
+	}
+}
+
+func (l *local) refs(ctx context.Context) (refSet, error) {
+	set := refSet{refs: map[string]plumbing.Hash{}}
+	iter, err := l.refsIn.IterReferences()
+	if err != nil {
+		return refSet{}, err
+	}
+	err = iter.ForEach(func(r *plumbing.Reference) error {
+		if r.Type() == plumbing.HashReference && mirrored(r.Name().String()) {
+			set.refs[r.Name().String()] = r.Hash()
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return refSet{}, err
+	}
+	if head, err := l.refsIn.Reference(plumbing.HEAD); err == nil && head.Type() == plumbing.SymbolicReference {
+		set.head = head.Target().String()
+	}
+	if len(set.refs) == 0 {
+		return refSet{}, transport.ErrEmptyRemoteRepository
+	}
+	return set, nil
+}
+
+func (l *local) object(h plumbing.Hash) (plumbing.EncodedObject, error) {
+	for _, s := range l.stores {
+		o, err := s.EncodedObject(plumbing.AnyObject, h)
+		if !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return o, err
+		}
+	}
+	return nil, plumbing.ErrObjectNotFound
+}
+
+func (l *local) peeled(_ string, h plumbing.Hash) plumbing.Hash {
+	for range 10 {
+		o, err := l.object(h)
+		if err != nil || o.Type() != plumbing.TagObject {
+			break
+		}
+		t := &object.Tag{}
+		if t.Decode(o) != nil {
+			break
+		}
+		h = t.Target
+	}
+	return h
+}
+
+// Up to this many new objects are stored one by one, more as a pack.
+const looseLimit = 500
+
+func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {
+	if into.empty && len(l.stores) == 1 {
+		if err := copyObjects(ctx, filepath.Join(l.common, "objects"), into.objects()); err != nil {
+			return "", err
+		}
+		into.reindex()
+	}
+	w := walk{from: l, have: into.has, seen: map[plumbing.Hash]bool{}}
+	if err := w.closure(ctx, want); err != nil {
+		return "", err
+	}
+	if len(l.shallow) > 0 {
+		shallow, err := l.refsIn.Shallow()
+		if err == nil {
+			err = into.store.SetShallow(shallow)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if len(w.missing) > looseLimit {
+		return "", l.pack(into, w.missing)
+	}
+	// What is needed comes before what needs it, so that an interrupted fetch
+	// leaves no object whose needs are not there.
+	for _, h := range w.missing {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		o, err := l.object(h)
+		if err == nil {
+			_, err = into.store.SetEncodedObject(o)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+func (l *local) pack(into *mirror, hashes []plumbing.Hash) error {
+	out, err := into.store.PackfileWriter()
+	if err != nil {
+		return err
+	}
+	// No search for deltas: it costs more time than it saves room.
+	_, err = packfile.NewEncoder(out, &localObjects{EncodedObjectStorer: l.refsIn, from: l}, false).Encode(hashes, 0)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// localObjects lets the pack encoder read what the repository borrows, too.
+type localObjects struct {
+	storer.EncodedObjectStorer
+	from *local
+}
+
+func (o *localObjects) EncodedObject(_ plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
+	return o.from.object(h)
+}
+
+// walk finds the objects that are missing below some tips, in an order in
+// which an object comes after all that it needs. What is there is taken to be
+// there with all that it needs.
+type walk struct {
+	from    *local
+	have    func(plumbing.Hash) bool
+	seen    map[plumbing.Hash]bool
+	missing []plumbing.Hash
+}
+
+func (w *walk) closure(ctx context.Context, tips []plumbing.Hash) error {
+	// Commits and tags, depth first, with a stack: histories are long.
+	type visit struct {
+		hash plumbing.Hash
+		done bool // everything that it needs was visited
+	}
+	var commits []plumbing.Hash
+	var stack []visit
+	for _, h := range tips {
+		stack = append(stack, visit{hash: h})
+	}
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if v.done {
+			commits = append(commits, v.hash)
+			continue
+		}
+		if !w.need(v.hash) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		o, err := w.from.object(v.hash)
+		if err != nil {
+			return err
+		}
+		stack = append(stack, visit{hash: v.hash, done: true})
+		switch o.Type() {
+		case plumbing.CommitObject:
+			c := &object.Commit{}
+			if err := c.Decode(o); err != nil {
+				return err
+			}
+			if err := w.tree(ctx, c.TreeHash, 0); err != nil {
+				return err
+			}
+			if !w.from.shallow[v.hash] {
+				for _, parent := range c.ParentHashes {
+					stack = append(stack, visit{hash: parent})
+				}
+			}
+		case plumbing.TagObject:
+			t := &object.Tag{}
+			if err := t.Decode(o); err != nil {
+				return err
+			}
+			stack = append(stack, visit{hash: t.Target})
+		case plumbing.TreeObject: // a tag may name one
+			if err := w.entries(ctx, o, 0); err != nil {
+				return err
+			}
+		}
+	}
+	w.missing = append(w.missing, commits...)
+	return nil
+}
+
+// need reports whether an object is missing, the first time that it is asked.
+func (w *walk) need(h plumbing.Hash) bool {
+	if w.seen[h] {
+		return false
+	}
+	w.seen[h] = true
+	return !w.have(h)
+}
+
+func (w *walk) tree(ctx context.Context, h plumbing.Hash, depth int) error {
+	if !w.need(h) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o, err := w.from.object(h)
+	if err != nil {
+		return err
+	}
+	if err := w.entries(ctx, o, depth); err != nil {
+		return err
+	}
+	w.missing = append(w.missing, h)
+	return nil
+}
+
+func (w *walk) entries(ctx context.Context, o plumbing.EncodedObject, depth int) error {
+	if depth > maxDepth {
+		return errTooDeep
+	}
+	t := &object.Tree{}
+	if err := t.Decode(o); err != nil {
+		return err
+	}
+	for _, e := range t.Entries {
+		switch e.Mode {
+		case filemode.Submodule:
+		case filemode.Dir:
+			if err := w.tree(ctx, e.Hash, depth+1); err != nil {
+				return err
+			}
+		default:
+			if w.need(e.Hash) {
+				w.missing = append(w.missing, e.Hash)
+			}
+		}
+	}
+	return nil
+}
+
+// copyObjects copies packs and loose objects as they are: the quickest way to
+// a first mirror. The packs are listed again until no new one shows up, for a
+// repository that is being packed meanwhile.
+func copyObjects(ctx context.Context, from, to string) error {
+	for range 5 {
+		packs, err := os.ReadDir(filepath.Join(from, "pack"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		copied := 0
+		for _, p := range packs {
+			name, ok := strings.CutSuffix(p.Name(), ".idx")
+			if !ok {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(to, "pack", p.Name())); err == nil {
+				continue
+			}
+			for _, suffix := range []string{".pack", ".idx"} { // a pack counts once it has its index
+				err := copyFile(ctx, filepath.Join(from, "pack", name+suffix), filepath.Join(to, "pack", name+suffix))
+				if errors.Is(err, fs.ErrNotExist) {
+					break // packed into another by now
+				}
+				if err != nil {
+					return err
+				}
+			}
+			copied++
+		}
+		fans, err := os.ReadDir(from)
+		if err != nil {
+			return err
+		}
+		for _, fan := range fans {
+			if len(fan.Name()) != 2 || !fan.IsDir() {
+				continue
+			}
+			objects, err := os.ReadDir(filepath.Join(from, fan.Name()))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			for _, o := range objects {
+				target := filepath.Join(to, fan.Name(), o.Name())
+				if _, err := os.Lstat(target); err == nil || len(o.Name()) != 38 {
+					continue
+				}
+				if err := copyFile(ctx, filepath.Join(from, fan.Name(), o.Name()), target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+		}
+		if copied == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func copyFile(ctx context.Context, from, to string) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package gitsync
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// Config is what a Syncer needs.
+type Config struct {
+	// MirrorDir gives the absolute folder of a repository's mirror; its parent
+	// is made when it is missing. See Below.
+	MirrorDir func(url string) string
+	// Keep are patterns (path.Match) of names at the top of every checkout that
+	// belong to others: they are not removed, and no commit may hold them.
+	Keep []string
+	// FetchTimeout bounds one fetch; 10 minutes when zero.
+	FetchTimeout time.Duration
+	// AskTimeout bounds one look at the branches of a repository; 30 seconds when zero.
+	AskTimeout time.Duration
+	Logger     *slog.Logger
+}
+
+// Syncer fetches repositories and checks commits out. It is safe for
+// concurrent use, also by several processes with the same mirrors.
+type Syncer struct {
+	cfg      Config
+	http     *http.Client
+	checkout keyed // by folder
+
+	mu      sync.Mutex
+	flights map[flightKey]*flight
+}
+
+// New checks the configuration and makes a Syncer. It holds nothing that must
+// be closed.
+func New(cfg Config) (*Syncer, error) {
+	const op = "gitsync.New"
+	if cfg.MirrorDir == nil {
+		return nil, fault.New(op, fault.Invalid, "Config.MirrorDir is missing")
+	}
+	if cfg.Logger == nil {
+		return nil, fault.New(op, fault.Invalid, "Config.Logger is missing")
+	}
+	for _, pattern := range cfg.Keep {
+		if _, err := path.Match(pattern, "x"); err != nil || pattern == "" || strings.Contains(pattern, "/") {
+			return nil, fault.New(op, fault.Invalid, "Config.Keep: not a pattern for a name: "+pattern)
+		}
+	}
+	if cfg.FetchTimeout < 0 || cfg.AskTimeout < 0 {
+		return nil, fault.New(op, fault.Invalid, "a timeout is negative")
+	}
+	if cfg.FetchTimeout == 0 {
+		cfg.FetchTimeout = 10 * time.Minute
+	}
+	if cfg.AskTimeout == 0 {
+		cfg.AskTimeout = 30 * time.Second
+	}
+	return &Syncer{cfg: cfg, http: newHTTPClient(), flights: map[flightKey]*flight{}}, nil
+}
+
+// Mirrored reports whether a repository was cloned before.
+func (s *Syncer) Mirrored(url string) bool {
+	p, err := locate(url)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(s.cfg.MirrorDir(p.shown), "packed-refs"))
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
+}
+
+// kept reports whether a name at the top of a checkout belongs to others.
+func (s *Syncer) kept(name string) bool {
+	for _, pattern := range s.cfg.Keep {
+		if ok, _ := path.Match(pattern, name); ok {
+			return true
+		}
+	}
+	return false
+}
