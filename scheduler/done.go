@@ -53,9 +53,13 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) {
 		}
 		st.Attempts = 0
 	case st.LastRun == intent.RunSuccessful:
+		st.DeployedHash = "" // something else is out there
 		st.Attempts = 0
-	case st.LastRun == intent.RunFailed && current:
-		st.Attempts++
+	case st.LastRun == intent.RunFailed:
+		st.DeployedHash = "" // nobody knows what is out there
+		if current {
+			st.Attempts++
+		}
 	case o.Status == intent.StatusSkippedForDependency && s.badDependency(n) != nil:
 		st.Blocked = intent.TemporarilyBlocked
 	}

@@ -59,6 +59,7 @@ func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
 			}
 			if rapid.IntRange(0, 14).Draw(t, "undefined") == 0 {
 				r.Undefined = []string{"x"}
+				r.AttributeHash += "?"
 			}
 			for _, earlier := range out {
 				if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
@@ -109,6 +110,7 @@ func (o *observer) take(out []Command) {
 					o.t.Fatalf("%s was skipped for nothing", c.State.ID)
 				}
 				o.tried[c.State.ID] = c.State.IntentHash
+				delete(o.good, c.State.ID)
 			}
 		}
 	}
@@ -217,8 +219,11 @@ func (o *observer) release(model []intent.Resource) {
 		}
 	}
 	for _, r := range o.model {
-		if !slices.ContainsFunc(model, func(n intent.Resource) bool { return n.ID == r.ID }) {
-			delete(o.good, r.ID) // nobody looks after it any longer
+		if slices.ContainsFunc(model, func(n intent.Resource) bool { return n.ID == r.ID }) {
+			continue
+		}
+		delete(o.good, r.ID) // nobody looks after it any longer
+		if !slices.ContainsFunc(o.running, func(c Start) bool { return c.Resource.ID == r.ID }) {
 			delete(o.tried, r.ID)
 		}
 	}
@@ -248,7 +253,10 @@ func (o *observer) release(model []intent.Resource) {
 func (o *observer) end(i int, status intent.Status, change intent.Change) {
 	c := o.running[i]
 	o.running = slices.Delete(o.running, i, i+1)
-	if status == intent.StatusDeployed {
+	if !slices.ContainsFunc(o.model, func(r intent.Resource) bool { return r.ID == c.Resource.ID }) {
+		delete(o.good, c.Resource.ID)
+		delete(o.tried, c.Resource.ID)
+	} else if status == intent.StatusDeployed {
 		o.good[c.Resource.ID] = c.Resource.AttributeHash
 	} else {
 		delete(o.good, c.Resource.ID)

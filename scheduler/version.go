@@ -118,11 +118,13 @@ func (s *Scheduler) renew(n *node, r *intent.Resource, newCode bool) {
 	switch {
 	case st.Orphaned > 0: // it came back; nobody looked after it meanwhile
 		st.Orphaned = 0
+		st.DeployedHash = ""
 		st.Compliance = intent.HasUpdate
 		st.Blocked = intent.NotBlocked
 		st.Attempts = 0
 	case st.IntentHash != r.AttributeHash:
-		back := !n.running && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful && st.Compliance == intent.HasUpdate
+		back := !n.running && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful &&
+			(st.Compliance == intent.HasUpdate || st.Compliance == intent.Undefined)
 		st.Compliance = intent.HasUpdate
 		if back { // to what is deployed, before anything else was tried
 			st.Compliance = intent.Compliant
