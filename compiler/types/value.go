@@ -54,6 +54,9 @@ type Reference struct {
 	Type   string // as registered: std::Environment
 	Of     string // the type of what it gives: "string", "int", an entity …
 	Args   []ReferenceArg
+	// Fields is set for a reference to a dataclass: a reference to each of its
+	// fields (core::AttributeReference), for the instance that stands for it.
+	Fields []ReferenceArg
 }
 
 // ReferenceArg is an argument of a reference.
@@ -69,6 +72,10 @@ type Object struct {
 	Handle uint64
 	Class  string
 	Text   *string
+	// Dataclass is the entity that the object's class stands for, when it is a
+	// dataclass of a plug-in package; Fields are its values.
+	Dataclass string
+	Fields    []ReferenceArg
 }
 
 func (Null) value()       {}
