@@ -1,0 +1,387 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// forge answers like a remote, and misbehaves on request.
+type forge struct {
+	mu    sync.Mutex
+	tip   string
+	err   error
+	looks []time.Duration // when it was asked, since it was made
+	born  time.Time
+}
+
+func (f *forge) Tip(context.Context, Source) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looks = append(f.looks, time.Since(f.born))
+	return f.tip, f.err
+}
+
+func (f *forge) set(tip string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tip, f.err = tip, err
+}
+
+func (f *forge) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.looks)
+}
+
+// listener keeps the moves that it is told.
+type listener struct {
+	moves chan Move
+	mu    sync.Mutex
+	fail  error
+}
+
+func (l *listener) onMove(_ context.Context, m Move) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		return l.fail
+	}
+	l.moves <- m
+	return nil
+}
+
+func newWatcher(t *testing.T, tips Tips) (*Watcher, *listener) {
+	t.Helper()
+	l := &listener{moves: make(chan Move, 100)}
+	w, err := NewWatcher(WatcherConfig{Tips: tips, OnMove: l.onMove, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, l
+}
+
+func start(t *testing.T, w *Watcher) {
+	t.Helper()
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+}
+
+var remoteSource = Source{URL: "https://forge.example/a/b.git", Branch: "main"}
+
+// A remote repository moves: the next poll tells, once. Polls keep about the
+// interval, but not exactly.
+func TestPollsTellOfMovesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forge{tip: "1111111aaa", born: time.Now()}
+		w, l := newWatcher(t, f)
+		env := uuid.New()
+		w.Watch(env, remoteSource, time.Minute, "")
+		synctest.Wait()
+		if f.asked() != 0 {
+			t.Fatal("it looked before it was started")
+		}
+		start(t, w)
+		synctest.Wait()
+		if m := <-l.moves; m.Environment != env || m.Commit != "1111111aaa" || m.Kind != KindPoll || m.Message != "main is at 1111111" {
+			t.Errorf("%+v", m)
+		}
+		time.Sleep(10 * time.Minute)
+		if len(l.moves) != 0 {
+			t.Errorf("told of a move that was none: %+v", <-l.moves)
+		}
+		f.set("2222222bbb", nil)
+		time.Sleep(66 * time.Second)
+		if m := <-l.moves; m.Commit != "2222222bbb" || m.Message != "main moved from 1111111 to 2222222" {
+			t.Errorf("%+v", m)
+		}
+		time.Sleep(time.Hour)
+		if len(l.moves) != 0 {
+			t.Error("told twice")
+		}
+		exact := 0
+		for i := 1; i < len(f.looks); i++ {
+			gap := f.looks[i] - f.looks[i-1]
+			if gap < 54*time.Second || gap > 66*time.Second {
+				t.Errorf("look %d came after %v", i, gap)
+			}
+			if gap == time.Minute {
+				exact++
+			}
+		}
+		if exact > len(f.looks)/2 {
+			t.Error("there is no jitter")
+		}
+	})
+}
+
+// The forge is down for an hour: looks become rare, up to a cap, and the
+// first that succeeds brings the move and the usual pace back.
+func TestBackoffWhileTheForgeIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forge{err: errors.New("connection refused"), born: time.Now()}
+		w, l := newWatcher(t, f)
+		env := uuid.New()
+		w.Watch(env, remoteSource, time.Minute, "1")
+		start(t, w)
+		time.Sleep(5 * time.Hour)
+		if n := f.asked(); n < 20 || n > 35 {
+			t.Errorf("%d looks in five hours", n)
+		}
+		last := f.looks[len(f.looks)-1] - f.looks[len(f.looks)-2]
+		if last < 13*time.Minute || last > 17*time.Minute {
+			t.Errorf("the last gap is %v, want about the cap", last)
+		}
+		status, ok := w.Status(env)
+		if !ok || status.Failures != f.asked() || status.Err == nil || status.Seen != "1" {
+			t.Errorf("%+v", status)
+		}
+		f.set("2", nil)
+		time.Sleep(17 * time.Minute)
+		if m := <-l.moves; m.Commit != "2" {
+			t.Errorf("%+v", m)
+		}
+		before := f.asked()
+		time.Sleep(10 * time.Minute)
+		if n := f.asked() - before; n < 9 {
+			t.Errorf("%d looks in the ten minutes after", n)
+		}
+		if status, _ := w.Status(env); status.Failures != 0 || status.Err != nil || status.Seen != "2" {
+			t.Errorf("%+v", status)
+		}
+	})
+}
+
+// The database is away when a move is told: it is told again.
+func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l := newWatcher(t, &forge{tip: "2"})
+		l.fail = errors.New("database away")
+		w.Watch(uuid.New(), remoteSource, time.Minute, "1")
+		start(t, w)
+		time.Sleep(time.Minute)
+		l.mu.Lock()
+		l.fail = nil
+		l.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		if m := <-l.moves; m.Commit != "2" || len(l.moves) != 0 {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// Without polling, a webhook makes it look at once.
+func TestPokes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forge{tip: "2", born: time.Now()}
+		w, l := newWatcher(t, f)
+		env := uuid.New()
+		start(t, w)
+		w.Watch(env, remoteSource, 0, "1")
+		time.Sleep(24 * time.Hour)
+		if f.asked() != 0 {
+			t.Fatal("it polled")
+		}
+		w.Poke(env, "pushed by ada")
+		w.Poke(uuid.New(), "to nobody")
+		synctest.Wait()
+		if m := <-l.moves; m.Kind != KindWebhook || m.Message != "pushed by ada" {
+			t.Errorf("%+v", m)
+		}
+		w.Forget(env)
+		w.Poke(env, "late")
+		time.Sleep(time.Hour)
+		if f.asked() != 1 {
+			t.Error("it looked after it was told to forget")
+		}
+		if _, ok := w.Status(env); ok {
+			t.Error("a forgotten source has a status")
+		}
+	})
+}
+
+// The same source again changes nothing; another one is looked at at once.
+func TestChangeOfSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forge{tip: "1", born: time.Now()}
+		w, l := newWatcher(t, f)
+		env := uuid.New()
+		start(t, w)
+		for range 5 {
+			w.Watch(env, remoteSource, time.Minute, "1")
+			synctest.Wait()
+		}
+		if f.asked() != 1 {
+			t.Errorf("%d looks", f.asked())
+		}
+		f.set("2", nil)
+		other := remoteSource
+		other.Branch = "next"
+		w.Watch(env, other, time.Minute, "1")
+		synctest.Wait()
+		if m := <-l.moves; m.Source.Branch != "next" {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// Start and Stop in any order; synctest fails when a goroutine is left.
+func TestStartAndStopInAnyOrder(t *testing.T) {
+	orders := []string{"SX", "X", "XS", "SSXX", "WSX", "SWX", "WX", "XW", "SWXW", "WSXXS", "SWFX", "WFSX"}
+	for _, order := range orders {
+		t.Run(order, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := newWatcher(t, &forge{tip: "1"})
+				env, stopped := uuid.New(), false
+				for _, step := range order {
+					switch step {
+					case 'S':
+						if err := w.Start(t.Context()); stopped != (err != nil) {
+							t.Errorf("start: %v", err)
+						}
+					case 'X':
+						w.Stop()
+						stopped = true
+					case 'W':
+						w.Watch(env, remoteSource, time.Second, "")
+					case 'F':
+						w.Forget(env)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Stop waits for a move that is being told, whose context ends.
+func TestStopWhileAMoveIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told, ended := make(chan bool), false
+		w, err := NewWatcher(WatcherConfig{Tips: &forge{tip: "1"}, Logger: slog.New(slog.DiscardHandler), OnMove: func(ctx context.Context, _ Move) error {
+			close(told)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			ended = true
+			return ctx.Err()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		if err := w.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-told
+		w.Stop()
+		if !ended {
+			t.Error("Stop did not wait")
+		}
+	})
+}
+
+func TestWatcherConfigIsChecked(t *testing.T) {
+	full := WatcherConfig{Tips: &forge{}, OnMove: func(context.Context, Move) error { return nil }, Logger: slog.Default()}
+	for name, spoil := range map[string]func(*WatcherConfig){
+		"Tips": func(c *WatcherConfig) { c.Tips = nil }, "OnMove": func(c *WatcherConfig) { c.OnMove = nil },
+		"Logger": func(c *WatcherConfig) { c.Logger = nil }, "negative": func(c *WatcherConfig) { c.Debounce = -1 },
+	} {
+		cfg := full
+		spoil(&cfg)
+		if _, err := NewWatcher(cfg); !fault.Is(err, fault.Invalid) || !strings.Contains(fmt.Sprint(err), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// next waits for a move that the disk reports; the poll interval of these
+// tests is far too long to help.
+func next(t *testing.T, l *listener, want string) Move {
+	t.Helper()
+	select {
+	case m := <-l.moves:
+		if m.Commit != want {
+			t.Fatalf("told of %s, want %s", m.Commit, want)
+		}
+		return m
+	case <-time.After(20 * time.Second):
+		t.Fatalf("nobody told of %s", want)
+		return Move{}
+	}
+}
+
+// A push to a local repository is told at once, however its branches are
+// written: loose, in a new folder, packed, in a working copy, after the
+// repository was deleted and made anew.
+func TestLocalPushesAreToldAtOnce(t *testing.T) {
+	o := newOrigin(t)
+	one := o.push("one", map[string]string{"a": "1"})
+	w, l := newWatcher(t, newSyncer(t))
+	start(t, w)
+	env := uuid.New()
+	w.Watch(env, Source{URL: "file://" + o.bare, Branch: "main"}, time.Hour, "")
+	next(t, l, one)
+	two := o.push("two", map[string]string{"a": "2"})
+	if m := next(t, l, two); m.Kind != KindWatch {
+		t.Errorf("%+v", m)
+	}
+	o.run(o.bare, "gc", "-q")
+	o.run(o.bare, "pack-refs", "--all")
+	three := o.push("three", map[string]string{"a": "3"})
+	next(t, l, three)
+
+	// Another environment watches the working copy, for a branch in a folder
+	// that is not there yet.
+	side := uuid.New()
+	w.Watch(side, Source{URL: o.work, Branch: "team/ada"}, time.Hour, "")
+	waitFor(t, w, side, func(s WatchStatus) bool { return s.Failures > 0 })
+	o.git("checkout", "-q", "-b", "team/ada")
+	if m := next(t, l, three); m.Environment != side {
+		t.Errorf("%+v", m)
+	}
+	o.git("commit", "-q", "--allow-empty", "-m", "four")
+	next(t, l, o.git("rev-parse", "HEAD"))
+	w.Forget(side)
+
+	if err := os.RemoveAll(o.bare); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, w, env, func(s WatchStatus) bool { return s.Failures > 0 })
+	status, _ := w.Status(env)
+	wantFault(t, status.Err, fault.NotFound, "no Git repository at file://"+o.bare)
+	o.run(o.work, "init", "-q", "--bare", "-b", "main", o.bare)
+	o.git("checkout", "-q", "main")
+	next(t, l, o.push("anew", map[string]string{"a": "5"}))
+}
+
+// waitFor waits until the status of an environment shows something.
+func waitFor(t *testing.T, w *Watcher, env intent.EnvironmentID, good func(WatchStatus) bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if s, ok := w.Status(env); ok && good(s) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s, _ := w.Status(env)
+			t.Fatalf("the status stays %+v", s)
+		}
+	}
+}
