@@ -294,7 +294,7 @@ class ReferenceLike:
         return compute_reference_or_mutator_id(self.type, args), args
 
     def _describe(self, name: str, value: object) -> Argument:
-        from inmanta.resources import Resource
+        from inmanta.resources import Id, Resource
 
         if isinstance(value, _LITERALS):
             return LiteralArgument(name, value)
@@ -313,6 +313,8 @@ class ReferenceLike:
             return ReferenceArgument(name, value.serialize().id)
         if isinstance(value, Resource):
             return ResourceArgument(name, value.id.resource_str())
+        if isinstance(value, Id):  # the exporter names the resource, which it has not made
+            return ResourceArgument(name, value.resource_str())
         if value in _PYTHON_TYPES:
             return PythonTypeArgument(name, value.__name__)  # type: ignore[attr-defined]
         raise TypeError(f"Unable to serialize argument `{name}` of `{self!r}` with value {value}")
@@ -400,16 +402,16 @@ class Collector:
         if isinstance(value, _LITERALS):
             return value
         items = value
-        if hasattr(value, "_allow_references"):
+        if hasattr(type(value), "_allow_references"):
             items = value._allow_references()
-        if isinstance(value, (list,)) or getattr(value, "_is_sequence_proxy", False):
+        if isinstance(value, list) or getattr(type(value), "_is_sequence_proxy", False):
             return [self.clean(each, f"{path}[{index}]") for index, each in enumerate(items)]
-        if isinstance(value, dict) or getattr(value, "_is_dict_proxy", False):
+        if isinstance(value, dict) or getattr(type(value), "_is_dict_proxy", False):
             return {key: self.clean(each, _jsonpath.below(path, key)) for key, each in items.items()}
         if isinstance(value, Reference):
             self.found(path, value)
             return None
-        if hasattr(value, "_get_instance") or _is_unknown(value):
+        if hasattr(type(value), "_get_instance") or _is_unknown(value):
             raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
         return value
 
@@ -432,7 +434,10 @@ class Collector:
 
 
 class ResourceCollector(Collector):
-    """A collector for the fields of one resource: each reference needs a mutator that puts its value back."""
+    """A collector for the fields of one resource: each reference needs a mutator that puts its value back.
+
+    :param resource: the resource, or its id.
+    """
 
     def __init__(self, resource: Any) -> None:
         super().__init__()
@@ -598,8 +603,8 @@ def unwrap_reference(value: object) -> Optional[Reference[Any]]:
     """The reference that a value is or stands for."""
     if isinstance(value, Reference):
         return value
-    unwrap = getattr(value, "unwrap_reference", None)
-    return unwrap() if callable(unwrap) else None
+    unwrap = getattr(type(value), "unwrap_reference", None)
+    return unwrap(value) if callable(unwrap) else None
 
 
 __getattr__ = lacking(__name__)

@@ -1,0 +1,126 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// Call implements eval.Host.
+func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
+	index, ok := h.plugins[call.Plugin]
+	if !ok {
+		return failed("RuntimeError", fmt.Sprintf("plug-in %s is not loaded", call.Plugin.Name))
+	}
+	h.heap, h.slots = heap, h.slots[:0]
+	defer func() { h.heap = nil }()
+	var reply struct {
+		V     json.RawMessage `json:"v"`
+		Unset []int           `json:"unset"`
+		Err   *exception      `json:"err"`
+		Out   []string        `json:"out"`
+	}
+	request, err := h.callRequest(index, call)
+	if err == nil {
+		err = h.ask("call", request, &reply, "plug-in "+call.Plugin.Name)
+	}
+	if err != nil {
+		return h.broken(call.Plugin, err)
+	}
+	outcome := eval.Outcome{Output: reply.Out}
+	if len(h.pending) > 0 {
+		outcome.Output = append(h.TakeOutput(), reply.Out...)
+	}
+	switch {
+	case reply.Err != nil:
+		e := reply.Err.pluginError()
+		outcome.Err = &e
+	case reply.Unset != nil:
+		for _, slot := range reply.Unset {
+			if slot < 0 || slot >= len(h.slots) {
+				return failed("RuntimeError", "the plug-in waits for a variable that it did not read in this call")
+			}
+			outcome.Unset = append(outcome.Unset, h.slots[slot])
+		}
+	default:
+		outcome.Value, err = h.wire.decode(reply.V)
+		if err != nil {
+			outcome.Err = &eval.PluginError{Kind: "external", Class: "TypeError", Message: err.Error()}
+		}
+	}
+	return outcome
+}
+
+// callRequest writes the arguments of the request "call".
+func (h *Host) callRequest(index int, call eval.PluginCall) (json.RawMessage, error) {
+	h.wire.begin()
+	b := &bytes.Buffer{}
+	b.WriteString(`{"p":`)
+	b.WriteString(strconv.Itoa(index))
+	b.WriteString(`,"a":[`)
+	for i, arg := range call.Args {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := h.wire.encode(b, arg); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte(']')
+	if len(call.Named) > 0 {
+		b.WriteString(`,"k":`)
+		if err := h.named(b, call.Named); err != nil {
+			return nil, err
+		}
+	}
+	if call.Namespace != "" {
+		b.WriteString(`,"ns":`)
+		writeString(b, call.Namespace)
+	}
+	if at := call.At; at.File != nil {
+		b.WriteString(`,"at":[`)
+		writeString(b, at.File.Path)
+		fmt.Fprintf(b, ",%d,%d,%d,%d]", at.Start.Line, at.Start.Col, at.End.Line, at.End.Col)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// named writes keyword arguments in the order of their names: which order
+// **kwargs shows must not depend on a Go map.
+func (h *Host) named(b *bytes.Buffer, named map[string]types.Value) error {
+	b.WriteByte('{')
+	for i, name := range sortedKeys(named) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeString(b, name)
+		b.WriteByte(':')
+		if err := h.wire.encode(b, named[name]); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+// broken is the outcome of a call whose worker is gone, or never came.
+func (h *Host) broken(s *eval.Signature, err error) eval.Outcome {
+	var hang *HangError
+	if errors.As(err, &hang) {
+		return eval.Outcome{Err: &eval.PluginError{Kind: "external", Class: "TimeoutError", Message: hang.Error(), File: s.File, Line: s.Line, Trace: hang.Stack}}
+	}
+	o := failed("RuntimeError", strings.TrimSpace(err.Error()))
+	o.Err.File, o.Err.Line = s.File, s.Line
+	return o
+}
+
+func failed(class, message string) eval.Outcome {
+	return eval.Outcome{Err: &eval.PluginError{Kind: "external", Class: class, Message: message}}
+}

@@ -1,0 +1,79 @@
+package plugin
+
+import "ordain.dev/ordain/compiler/types"
+
+// place is a file and a line.
+type place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// typeInfo is a type as Python's classes for types want it.
+type typeInfo struct {
+	Name       string          `json:"name"`
+	Kind       string          `json:"kind"` // entity, typedef, primitive
+	Base       string          `json:"base,omitempty"`
+	Parents    []string        `json:"parents,omitempty"`    // direct ones
+	Attributes []attributeInfo `json:"attributes,omitempty"` // its own
+	Indexes    [][]string      `json:"indexes,omitempty"`    // its parents' too
+}
+
+type attributeInfo struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Relation bool   `json:"relation,omitempty"`
+	Low      int    `json:"low,omitempty"`
+	High     int    `json:"high,omitempty"` // 0: no limit
+	// The other side of a relation; empty when it has none.
+	End       string `json:"end,omitempty"`
+	EndEntity string `json:"end_entity,omitempty"`
+}
+
+// describe tells Python about a type; nil when there is none of that name.
+func describe(t any, name string) *typeInfo {
+	switch t := t.(type) {
+	case *types.Entity:
+		if t == nil {
+			return nil
+		}
+		return describeEntity(t)
+	case *types.Typedef:
+		if t == nil {
+			return nil
+		}
+		return &typeInfo{Name: name, Kind: "typedef", Base: t.Base.String()}
+	case nil:
+		if _, ok := types.LookupPrimitive(name); !ok {
+			return nil
+		}
+	}
+	return &typeInfo{Name: name, Kind: "primitive"}
+}
+
+func describeEntity(e *types.Entity) *typeInfo {
+	info := &typeInfo{Name: e.Name, Kind: "entity"}
+	for _, parent := range e.Parents {
+		info.Parents = append(info.Parents, parent.Name)
+	}
+	for _, a := range e.Attributes {
+		if a.Entity != e {
+			continue
+		}
+		info.Attributes = append(info.Attributes, describeAttribute(a))
+	}
+	for _, index := range e.Indexes {
+		info.Indexes = append(info.Indexes, index.Attributes)
+	}
+	return info
+}
+
+func describeAttribute(a *types.Attribute) attributeInfo {
+	if a.End == nil {
+		return attributeInfo{Name: a.Name, Type: a.Type.String()}
+	}
+	info := attributeInfo{Name: a.Name, Type: a.End.Target.Name, Relation: true, Low: a.End.Low, High: max(a.End.High, 0)}
+	if inverse := a.End.Inverse; inverse != nil {
+		info.End, info.EndEntity = inverse.Name, inverse.Entity.Name
+	}
+	return info
+}

@@ -1,0 +1,101 @@
+"""How a resource is made from an instance of the model."""
+
+from typing import Any, Optional
+
+from inmanta.ast import OptionalValueException, UnexpectedReference, UnknownException, UnsetException
+from inmanta.execute.util import Unknown
+from inmanta.references import ResourceCollector
+from inmanta.resources import Id, Resource, ResourceException, resource
+
+# Fields that the exporter fills in itself, once all others are known.
+COLLECTED = ("references", "mutators")
+
+
+def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute: str, agent_path: str) -> Id:
+    """The id of the resource that an instance stands for.
+
+    Raises UnknownException when a part of it is not known yet.
+    """
+    agent = _agent(instance, entity_name, agent_path)
+    try:
+        value = map_field(cls, None, entity_name, attribute, instance)
+    except UnexpectedReference:
+        raise ResourceException(
+            f"Invalid id value for resource `{instance}` of type {entity_name}: attribute {attribute} is a reference,"
+            " and a resource needs an id that is known when it is exported"
+        ) from None
+    if isinstance(value, Unknown):
+        raise UnknownException(value)
+    return Id(entity_name, agent, attribute, str(value))
+
+
+def _agent(instance: Any, entity_name: str, path: str) -> str:
+    found = instance
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except (UnknownException, UnsetException):
+            raise
+        except UnexpectedReference:
+            raise ResourceException(
+                f"Invalid agent value for resource `{instance}` of type {entity_name}: {path} leads to a reference,"
+                " and the name of an agent has to be known when it is exported"
+            ) from None
+        except Exception as exc:
+            raise ResourceException(
+                f"Unable to get the name of agent {entity_name} belongs to. In path {path},"
+                f" '{name}' does not exist: {exc}"
+            ) from exc
+    if not isinstance(found, str):
+        raise ResourceException(
+            f"The agent attribute should lead to a string, got {found!r} of type {type(found).__name__}"
+            f" (path {path} of {entity_name})"
+        )
+    return found
+
+
+def map_field(
+    cls: type[Resource],
+    exporter: Any,
+    entity_name: str,
+    field: str,
+    instance: Any,
+    collector: Optional[ResourceCollector] = None,
+) -> Any:
+    """The value of one field; unknown when it depends on something that is not known."""
+    try:
+        if hasattr(cls, "get_" + field):
+            value = getattr(cls, "get_" + field)(exporter, instance)
+        elif field in getattr(cls, "map", {}):
+            value = cls.map[field](exporter, instance)
+        else:
+            value = getattr(instance, field)
+    except UnknownException as unknown:
+        return unknown.unknown
+    except OptionalValueException as exc:
+        raise ResourceException(f"Field {field} of {entity_name} has no value: {exc.get_message()}") from exc
+    except AttributeError as exc:
+        if hasattr(cls, "get_" + field) or field in getattr(cls, "map", {}):
+            raise
+        raise AttributeError(f"Attribute {field} does not exist on entity of type {entity_name}") from exc
+    if isinstance(value, Unknown):
+        return value
+    if collector is not None:
+        return collector.clean(value, field)
+    return value
+
+
+def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resource:
+    """The whole resource."""
+    cls, options = resource.get_class(entity_name)
+    if cls is None or options is None:
+        raise TypeError(f"No resource class registered for entity {entity_name}")
+    made = cls(cls.object_to_id(instance, entity_name, options["name"], options["agent"]))
+    made.model = instance
+    collector = ResourceCollector(made)
+    for field in cls.fields:
+        if field not in COLLECTED:
+            setattr(made, field, cls.map_field(exporter, entity_name, field, instance, collector))
+    made.references = collector.exported_references()
+    made.mutators = collector.exported_mutators()
+    return made

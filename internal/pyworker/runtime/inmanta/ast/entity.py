@@ -1,0 +1,135 @@
+"""Entities, for code that looks at types."""
+
+from typing import Any, Optional
+
+from inmanta._fallback import lacking
+from inmanta.ast import Location, Namespace
+from inmanta.ast.attribute import Attribute, RelationAttribute
+from inmanta.ast.type import NamedType
+
+
+class Entity(NamedType):
+    """An entity of the model. It is made from what the engine tells about it."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        super().__init__()
+        self._full_name: str = described["name"]
+        self._parents: list[str] = described.get("parents") or []
+        self._indexes: list[list[str]] = described.get("indexes") or []
+        place = described.get("place") or {}
+        if place.get("file"):
+            self.set_location(Location(place["file"], place.get("line", 0)))
+        self.attributes: dict[str, Attribute] = {}
+        for each in described.get("attributes") or ():
+            self.attributes[each["name"]] = self._attribute(each)
+
+    def _attribute(self, described: dict[str, Any]) -> Attribute:
+        if not described.get("relation"):
+            return Attribute(self, described["name"], described["type"])
+        end = (described["end_entity"], described["end"]) if described.get("end") else None
+        return RelationAttribute(
+            self, described["name"], described["type"], described.get("low", 0), described.get("high") or None, end
+        )
+
+    @property
+    def namespace(self) -> Namespace:
+        return Namespace.of(self._full_name.rpartition("::")[0])
+
+    def get_namespace(self) -> Namespace:
+        return self.namespace
+
+    @property
+    def name(self) -> str:
+        return self._full_name.rpartition("::")[2]
+
+    def get_name(self) -> str:
+        return self.name
+
+    def get_full_name(self) -> str:
+        return self._full_name
+
+    def type_string(self) -> str:
+        return self._full_name
+
+    type_string_internal = type_string
+
+    def is_entity(self) -> bool:
+        return True
+
+    @property
+    def parent_entities(self) -> "list[Entity]":
+        from inmanta.execute import runtime
+
+        return [runtime.model().type_of(name) for name in self._parents]
+
+    def get_all_parent_entities_sorted(self) -> "list[Entity]":
+        """All ancestors, nearest first, each once."""
+        found: dict[str, Entity] = {}
+        level = self.parent_entities
+        while level:
+            for parent in level:
+                found.setdefault(parent._full_name, parent)
+            level = [above for parent in level for above in parent.parent_entities if above._full_name not in found]
+        return list(found.values())
+
+    def get_all_parent_entities(self) -> "set[Entity]":
+        return set(self.get_all_parent_entities_sorted())
+
+    def get_all_parent_names(self) -> list[str]:
+        return [parent._full_name for parent in self.get_all_parent_entities_sorted()]
+
+    def is_parent(self, parent_candidate: "Entity") -> bool:
+        return parent_candidate._full_name in self.get_all_parent_names()
+
+    def is_subclass(self, superclass_candidate: "Entity", *, strict: bool = True) -> bool:
+        if superclass_candidate._full_name == self._full_name:
+            return not strict
+        return self.is_parent(superclass_candidate)
+
+    def get_attributes(self) -> dict[str, Attribute]:
+        return self.attributes
+
+    def get_all_attributes(self) -> dict[str, Attribute]:
+        """Own and inherited ones, inherited first, the nearest definition of each."""
+        merged: dict[str, Attribute] = {}
+        for parent in reversed(self.get_all_parent_entities_sorted()):
+            merged.update(parent.attributes)
+        merged.update(self.attributes)
+        return merged
+
+    def get_all_attribute_names(self) -> list[str]:
+        return list(self.get_all_attributes())
+
+    def get_attribute(self, name: str) -> Optional[Attribute]:
+        if name in self.attributes:
+            return self.attributes[name]
+        for parent in self.get_all_parent_entities_sorted():
+            if name in parent.attributes:
+                return parent.attributes[name]
+        return None
+
+    def has_attribute(self, attribute: str) -> bool:
+        return self.get_attribute(attribute) is not None
+
+    def get_indices(self) -> list[list[str]]:
+        return self._indexes
+
+    def get_all_instances(self) -> list[Any]:
+        from inmanta.execute import runtime
+
+        return runtime.model().instances_of(self._full_name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entity) and other._full_name == self._full_name
+
+    def __hash__(self) -> int:
+        return hash(self._full_name)
+
+    def __repr__(self) -> str:
+        return f"Entity({self._full_name})"
+
+    def __str__(self) -> str:
+        return self._full_name
+
+
+__getattr__ = lacking(__name__)

@@ -1,0 +1,56 @@
+"""What plug-ins may ask of the compiler."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from inmanta._fallback import lacking
+
+T = TypeVar("T", bound=Callable[[], object])
+
+
+class Finalizers:
+    """Functions to call after a compile, failed or not."""
+
+    __functions: ClassVar[list[Callable[[], object]]] = []
+
+    @classmethod
+    def add_function(cls, fnc: Callable[[], object]) -> None:
+        cls.__functions.append(fnc)
+
+    @classmethod
+    def call_finalizers(cls, should_log: bool = False) -> None:
+        problems: list[Exception] = []
+        for function in cls.__functions:
+            try:
+                function()
+            except Exception as exc:
+                logging.getLogger(__name__).exception("a finalizer failed")
+                problems.append(exc)
+        if problems and not should_log:
+            raise problems[0]
+
+    @classmethod
+    def reset_finalizers(cls) -> None:
+        cls.__functions = []
+
+
+def finalizer(fnc: T) -> T:
+    """Decorator: the function is called after the compile, failed or not."""
+    Finalizers.add_function(fnc)
+    return fnc
+
+
+class Compiler:
+    """Stands for the compiler in a plug-in's Context."""
+
+    def get_plugins(self) -> dict[str, Any]:
+        from inmanta import plugins
+
+        return plugins.all_plugins()
+
+    def is_loaded(self) -> bool:
+        return True
+
+
+__getattr__ = lacking(__name__)

@@ -1,0 +1,1 @@
+"""Records of the server, as far as modules touch them."""

@@ -1,0 +1,315 @@
+"""Read-only views on values of the model, which plug-ins get instead of the values.
+
+    value of the model     what a plug-in sees
+    null                   None
+    string, number, bool   the same
+    list                   SequenceProxy
+    dict                   DictProxy
+    instance               DynamicProxy: attributes are read when they are asked for
+    unknown                UnknownException
+    reference              the reference, where it is allowed; else UnexpectedReference
+
+Modules subclass these classes and patch their methods, so each step goes
+through the method that they expect: ``__getattr__`` and ``__getitem__`` call
+``_return_value`` of the object, that calls ``DynamicProxy.return_value``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Optional
+
+from inmanta._fallback import lacking
+from inmanta.ast import (
+    MultiUnsetException,
+    NotFoundException,
+    OptionalValueException,
+    RuntimeException,
+    UnexpectedReference,
+    UnknownException,
+    UnsetException,
+)
+from inmanta.execute.runtime import Instance
+from inmanta.execute.util import NoneValue, Unknown
+from inmanta.references import Reference, unwrap_reference
+
+_exporting = False
+
+
+class ExportContext:
+    """While it is entered references may be read everywhere: an export carries them."""
+
+    def __enter__(self) -> "ExportContext":
+        global _exporting
+        self._before, _exporting = _exporting, True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _exporting
+        _exporting = self._before
+
+
+class ProxyContext:
+    """How a value was reached, for errors, and whether references are fine there."""
+
+    __slots__ = ("path", "validated", "allow_reference_values")
+
+    def __init__(self, *, path: str, validated: bool = True, allow_reference_values: Optional[bool] = None) -> None:
+        self.path = path
+        self.validated = validated
+        self.allow_reference_values = allow_reference_values
+
+    def nested(self, *, relative_path: str) -> "ProxyContext":
+        return ProxyContext(path=self.path + relative_path, validated=self.validated)
+
+    def allow_references(self) -> "ProxyContext":
+        return ProxyContext(path=self.path, validated=self.validated, allow_reference_values=True)
+
+    def should_allow_references(self) -> bool:
+        if _exporting:
+            return True
+        return self.validated if self.allow_reference_values is None else self.allow_reference_values
+
+
+class DynamicProxy:
+    """A view on an instance; base of the other views."""
+
+    def __init__(self, instance: Any, *, context: Optional[ProxyContext] = None) -> None:
+        object.__setattr__(self, "__instance", instance)
+        object.__setattr__(self, "__context", context)
+
+    def _get_instance(self) -> Any:
+        return object.__getattribute__(self, "__instance")
+
+    def _get_context(self) -> ProxyContext:
+        context = object.__getattribute__(self, "__context")
+        if context is None:
+            return ProxyContext(path=repr(self._get_instance()), validated=False)
+        return context
+
+    def _allow_references(self) -> Any:
+        """The same view, where references may be read."""
+        return type(self)(self._get_instance(), context=self._get_context().allow_references())
+
+    def _type(self) -> Any:
+        return self._get_instance().get_type()
+
+    def is_unknown(self) -> bool:
+        return isinstance(self._get_instance(), Unknown)
+
+    @classmethod
+    def unwrap(cls, item: object, *, dynamic_context: object = None) -> object:
+        """The value of the model that Python code means."""
+        if item is None:
+            return NoneValue()
+        if isinstance(item, DynamicProxy):
+            return item._get_instance()
+        if isinstance(item, list):
+            return [cls.unwrap(each) for each in item]
+        if isinstance(item, dict):
+            for key, value in item.items():
+                if not isinstance(key, str):
+                    raise RuntimeException(
+                        None, f"dict keys should be strings, got {key} of type {type(key)} with dict value {value}"
+                    )
+            return {key: cls.unwrap(value) for key, value in item.items()}
+        return item
+
+    @classmethod
+    def return_value(cls, value: object, *, context: Optional[ProxyContext] = None) -> Any:
+        """What Python code sees of a value of the model."""
+        if value is None or isinstance(value, (str, int, float, bool, tuple)):
+            return value
+        if isinstance(value, DynamicProxy):
+            return value
+        if isinstance(value, Instance):
+            return DynamicProxy(value, context=context)
+        if isinstance(value, NoneValue):
+            return None
+        if isinstance(value, Unknown):
+            raise UnknownException(value)
+        if isinstance(value, Reference):
+            return value
+        if isinstance(value, dict):
+            return DictProxy(value, context=context)
+        if isinstance(value, (list, Sequence)):
+            return SequenceProxy(value, context=context)
+        if isinstance(value, Iterator):
+            return IteratorProxy(value, context=context)
+        if callable(value):
+            return CallProxy(value, context=context)
+        return DynamicProxy(value, context=context)
+
+    def _return_value(self, value: object, *, relative_path: str) -> Any:
+        """What Python code sees of a value that this view leads to."""
+        context = self._get_context()
+        if isinstance(value, Reference) and not self._references_allowed(context):
+            raise UnexpectedReference(
+                reference=value,
+                message=f"Encountered reference in {context.path}{relative_path} (= `{value!r}`): use"
+                " `inmanta.plugins.allow_reference_values` where references are wanted",
+            )
+        return DynamicProxy.return_value(value, context=context.nested(relative_path=relative_path))
+
+    def _references_allowed(self, context: ProxyContext) -> bool:
+        # An annotation says nothing about the attributes of an instance.
+        return _exporting or bool(context.allow_reference_values)
+
+    def unwrap_reference(self) -> Optional[Reference[Any]]:
+        instance = self._get_instance()
+        return None if isinstance(instance, Instance) else unwrap_reference(instance)
+
+    def __getattr__(self, attribute: str) -> Any:
+        instance = object.__getattribute__(self, "__instance")
+        if attribute.startswith("__") and attribute.endswith("__"):
+            raise AttributeError(attribute)
+        if not isinstance(instance, Instance):
+            if not hasattr(instance, "get_attribute"):
+                raise AttributeError(f"{type(instance).__name__!r} object has no attribute {attribute!r}")
+            value = instance.get_attribute(attribute).get_value()
+        else:
+            try:
+                value = instance.read(attribute)
+            except NotFoundException:
+                raise AttributeError(f"{instance.entity_name} has no attribute {attribute!r}") from None
+        return self._return_value(value, relative_path="." + attribute)
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        raise Exception("Readonly object")
+
+    def __hash__(self) -> int:
+        return hash(self._get_instance())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DynamicProxy):
+            return self._get_instance() == other._get_instance()
+        return self._get_instance() == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._get_instance() < (other._get_instance() if isinstance(other, DynamicProxy) else other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._get_instance() > (other._get_instance() if isinstance(other, DynamicProxy) else other)
+
+    def __repr__(self) -> str:
+        return f"@{self._get_instance()!r}"
+
+    __str__ = __repr__
+
+
+class _Container(DynamicProxy):
+    """A view on a list or a dict: its annotation says whether it holds references."""
+
+    def _references_allowed(self, context: ProxyContext) -> bool:
+        return context.should_allow_references()
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise AttributeError(f"{type(self._get_instance()).__name__!r} object has no attribute {attribute!r}")
+
+
+class SequenceProxy(_Container):
+    """A view on a list."""
+
+    _is_sequence_proxy = True
+
+    def __init__(self, iterator: Any, *, context: Optional[ProxyContext] = None) -> None:
+        DynamicProxy.__init__(self, iterator, context=context)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            raise RuntimeException(None, f"can not get a attribute {key}, {self._get_instance()} is a list")
+        return self._return_value(self._get_instance()[key], relative_path=f"[{key}]")
+
+    def __len__(self) -> int:
+        return len(self._get_instance())
+
+    def __iter__(self) -> Iterator[Any]:
+        return IteratorProxy(iter(self._get_instance()), context=self._get_context(), sequence=True)
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == each for each in self)
+
+    def json_serialization_step(self) -> list[Any]:
+        return list(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
+    """A view on a dict."""
+
+    _is_dict_proxy = True
+
+    def __init__(self, mydict: dict[str, object], *, context: Optional[ProxyContext] = None) -> None:
+        DynamicProxy.__init__(self, mydict, context=context)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            raise RuntimeException(None, f"Expected string key, but got {key}, {self._get_instance()} is a dict")
+        return self._return_value(self._get_instance()[key], relative_path=f"[{key!r}]")
+
+    def __len__(self) -> int:
+        return len(self._get_instance())
+
+    def __iter__(self) -> Iterator[str]:
+        return IteratorProxy(iter(self._get_instance()), context=self._get_context())
+
+    __eq__ = DynamicProxy.__eq__
+    __hash__ = None  # type: ignore[assignment]
+
+    def json_serialization_step(self) -> dict[str, Any]:
+        return dict(self)
+
+
+class IteratorProxy(_Container, Iterator):  # type: ignore[type-arg]
+    """A view on the elements of a list, one by one."""
+
+    def __init__(
+        self, iterator: Iterable[object], *, context: Optional[ProxyContext] = None, sequence: bool = False
+    ) -> None:
+        DynamicProxy.__init__(self, iterator, context=context)
+        object.__setattr__(self, "__at", 0)
+        object.__setattr__(self, "__sequence", sequence)
+
+    def _is_sequence(self) -> bool:
+        return object.__getattribute__(self, "__sequence")
+
+    def __iter__(self) -> "IteratorProxy":
+        return self
+
+    def __next__(self) -> Any:
+        value = next(object.__getattribute__(self, "__instance"))
+        if type(value) is str:
+            return value
+        at = object.__getattribute__(self, "__at")
+        object.__setattr__(self, "__at", at + 1)
+        return self._return_value(value, relative_path=f"[{at}]")
+
+
+class CallProxy(DynamicProxy):
+    """A view on something that can be called."""
+
+    def __init__(self, instance: Callable[..., object], *, context: Optional[ProxyContext] = None) -> None:
+        DynamicProxy.__init__(self, instance, context=context)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._get_instance()(*args, **kwargs)
+
+
+__all__ = [
+    "CallProxy",
+    "DictProxy",
+    "DynamicProxy",
+    "ExportContext",
+    "IteratorProxy",
+    "MultiUnsetException",
+    "NoneValue",
+    "NotFoundException",
+    "OptionalValueException",
+    "ProxyContext",
+    "SequenceProxy",
+    "UnexpectedReference",
+    "Unknown",
+    "UnknownException",
+    "UnsetException",
+]
+
+__getattr__ = lacking(__name__)

@@ -1,0 +1,186 @@
+"""Instances and variables of a model that lives in another process.
+
+The compile role installs a :class:`Model`; until then there is none, as in the
+executor, where the classes here only serve isinstance checks and annotations.
+"""
+
+from typing import Any, Generic, Optional, Protocol, TypeVar
+
+from inmanta._fallback import lacking
+from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
+
+T = TypeVar("T")
+
+
+class Model(Protocol):
+    """What Python may ask of the engine."""
+
+    def read(self, instance: "Instance", name: str) -> object:
+        """The value of an attribute. Raises UnsetException, OptionalValueException or NotFoundException."""
+
+    def variable(self, name: str) -> "ResultVariable[Any]":
+        """The variable of that name in the scope of the call. Raises NotFoundException."""
+
+    def type_of(self, name: str) -> Any:
+        """The type of that name. Raises TypeNotFoundException."""
+
+    def instances_of(self, name: str) -> "list[Instance]":
+        """All instances of an entity and its children so far."""
+
+    def accepts(self, name: str, value: object) -> bool:
+        """Whether value belongs to the type of that name."""
+
+    def origin(self, instance: "Instance") -> list[Location]:
+        """Where an instance was made."""
+
+
+_model: Optional[Model] = None
+
+
+def install(model: Optional[Model]) -> None:
+    """Say which model instances belong to."""
+    global _model
+    _model = model
+
+
+def model() -> Model:
+    if _model is None:
+        raise RuntimeError("There is no model here: instances exist during a compile only")
+    return _model
+
+
+class ResultVariable(Generic[T]):
+    """A variable of the model: a value, or the reason why there is none."""
+
+    __slots__ = ("_value", "_problem", "slot", "__weakref__")
+
+    def __init__(self, value: Any = None, *, problem: Optional[Exception] = None, slot: Optional[int] = None) -> None:
+        self._value = value
+        self._problem = problem
+        self.slot = slot
+
+    def get_value(self) -> T:
+        if self._problem is not None:
+            raise self._problem
+        return self._value
+
+    def is_ready(self) -> bool:
+        return self._problem is None or not isinstance(self._problem, UnsetException)
+
+    can_get = is_ready
+
+
+class Instance:
+    """An instance of an entity. There is one object for each, so ``is`` and ``==`` agree.
+
+    Values that were read once are kept: a variable of the model never changes.
+    """
+
+    __slots__ = ("id", "entity_name", "known", "siblings", "__weakref__")
+
+    def __init__(self, id: int, entity_name: str) -> None:
+        self.id = id
+        self.entity_name = entity_name
+        self.known: dict[str, object] = {}
+        # Instances that came in the same list: what is read of one will be read of all.
+        self.siblings: Optional[list[Instance]] = None
+
+    def read(self, name: str) -> object:
+        try:
+            return self.known[name]
+        except KeyError:
+            return model().read(self, name)
+
+    def get_attribute(self, name: str) -> "ResultVariable[Any]":
+        try:
+            return ResultVariable(self.read(name))
+        except UnsetException as unset:
+            return unset.get_result_variable()
+        except OptionalValueException as empty:
+            return ResultVariable(problem=empty)
+
+    def lookup(self, name: str, root: object = None) -> "ResultVariable[Any]":
+        try:
+            return self.get_attribute(name)
+        except NotFoundException:
+            return model().variable(name)
+
+    def get_type(self) -> Any:
+        return model().type_of(self.entity_name)
+
+    @property
+    def type(self) -> Any:
+        return self.get_type()
+
+    def get_location(self) -> Optional[Location]:
+        places = model().origin(self)
+        return places[0] if places else None
+
+    @property
+    def location(self) -> Optional[Location]:
+        return self.get_location()
+
+    def get_locations(self) -> list[Location]:
+        return model().origin(self)
+
+    def __repr__(self) -> str:
+        return f"{self.entity_name} {self.id:x}"
+
+    def __str__(self) -> str:
+        places = model().origin(self)
+        if not places:
+            return self.entity_name
+        return f"{self.entity_name} (instantiated at {','.join(map(str, places))})"
+
+
+class Resolver:
+    """Names as the place of a call sees them."""
+
+    def __init__(self, namespace: Any) -> None:
+        self.namespace = namespace
+
+    def lookup(self, name: str, root: object = None) -> "ResultVariable[Any]":
+        return model().variable(name)
+
+    def get_root_resolver(self) -> "Resolver":
+        return self
+
+    def for_namespace(self, namespace: Any) -> "Resolver":
+        return Resolver(namespace)
+
+
+ExecutionContext = Resolver
+
+
+class QueueScheduler:
+    """Stands for the engine where upstream hands out its queue."""
+
+    def __init__(self, compiler: Any) -> None:
+        self._compiler = compiler
+
+    def get_compiler(self) -> Any:
+        return self._compiler
+
+    def get_types(self) -> Any:
+        return _Types()
+
+
+class _Types:
+    """All types of the model by name, asked for one by one."""
+
+    def __getitem__(self, name: str) -> Any:
+        return model().type_of(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        from inmanta.ast import TypeNotFoundException
+
+        try:
+            return self[name]
+        except TypeNotFoundException:
+            return default
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
+__getattr__ = lacking(__name__)

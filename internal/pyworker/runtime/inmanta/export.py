@@ -1,0 +1,118 @@
+"""Exporting: what modules register for it and what they are handed."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Union
+
+from inmanta import resources, util
+from inmanta._fallback import lacking
+from inmanta.ast.entity import Entity
+from inmanta.execute.proxy import DynamicProxy
+from inmanta.execute.util import Unknown
+from inmanta.resources import Id, Resource
+from inmanta.util import hash_file
+
+ModelDict = dict[str, Entity]
+ResourceDict = dict[Id, Resource]
+ProxiedType = dict[str, Any]
+
+# Parameters that plug-ins asked for in vain: {"resource": id, "parameter": name, "source": "fact"}.
+unknown_parameters: list[dict[str, str]] = []
+
+
+class DependencyCycleException(Exception):
+    """Resources require each other in a circle."""
+
+    def __init__(self, start: Resource) -> None:
+        self.start = start
+        self.cycle = [start]
+
+    def __str__(self) -> str:
+        return "Cycle in dependencies: " + " -> ".join(str(each.id) for each in self.cycle)
+
+
+class Exporter:
+    """What the methods of resource classes are handed."""
+
+    _dependency_managers: ClassVar[list[Callable[[ModelDict, ResourceDict], None]]] = []
+    _export_functions: ClassVar[dict[str, tuple[tuple[str, ...], Callable[..., None]]]] = {}
+
+    def __init__(self, options: object = None) -> None:
+        self.options = options
+        self.files: dict[str, bytes] = {}
+
+    @classmethod
+    def clear(cls) -> None:
+        cls._dependency_managers = []
+        cls._export_functions = {}
+
+    @classmethod
+    def add(cls, name: str, types: Any, function: Callable[..., None]) -> None:
+        cls._export_functions[name] = (tuple(types), function)
+
+    @classmethod
+    def add_dependency_manager(cls, function: Callable[[ModelDict, ResourceDict], None]) -> None:
+        cls._dependency_managers.append(function)
+
+    def upload_file(self, content: Union[str, bytes]) -> str:
+        """Keep a content for the server's file store; gives its name there."""
+        if not isinstance(content, bytes):
+            content = content.encode("utf-8")
+        name = hash_file(content)
+        self.files[name] = content
+        return name
+
+    def get_environment_id(self) -> str:
+        from inmanta.config import Config
+
+        environment = Config.get("config", "environment", None)
+        if environment is None:
+            raise Exception("The environment of this model should be configured in config>environment")
+        return str(environment)
+
+
+class dependency_manager:  # noqa: N801
+    """Decorator: the function may add requirements between resources."""
+
+    def __init__(self, function: Callable[[ModelDict, ResourceDict], None]) -> None:
+        Exporter.add_dependency_manager(function)
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        return self.function(*args, **kwargs)
+
+
+class code_manager:  # noqa: N801
+    """Decorator of older modules; it does nothing."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+
+
+class export:  # noqa: N801
+    """Decorator: an export function, run when the project asks for it by name."""
+
+    def __init__(self, name: str, *args: str) -> None:
+        self.name = name
+        self.types = args
+
+    def __call__(self, function: Callable[..., None]) -> Callable[..., None]:
+        Exporter.add(self.name, self.types, function)
+        return function
+
+
+__all__ = [
+    "DependencyCycleException",
+    "DynamicProxy",
+    "Exporter",
+    "ModelDict",
+    "ResourceDict",
+    "Unknown",
+    "dependency_manager",
+    "export",
+    "hash_file",
+    "resources",
+    "unknown_parameters",
+    "util",
+]
+
+__getattr__ = lacking(__name__)

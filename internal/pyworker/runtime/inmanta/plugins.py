@@ -1,0 +1,324 @@
+"""Plug-ins: Python functions that a model calls."""
+
+import functools
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Optional, TypeVar, Union
+
+from inmanta import const
+from inmanta._fallback import lacking
+from inmanta.ast import Namespace, PluginException, Range, RuntimeException
+from inmanta.ast.type import NamedType
+from inmanta.execute import runtime
+from inmanta.execute.proxy import DynamicProxy
+from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
+
+T = TypeVar("T")
+T_FUNC = TypeVar("T_FUNC", bound=Callable[..., Any])
+
+
+class PluginDeprecationWarning(Warning):
+    """A deprecated plug-in was called."""
+
+
+class ModelType:
+    """In ``Annotated[…, ModelType["mod::Entity"]]``: the type as a model writes it."""
+
+    __slots__ = ("model_type",)
+
+    def __init__(self, model_type: str) -> None:
+        self.model_type = model_type
+
+    def __class_getitem__(cls, key: str) -> "ModelType":
+        return cls(key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelType) and other.model_type == self.model_type
+
+    def __hash__(self) -> int:
+        return hash(self.model_type)
+
+    def __repr__(self) -> str:
+        return f"ModelType[{self.model_type!r}]"
+
+
+class CheckedArgs:
+    """Arguments in the shape in which the function takes them."""
+
+    def __init__(self, args: list[object], kwargs: Mapping[str, object], unknowns: bool) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.unknowns = unknowns
+
+
+class Owner:
+    """The place of a call in the model."""
+
+    def __init__(self, namespace: str, location: Range, name: str) -> None:
+        self.namespace = Namespace.of(namespace)
+        self.location = location
+        self.name = name
+
+    def get_location(self) -> Range:
+        return self.location
+
+    def get_namespace(self) -> Namespace:
+        return self.namespace
+
+    def __str__(self) -> str:
+        return f"{self.name}(...)"
+
+    __repr__ = __str__
+
+
+class Context:
+    """What a plug-in may know of its call: annotate a parameter with this class to get it."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        queue: QueueScheduler,
+        owner: Any,
+        plugin: "Plugin",
+        result: "ResultVariable[Any]",
+    ) -> None:
+        self.resolver = resolver
+        self.queue = queue
+        self.owner = owner
+        self.plugin = plugin
+        self.result = result
+        self.compiler = queue.get_compiler()
+
+    def get_resolver(self) -> Resolver:
+        return self.resolver
+
+    def get_queue_scheduler(self) -> QueueScheduler:
+        return self.queue
+
+    def get_compiler(self) -> Any:
+        return self.compiler
+
+    def get_type(self, name: Any) -> Any:
+        """The type that a model names so."""
+        from inmanta.ast import type as types
+
+        text = str(name)
+        return types.TYPES[text] if text in types.TYPES else types.parse(text)
+
+    def get_environment_id(self) -> str:
+        from inmanta.config import Config
+
+        return str(Config.get("config", "environment", None))
+
+    def get_data_dir(self) -> str:
+        """A folder in the project for the plug-in's module; it exists."""
+        folder = os.path.join("data", self.plugin.get_full_name().partition("::")[0])
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+    def get_client(self) -> Any:
+        from inmanta.protocol import endpoints
+
+        return endpoints.Client("compiler")
+
+    def get_sync_client(self) -> Any:
+        from inmanta.protocol import endpoints
+
+        return endpoints.SyncClient("compiler")
+
+    def run_sync(self, function: Callable[[], Awaitable[T]], timeout: int = 5) -> T:
+        """Run a coroutine to its end; a plain value is given back as it is."""
+        import asyncio
+
+        result = function()
+        if not inspect.isawaitable(result):
+            return result
+
+        async def wait() -> T:
+            return await asyncio.wait_for(result, timeout)
+
+        return asyncio.run(wait())
+
+
+class PluginMeta(type):
+    """Knows all plug-ins by their full names."""
+
+    __functions: dict[str, type["Plugin"]] = {}
+
+    @classmethod
+    def add_function(mcs, plugin_class: type["Plugin"]) -> None:
+        mcs.__functions[plugin_class.__fq_plugin_name__] = plugin_class
+
+    @classmethod
+    def get_functions(mcs) -> dict[str, type["Plugin"]]:
+        return dict(mcs.__functions)
+
+    @classmethod
+    def clear(mcs, inmanta_module: Optional[str] = None) -> None:
+        if inmanta_module is None:
+            mcs.__functions = {}
+            return
+        prefix = inmanta_module + "::"
+        mcs.__functions = {k: v for k, v in mcs.__functions.items() if not k.startswith(prefix)}
+
+
+class Plugin(NamedType, metaclass=PluginMeta):
+    """A plug-in. There is a subclass for each, which is the function's ``__plugin__``."""
+
+    __function_name__: str
+    __fq_plugin_name__: str
+    __function__: Callable[..., Any]
+    opts: dict[str, Any]
+    # Modules replace this one to wrap a plug-in.
+    call: Callable[..., Any]
+    deprecated: bool = False
+    replaced_by: Optional[str] = None
+
+    def __init__(self, namespace: Optional[Namespace] = None) -> None:
+        super().__init__()
+        self.namespace = namespace or Namespace.of(self.__fq_plugin_name__.rpartition("::")[0])
+        self._context = -1
+        self.context_name: Optional[str] = None
+        parameters = inspect.signature(self.__function__).parameters
+        for position, parameter in enumerate(parameters.values()):
+            if parameter.annotation is Context:
+                if self._context >= 0:
+                    raise Exception(f"plugin {self.get_full_name()} declares more than one Context parameter")
+                self._context = position
+                self.context_name = parameter.name
+                self.context_keyword_only = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+
+    @classmethod
+    def deprecate_function(cls, replaced_by: Optional[str] = None) -> None:
+        cls.deprecated = True
+        cls.replaced_by = replaced_by
+
+    def get_full_name(self) -> str:
+        return self.__fq_plugin_name__
+
+    def type_string(self) -> str:
+        return self.__fq_plugin_name__
+
+    def get_namespace(self) -> Namespace:
+        return self.namespace
+
+    def get_signature(self, *, use_dsl_types: bool = False) -> str:
+        return self.__function_name__ + str(inspect.signature(self.__function__))
+
+    def is_accept_unknowns(self) -> bool:
+        return bool(self.opts.get("allow_unknown"))
+
+    def check_requirements(self) -> None:
+        """Find the programs that the plug-in says it runs."""
+        import shutil
+
+        for program in self.opts.get("bin") or ():
+            if shutil.which(program) is None:
+                raise Exception(f"{self.__function_name__} requires {program} to be available in $PATH")
+
+    def check_args(self, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
+        """Bind the arguments; the engine checks their types."""
+        try:
+            bound = inspect.signature(self.__function__).bind(*args, **kwargs)
+        except TypeError as exc:
+            raise RuntimeException(None, f"{self.__function_name__}() {exc}") from None
+        return CheckedArgs(list(bound.args), bound.kwargs, unknowns=False)
+
+    def call_in_context(
+        self, processed_args: CheckedArgs, resolver: Any, queue: Any, location: Any
+    ) -> object:
+        """Call it as the model would, and give the value of the model that comes out."""
+        return DynamicProxy.unwrap(self(*processed_args.args, **processed_args.kwargs))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self).call(*args, **kwargs)
+
+
+def plugin(
+    function: Union[T_FUNC, str, None] = None,
+    commands: Optional[list[str]] = None,
+    emits_statements: bool = False,
+    allow_unknown: bool = False,
+) -> Any:
+    """Decorator: a model may call the function as ``module::name``.
+
+    Written as ``@plugin``, ``@plugin("name")`` or ``@plugin(allow_unknown=True)``.
+    """
+
+    def register(function: Callable[..., Any], name: Optional[str] = None) -> Callable[..., Any]:
+        name = name or function.__name__
+        parts = function.__module__.split(".")
+        if parts[0] != const.PLUGINS_PACKAGE:
+            raise Exception(
+                f"All plugin modules should be loaded in the {const.PLUGINS_PACKAGE} package, not in {function.__module__}"
+            )
+        made = PluginMeta(
+            name,
+            (Plugin,),
+            {
+                "__module__": function.__module__,
+                "__function_name__": name,
+                "__fq_plugin_name__": "::".join([*parts[1:], name]),
+                "opts": {"bin": commands, "emits_statements": emits_statements, "allow_unknown": allow_unknown},
+                "call": staticmethod(function),
+                "__function__": staticmethod(function),
+                "__doc__": function.__doc__,
+            },
+        )
+        PluginMeta.add_function(made)
+        function.__plugin__ = made  # type: ignore[attr-defined]
+        return function
+
+    if function is None:
+        return register
+    if isinstance(function, str):
+        return functools.partial(register, name=function)
+    return register(function)
+
+
+def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Optional[str] = None, **_: object) -> Any:
+    """Decorator on top of ``@plugin``: calls give a warning."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        if not hasattr(function, "__plugin__"):
+            raise Exception(f"Can not deprecate '{function.__name__}': the '@deprecated' decorator should be set above '@plugin'.")
+        function.__plugin__.deprecate_function(replaced_by)
+        return function
+
+    return mark if function is None else mark(function)
+
+
+def allow_reference_values(instance: T) -> T:
+    """The same value, where reading an attribute or element may give a reference."""
+    if isinstance(instance, DynamicProxy):
+        return instance._allow_references()
+    return instance
+
+
+def all_plugins() -> dict[str, Plugin]:
+    """One object for each plug-in, made once."""
+    for name, cls in PluginMeta.get_functions().items():
+        known = _objects.get(name)
+        if known is None or type(known) is not cls:
+            _objects[name] = cls()
+    return _objects
+
+
+_objects: dict[str, Plugin] = {}
+
+__all__ = [
+    "CheckedArgs",
+    "Context",
+    "ModelType",
+    "Plugin",
+    "PluginDeprecationWarning",
+    "PluginException",
+    "PluginMeta",
+    "allow_reference_values",
+    "deprecated",
+    "plugin",
+    "runtime",
+]
+
+__getattr__ = lacking(__name__)

@@ -1,0 +1,29 @@
+"""What a call to the server gives back."""
+
+from typing import Any, Optional
+
+from inmanta._fallback import lacking
+
+
+class Result:
+    """A status code and a body."""
+
+    def __init__(self, code: int = 0, result: Optional[dict[str, Any]] = None) -> None:
+        self.code = code
+        self._result = result
+
+    @property
+    def result(self) -> Optional[dict[str, Any]]:
+        return self._result
+
+    def get_result(self) -> Optional[dict[str, Any]]:
+        return self._result
+
+    def is_ok(self) -> bool:
+        return self.code == 200
+
+    def value(self) -> Any:
+        return None if self._result is None else self._result.get("data", self._result)
+
+
+__getattr__ = lacking(__name__)

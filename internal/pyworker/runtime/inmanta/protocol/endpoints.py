@@ -1,0 +1,74 @@
+"""Clients whose calls are answered by the program that started this process.
+
+A role of the worker calls :func:`answer_with`. Without an answer a call ends
+like one to a server that does not listen: ConnectionRefusedError.
+"""
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+from inmanta._fallback import lacking
+from inmanta.protocol.common import Result
+
+Answer = Callable[[str, dict[str, Any]], Optional[Result]]
+
+_answer: Optional[Answer] = None
+
+
+def answer_with(answer: Optional[Answer]) -> None:
+    """Install the function that answers calls: (method, arguments) → Result, or None to refuse."""
+    global _answer
+    _answer = answer
+
+
+def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
+    if args:
+        kwargs = {**kwargs, "": list(args)}
+    result = _answer(method, kwargs) if _answer is not None else None
+    if result is None:
+        raise ConnectionRefusedError(f"{method}: modules cannot call the server from here")
+    return result
+
+
+class _Transport:
+    """The address of the server, for modules that look for it."""
+
+    def _get_client_config(self) -> str:
+        from inmanta.config import Config
+
+        secure = Config.getboolean("compiler_rest_transport", "ssl", False)
+        host = Config.get("compiler_rest_transport", "host", "localhost")
+        port = Config.get("compiler_rest_transport", "port", 8888)
+        return f"http{'s' if secure else ''}://{host}:{port}"
+
+
+class _Endpoint:
+    def __init__(self, name: str = "agent", timeout: int = 120, **_: object) -> None:
+        self.name = name
+        self.timeout = timeout
+        self._transport_instance = _Transport()
+
+
+class SyncClient(_Endpoint):
+    """A client whose calls wait for their result."""
+
+    def __getattr__(self, name: str) -> Callable[..., Result]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: _call(name, args, kwargs)
+
+
+class Client(_Endpoint):
+    """A client whose calls are awaited."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def call(*args: Any, **kwargs: Any) -> Result:
+            return _call(name, args, kwargs)
+
+        return call
+
+
+__getattr__ = lacking(__name__)

@@ -1,0 +1,465 @@
+"""The compile role: runs plug-ins for the engine, and makes resources for the exporter.
+
+Go asks ``start``, ``load``, ``call``, ``finalize`` and those of exporting.py; while it waits for
+an answer it is asked for what the code reads (class EngineModel). PROTOCOL.md has the details.
+"""
+
+import faulthandler
+import gc
+import io
+import os
+import signal
+import sys
+import traceback
+from typing import Any, Optional
+
+from inmanta.ast import (
+    CompilerException,
+    Location,
+    MultiUnsetException,
+    NotFoundException,
+    OptionalValueException,
+    PluginException,
+    Range,
+    TypeNotFoundException,
+    UnknownException,
+    UnsetException,
+)
+from inmanta.execute import runtime
+from inmanta.execute.proxy import DynamicProxy, ProxyContext
+from inmanta.execute.runtime import Instance, QueueScheduler, Resolver, ResultVariable
+from inmanta.execute.util import NoneValue, Unknown
+from ordain_worker import loading
+from ordain_worker.frames import Channel, Dialogue, Failure, class_name
+from ordain_worker.values import Codec
+
+_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Output(io.TextIOBase):
+    """Standard output of the code: whole lines, in order."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._lines: list[str] = []
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def write(self, text: str) -> int:
+        *lines, self._text = (self._text + text).split("\n")
+        self._lines += lines
+        return len(text)
+
+    def take(self, all: bool = False) -> list[str]:
+        if all and self._text:
+            self.write("\n")
+        lines, self._lines = self._lines, []
+        return lines
+
+
+class EngineModel:
+    """The model, which the engine holds: what is not known here is asked for."""
+
+    def __init__(self, talk: Dialogue, codec: Codec) -> None:
+        self._talk = talk
+        self._codec = codec
+        self._missing: set[tuple[str, str]] = set()
+        self._types: dict[str, Any] = {}
+        # Variables without a value, one object for each, for as long as a call runs.
+        self.unset: dict[Any, ResultVariable[Any]] = {}
+
+    def read(self, instance: Instance, name: str) -> object:
+        if (instance.entity_name, name) in self._missing:
+            raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
+        also = [each.id for each in instance.siblings or () if each is not instance and name not in each.known]
+        reply = self._talk.ask("read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name})
+        for each in reply.get("know") or ():
+            self._codec.decode(each)
+        if "v" in reply:
+            value = instance.known[name] = self._codec.decode(reply["v"])
+            return value
+        if "slot" in reply:
+            variable = self._without_value((instance.id, name), reply["slot"])
+            return variable.get_value()
+        if "optional" in reply:
+            raise OptionalValueException(instance, name)
+        self._missing.add((instance.entity_name, name))
+        raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
+
+    def variable(self, name: str) -> "ResultVariable[Any]":
+        reply = self._talk.ask("variable", {"n": name})
+        if "v" in reply:
+            return ResultVariable(self._codec.decode(reply["v"]))
+        if "slot" in reply:
+            return self._without_value(name, reply["slot"])
+        if "optional" in reply:
+            return ResultVariable(problem=OptionalValueException(name, name))
+        raise NotFoundException(None, name, f"variable {name} not found")
+
+    def _without_value(self, key: Any, slot: int) -> "ResultVariable[Any]":
+        variable = self.unset.get(key)
+        if variable is None:
+            variable = ResultVariable(slot=slot)
+            variable._problem = UnsetException("Value not available", variable)
+            self.unset[key] = variable
+        return variable
+
+    def type_of(self, name: str) -> Any:
+        if name not in self._types:
+            described = self._talk.ask("type", {"n": name})
+            if described is None:
+                raise TypeNotFoundException(name, "")
+            self._types[name] = self._make_type(name, described)
+        return self._types[name]
+
+    def _make_type(self, name: str, described: dict[str, Any]) -> Any:
+        from inmanta.ast import type as types
+        from inmanta.ast.entity import Entity
+
+        if described["kind"] == "entity":
+            return Entity(described)
+        if described["kind"] == "typedef":
+            return types.ConstraintType(described)
+        return types.TYPES.get(name) or types.Any()
+
+    def instances_of(self, name: str) -> list[Instance]:
+        return self._codec.decode(self._talk.ask("instances", {"n": name}))
+
+    def accepts(self, name: str, value: object) -> bool:
+        return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(DynamicProxy.unwrap(value))})
+
+    def origin(self, instance: Instance) -> list[Location]:
+        return [Location(each["file"], each["line"]) for each in self._talk.ask("origin", {"i": instance.id}) or ()]
+
+
+class CompileRole:
+    """Answers what Go asks."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.talk = Dialogue(channel, self.answer)
+        self.codec = Codec()
+        self.model = EngineModel(self.talk, self.codec)
+        self.output = Output()
+        self.plugins: list[Any] = []
+        self.converters: list[Any] = []
+        self.finder: Optional[loading.Finder] = None
+        self._exporting: Any = None
+        self._compiler: Any = None
+
+    def answer(self, op: str, args: Any) -> Any:
+        if op == "call":
+            return self.call(args)
+        if op in ("start", "load", "finalize"):
+            return getattr(self, op)(args)
+        if op.startswith("export_"):
+            return self.guarded(lambda: self.exporting().answer(op, args))
+        raise Failure(f"the compile role does not know {op!r}", kind="protocol")
+
+    def exporting(self) -> Any:
+        if self._exporting is None:
+            from ordain_worker.exporting import Exporting
+
+            self._exporting = Exporting(self.talk, self.codec)
+        return self._exporting
+
+    # Before the model runs.
+
+    def start(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Import what every compile needs, while Go still parses."""
+        from inmanta.config import Config
+        from inmanta.protocol import endpoints
+
+        sys.stdout = self.output  # type: ignore[assignment]
+        if hasattr(signal, "SIGUSR1"):
+            # Go sends it when a call takes too long, to learn where it hangs.
+            faulthandler.register(signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
+        Config.load_config_from_dict(args.get("settings") or {})
+        facts = args.get("facts") or {}
+        endpoints.answer_with(lambda method, kwargs: _answer_facts(facts, method, kwargs))
+        runtime.install(self.model)
+        self.finder = loading.install()
+        import inmanta.export
+        import inmanta.module
+        import inmanta.resources  # noqa: F401
+
+        return {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
+
+    def load(self, args: dict[str, Any]) -> dict[str, Any]:
+        from inmanta import module as project
+        from inmanta.compiler import Compiler
+
+        assert self.finder is not None, "start comes before load"
+        modules = args["modules"]
+        project.Project.set(
+            project.Project(
+                args["project"],
+                args.get("name") or "",
+                [project.Module(each["name"], each["root"], each.get("version") or "") for each in modules],
+                args.get("metadata"),
+            )
+        )
+        for each in modules:
+            if each.get("dir"):
+                self.finder.add(each["name"], each["dir"])
+        gc.disable()  # imports make much and free little
+        try:
+            for each in modules:
+                if each.get("files"):
+                    loading.import_files(each["name"], each["dir"], each["files"])
+            signatures, warnings = loading.signatures()
+            dataclasses = loading.dataclasses_of([each["name"] for each in modules])
+        except Exception as exc:
+            return {"error": describe(exc), "output": self.output.take()}
+        finally:
+            gc.enable()
+        gc.freeze()
+        from inmanta.plugins import all_plugins
+
+        self.plugins = list(all_plugins().values())
+        self.converters = [_converters(each) for each in signatures]
+        self._compiler = Compiler()
+        return {
+            "plugins": signatures,
+            "dataclasses": dataclasses,
+            "warnings": warnings,
+            "output": self.output.take(),
+        }
+
+    # While the model runs.
+
+    def call(self, args: dict[str, Any]) -> dict[str, Any]:
+        reply = self._call(args)
+        lines = self.output.take()
+        if lines:
+            reply["out"] = lines
+        self.model.unset.clear()
+        return reply
+
+    def _call(self, args: dict[str, Any]) -> dict[str, Any]:
+        try:
+            plugin = self.plugins[args["p"]]
+            convert = self.converters[args["p"]]
+            positional = [
+                convert.at(index)(self.codec.decode(each)) for index, each in enumerate(args.get("a") or ())
+            ]
+            named = {name: convert.named(name)(self.codec.decode(each)) for name, each in (args.get("k") or {}).items()}
+            if plugin._context >= 0:
+                context = self._context(plugin, args)
+                if plugin.context_keyword_only:
+                    named[plugin.context_name] = context
+                else:
+                    positional.insert(plugin._context, context)
+            result = plugin(*positional, **named)
+            return {"v": self.codec.encode(result)}
+        except UnsetException as exc:
+            variable = exc.get_result_variable()
+            if getattr(variable, "slot", None) is None:
+                return {"err": describe(exc)}
+            return {"unset": [variable.slot]}
+        except MultiUnsetException as exc:
+            slots = sorted({each.slot for each in exc.result_variables if getattr(each, "slot", None) is not None})
+            return {"unset": slots} if slots else {"err": describe(exc)}
+        except UnknownException:
+            return {"v": {"u": True}}
+        except BaseException as exc:
+            return {"err": describe(exc)}
+
+    def _context(self, plugin: Any, args: dict[str, Any]) -> Any:
+        from inmanta.plugins import Context, Owner
+
+        place = args.get("at") or ["", 0, 0, 0, 0]
+        owner = Owner(args.get("ns") or "__config__", Range(*place), plugin.get_full_name())
+        return Context(
+            resolver=Resolver(owner.namespace),
+            queue=QueueScheduler(self._compiler),
+            owner=owner,
+            plugin=plugin,
+            result=ResultVariable(),
+        )
+
+    def finalize(self, args: Any) -> dict[str, Any]:
+        from inmanta.compiler import Finalizers
+
+        return self.guarded(lambda: Finalizers.call_finalizers() or {})
+
+    def guarded(self, work: Any) -> dict[str, Any]:
+        """Run code of modules; what it raises and prints goes into the answer."""
+        try:
+            reply = work()
+        except Failure:
+            raise
+        except BaseException as exc:
+            reply = {"error": describe(exc)}
+        lines = self.output.take(all=True)
+        if lines:
+            reply["output"] = lines
+        return reply
+
+
+def _answer_facts(facts: dict[str, dict[str, str]], method: str, kwargs: dict[str, Any]) -> Any:
+    """Facts that the server gave along: all that a compile may learn from the outside."""
+    from inmanta.protocol.common import Result
+
+    if not facts:
+        return None
+    if method == "list_params":
+        return Result(
+            200,
+            {
+                "parameters": [
+                    {"resource_id": resource, "name": name, "value": value}
+                    for resource, known in facts.items()
+                    for name, value in known.items()
+                ]
+            },
+        )
+    if method == "get_param":
+        value = facts.get(kwargs.get("resource_id") or "", {}).get(kwargs.get("id") or "")
+        if value is None:
+            return Result(404, {"message": "the parameter is not known"})
+        return Result(200, {"parameter": {"value": value}})
+    if method == "get_facts":
+        known = facts.get(kwargs.get("rid") or "", {})
+        return Result(200, {"data": [{"name": name, "value": value} for name, value in known.items()]})
+    return None
+
+
+class _Converters:
+    """How each argument of a plug-in is shown to it."""
+
+    def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any) -> None:
+        self._positional = positional
+        self._rest = rest
+        self._named = named
+        self._extra = extra
+
+    def at(self, index: int) -> Any:
+        return self._positional[index] if index < len(self._positional) else self._rest
+
+    def named(self, name: str) -> Any:
+        return self._named.get(name) or self._extra
+
+
+def _converters(signature: dict[str, Any]) -> _Converters:
+    positional, rest, named, extra = [], None, {}, None
+    for param in signature["params"]:
+        convert = _converter(param["name"], param["type"])
+        kind = param["kind"]
+        if kind == "positional":
+            positional.append(convert)
+            named[param["name"]] = convert
+        elif kind == "varargs":
+            rest = convert
+        elif kind == "keyword":
+            named[param["name"]] = convert
+        else:
+            extra = convert
+    plain = _converter("argument", {"k": "any"})
+    return _Converters(positional, rest or plain, named, extra or plain)
+
+
+def _converter(name: str, annotation: dict[str, Any]) -> Any:
+    if _mentions_dataclass(annotation):
+        return lambda value: _to_python(value, annotation, name)
+    context = ProxyContext(path=name, validated=annotation["k"] != "any")
+
+    def show(value: Any) -> Any:
+        # Only a plug-in that takes unknown values is called with one.
+        return value if isinstance(value, Unknown) else DynamicProxy.return_value(value, context=context)
+
+    return show
+
+
+def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
+    return annotation["k"] == "dataclass" or any(
+        _mentions_dataclass(each) for each in annotation.get("of") or () if annotation["k"] != "reference"
+    )
+
+
+def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
+    """A value for an annotation with dataclasses in it: their instances become objects of those classes."""
+    kind = annotation["k"]
+    if isinstance(value, NoneValue):
+        return None
+    if kind in ("list", "dict") and isinstance(value, (list, dict)):
+        inner = annotation["of"][0]
+        if isinstance(value, list):
+            return [_to_python(each, inner, f"{path}[{index}]") for index, each in enumerate(value)]
+        return {key: _to_python(each, inner, f"{path}[{key!r}]") for key, each in value.items()}
+    if kind in ("nullable", "union") or kind == "dataclass":
+        wanted = [annotation] if kind == "dataclass" else annotation["of"]
+        if isinstance(value, Instance):
+            for each in wanted:
+                if each["k"] == "dataclass" and each["name"] in _lineage(value):
+                    return _make_dataclass(value, each["name"])
+        for each in wanted:
+            if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
+                return _to_python(value, each, path)
+    return DynamicProxy.return_value(value, context=ProxyContext(path=path))
+
+
+def _lineage(instance: Instance) -> list[str]:
+    return [instance.entity_name, *instance.get_type().get_all_parent_names()]
+
+
+def _make_dataclass(instance: Instance, name: str) -> Any:
+    import dataclasses
+    import importlib
+
+    module, _, cls_name = name.rpartition("::")
+    cls = getattr(importlib.import_module(".".join(["inmanta_plugins", *module.split("::")])), cls_name)
+    proxy = DynamicProxy(instance)._allow_references()
+    return cls(**{field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)})
+
+
+def _deep(value: Any) -> Any:
+    """Lists and dicts of their own for a dataclass, not views."""
+    if isinstance(value, DynamicProxy):
+        inner = value._get_instance()
+        if isinstance(inner, list):
+            return [_deep(each) for each in value]
+        if isinstance(inner, dict):
+            return {key: _deep(each) for key, each in value.items()}  # type: ignore[attr-defined]
+    return value
+
+
+def describe(exc: BaseException) -> dict[str, Any]:
+    """An exception for the author of a model: with the frames of modules only."""
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
+    if isinstance(exc, SyntaxError) and exc.filename:
+        frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
+    if isinstance(exc, PluginException):
+        kind = "plugin"
+    elif isinstance(exc, CompilerException):
+        kind = "compiler"
+    else:
+        kind = "external"
+    try:
+        message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
+    except Exception as broken:
+        message = f"(its message cannot be shown: {type(broken).__name__})"
+    innermost = next((frame for frame in reversed(frames) if "inmanta_plugins" in frame.filename or f"{os.sep}plugins{os.sep}" in frame.filename), frames[-1] if frames else None)
+    described: dict[str, Any] = {
+        "kind": kind,
+        "class": class_name(type(exc)),
+        "message": message,
+        "file": innermost.filename if innermost else "",
+        "line": (innermost.lineno or 0) if innermost else 0,
+        "trace": "".join(traceback.format_list(frames)),
+    }
+    if isinstance(exc, ModuleNotFoundError):
+        described["missing"] = exc.name or ""
+    return described
+
+
+def _is_module_frame(filename: str) -> bool:
+    return not (filename.startswith(_RUNTIME) or filename.startswith("<frozen") or f"{os.sep}importlib{os.sep}" in filename)
+
+
+def main(channel: Channel) -> None:
+    CompileRole(channel).talk.serve()

@@ -1,0 +1,260 @@
+"""The export half of the compile role.
+
+Go knows the instances and writes plain fields itself. It asks here, for many
+instances at a time, for the fields that a class computes, and for what
+dependency managers add. Values in answers are plain JSON, not the tagged form.
+"""
+
+import base64
+import json
+import sys
+from typing import Any
+
+from inmanta import references
+from inmanta._making import COLLECTED
+from inmanta.ast import UnknownException
+from inmanta.execute.proxy import DynamicProxy, ExportContext
+from inmanta.execute.runtime import Instance
+from inmanta.execute.util import Unknown
+from inmanta.export import Exporter, unknown_parameters
+from inmanta.references import ResourceCollector
+from inmanta.resources import Id, IgnoreResourceException, ManagedResource, Resource, resource
+from inmanta.util import api_boundary_json_encoder
+from ordain_worker.frames import Dialogue
+from ordain_worker.values import Codec
+
+# How Go gets the value of a field without us.
+_BUILT_IN = {
+    "send_event": (Resource, "flag_false"),
+    "receive_events": (Resource, "flag_true"),
+    "report_only": (Resource, "flag_false"),
+    "managed": (ManagedResource, "managed"),
+}
+_FILES_PER_ANSWER = 8 << 20
+
+
+class Exporting:
+    """Answers the requests of an export."""
+
+    def __init__(self, talk: Dialogue, codec: Codec) -> None:
+        self._talk = talk
+        self._codec = codec
+        self._exporter = Exporter()
+        self._sent: set[str] = set()
+
+    def answer(self, op: str, args: Any) -> dict[str, Any]:
+        with ExportContext():
+            return getattr(self, op)(args)
+
+    def export_types(self, args: Any) -> dict[str, Any]:
+        """Which entities are resources, and how their fields get their values."""
+        resource.validate()
+        return {
+            "types": [_declare(name, cls, options) for name, (cls, options) in resource._resources.items()],
+            "references": {
+                name: cls.__module__
+                for name, cls in [*references.reference.get_references(), *references.mutator.get_mutators()]
+            },
+            "dependency_managers": len(Exporter._dependency_managers),
+        }
+
+    def export_fields(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Fields of many instances of one type.
+
+        args: type, names (of all), rows [[instance, id or null, names of this one]]
+        A row of the answer is an object with some of: id, values, undefined, references, mutators, ignored, unknown_id.
+        """
+        cls, options = resource.get_class(args["type"])
+        assert cls is not None and options is not None
+        instances = self._codec.decode([row[0] for row in args["rows"]])
+        if len(instances) == 1:
+            instances[0].siblings = None
+        rows = []
+        for instance, row in zip(instances, args["rows"]):
+            try:
+                rows.append(self._row(cls, options, args["type"], instance, row[1], row[2] or args["names"]))
+            except IgnoreResourceException:
+                rows.append({"ignored": True})
+        return {"rows": rows}
+
+    def _row(
+        self, cls: type[Resource], options: dict[str, str], kind: str, instance: Instance, known: Any, names: list[str]
+    ) -> dict[str, Any]:
+        proxy = DynamicProxy(instance)
+        if known is None:
+            try:
+                made_id = cls.object_to_id(proxy, kind, options["name"], options["agent"])
+            except UnknownException:
+                return {"unknown_id": True}
+        else:
+            # The parts are what Go read of the model; the check of the characters is the same for all.
+            made_id = Id(kind, *known)
+        reply: dict[str, Any] = {}
+        if known is None:
+            reply["id"] = [made_id.agent_name, made_id.attribute, made_id.attribute_value]
+        collector = ResourceCollector(made_id)
+        values: dict[str, Any] = {}
+        undefined: list[str] = []
+        for name in names:
+            value = cls.map_field(self._exporter, kind, name, proxy, collector)
+            if isinstance(value, Unknown):
+                undefined.append(name)
+                value = None
+            else:
+                value = _plain(value, name, made_id)
+            values[name] = value
+        reply["values"] = values
+        if undefined:
+            reply["undefined"] = undefined
+        if collector.references:
+            reply["references"] = collector.exported_references()
+            reply["mutators"] = collector.exported_mutators()
+        return reply
+
+    def export_dependencies(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run the dependency managers.
+
+        args: rows [[type, agent, attribute, value, instance, fields, [indexes of required rows]]]
+        The answer has, by index of the row, the ids that were added.
+        """
+        instances = self._codec.decode([row[4] for row in args["rows"]])
+        by_type: dict[str, list[Instance]] = {}
+        made: list[Resource] = []
+        for row, instance in zip(args["rows"], instances):
+            cls, _ = resource.get_class(row[0])
+            assert cls is not None
+            each = cls(Id(row[0], row[1], row[2], row[3]))
+            fields = each.__dict__
+            fields.update(row[5])
+            fields["model"] = DynamicProxy(instance)
+            by_type.setdefault(instance.entity_name, []).append(instance)
+            made.append(each)
+        for siblings in by_type.values():
+            for instance in siblings:
+                instance.siblings = siblings if len(siblings) > 1 else None
+        for row, each in zip(args["rows"], made):
+            each.requires = {made[index] for index in row[6]}
+        before = [len(each.requires) for each in made]
+        by_id = {each.id: each for each in made}
+        for manager in Exporter._dependency_managers:
+            manager(_Types(), by_id)
+        added: dict[str, list[str]] = {}
+        for index, each in enumerate(made):
+            if len(each.requires) != before[index] or any(not isinstance(other, Resource) for other in each.requires):
+                added[str(index)] = sorted(_required(each, other) for other in each.requires)
+        return {"added": added}
+
+    def export_files(self, args: Any) -> dict[str, Any]:
+        """Contents that were uploaded and not handed over yet: some now, more on the next request."""
+        files, size = {}, 0
+        for name in sorted(self._exporter.files):
+            if name in self._sent:
+                continue
+            content = self._exporter.files[name]
+            if files and size + len(content) > _FILES_PER_ANSWER:
+                return {"files": files, "more": True}
+            files[name] = base64.b64encode(content).decode("ascii")
+            size += len(content)
+            self._sent.add(name)
+        return {"files": files, "more": False}
+
+    def export_unknowns(self, args: Any) -> dict[str, Any]:
+        return {"unknowns": [{key: str(value) for key, value in each.items()} for each in unknown_parameters]}
+
+    def export_code(self, args: dict[str, Any]) -> dict[str, Any]:
+        """By resource type, the Python modules that define its class, its handlers and their bases."""
+        from inmanta.agent.handler import Commander
+
+        found: dict[str, list[str]] = {}
+        for kind in args["types"]:
+            cls, _ = resource.get_class(kind)
+            classes = [cls, *_handlers(Commander, kind)]
+            modules = {base.__module__ for each in classes if each is not None for base in each.__mro__}
+            found[kind] = sorted(each for each in modules if each.startswith("inmanta_plugins."))
+        return {
+            "modules": found,
+            "files": {
+                name: module.__file__
+                for name, module in sorted(sys.modules.items())
+                if name.startswith("inmanta_plugins.") and getattr(module, "__file__", None)
+            },
+        }
+
+
+class _Types:
+    """The entities of the model by name, as dependency managers get them."""
+
+    def __getitem__(self, name: str) -> Any:
+        from inmanta.execute import runtime
+
+        return runtime.model().type_of(name)
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            self[name]
+        except Exception:
+            return False
+        return True
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+
+def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[str, Any]:
+    fields = []
+    for field in cls.fields:
+        if field not in COLLECTED:
+            fields.append([field, _how(cls, field)])
+    own_id = cls.object_to_id.__func__ is not Resource.object_to_id.__func__  # type: ignore[attr-defined]
+    own_making = (
+        cls.map_field.__func__ is not Resource.map_field.__func__  # type: ignore[attr-defined]
+    )
+    if own_making:
+        fields = [[field, "python"] for field, _ in fields]
+    if _how(cls, options["name"]) != "plain":
+        own_id = True
+    return {
+        "name": name,
+        "agent": options["agent"],
+        "id_attribute": options["name"],
+        "own_id": own_id,
+        "fields": fields,
+        "module": cls.__module__,
+    }
+
+
+def _how(cls: type[Resource], field: str) -> str:
+    getter = getattr(cls, "get_" + field, None)
+    if getter is not None:
+        base, how = _BUILT_IN.get(field, (None, ""))
+        return how if base is not None and getter is getattr(base, "get_" + field) else "python"
+    return "python" if field in getattr(cls, "map", {}) else "plain"
+
+
+def _plain(value: Any, name: str, id: Id) -> Any:
+    """The value as plain JSON; what is none is an error that names the place."""
+    if value is None or type(value) in (str, int, bool):
+        return value
+    try:
+        # Through text: this is what the server would see.
+        return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
+    except (TypeError, ValueError) as exc:
+        raise TypeError(f"Field {name} of {id} is not JSON: {exc}") from exc
+
+
+def _required(each: Resource, other: Any) -> str:
+    if isinstance(other, Resource):
+        return str(other.id)
+    if isinstance(other, Id):
+        return other.resource_str()
+    if isinstance(other, str):
+        return Id.parse_id(other).resource_str()
+    raise Exception(
+        f"A dependency manager inserted the object {other!r} of type {type(other)} into the requires of resource"
+        f" {each.id}. The requires of a resource may hold strings, ids and resources only."
+    )
+
+
+def _handlers(commander: Any, kind: str) -> list[type]:
+    return [cls for name, cls in commander.get_providers() if name == kind]
+

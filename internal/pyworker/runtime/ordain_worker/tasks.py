@@ -1,0 +1,345 @@
+"""One task of the handler role: its log, its secrets, its output and its files."""
+
+import base64
+import contextlib
+import io
+import json
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from inmanta import const
+from inmanta.agent.context import HandlerContext, LogLine, jsonable
+from inmanta.resources import Resource
+from ordain_worker.frames import Conversation, Failure
+
+SECRET = "***"
+
+MAX_LINES = 5_000  # of log, per task
+MAX_BYTES = 4 << 20
+MAX_TEXT = 64 << 10  # of one text in a log line
+MAX_PRINTED = 500  # lines that a task prints and that become log lines
+MAX_PRINTED_LINE = 4 << 10
+CHUNK = 16 << 20  # of a file, per request
+
+
+class Masks:
+    """Replaces what references resolved to, wherever it appears.
+
+    A text that is shorter than LEAST is only masked in the fields that a
+    reference fills: replacing every "1" would destroy the log.
+    """
+
+    LEAST = 4
+
+    def __init__(self) -> None:
+        self._texts: set[str] = set()
+        self._ordered: list[str] = []
+        self.fields: set[str] = set()
+
+    def learn(self, value: object) -> None:
+        if isinstance(value, str):
+            if len(value) >= self.LEAST:
+                escaped = json.dumps(value)[1:-1]
+                self._texts.update((value, repr(value)[1:-1], escaped))
+                self._texts.update(line for line in value.splitlines() if len(line) >= self.LEAST)
+        elif isinstance(value, bytes):
+            self.learn(value.decode(errors="replace"))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            self.learn(str(value))
+        elif isinstance(value, dict):
+            for each in value.values():
+                self.learn(each)
+        elif isinstance(value, (list, tuple, set)):
+            for each in value:
+                self.learn(each)
+        elif hasattr(value, "__dict__"):
+            self.learn(vars(value))
+        # The longest first: a short secret may be part of a long one.
+        self._ordered = sorted(self._texts, key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        for secret in self._ordered:
+            text = text.replace(secret, SECRET)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Plain JSON without the secrets."""
+        if not self._ordered and not self.fields:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return SECRET if str(value) in self._texts else value
+        if isinstance(value, dict):
+            return {self.text(str(key)): self.value(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.value(each) for each in value]
+        return value
+
+    def changes(self, changes: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: {side: SECRET for side in ("current", "desired")} if name in self.fields else self.value(change)
+            for name, change in changes.items()
+        }
+
+    def kwargs(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        masked = {}
+        for name, value in kwargs.items():
+            if name == "changes" and isinstance(value, dict):
+                masked[name] = self.changes(value)
+            elif name in self.fields:
+                masked[name] = SECRET
+            else:
+                masked[name] = self.value(value)
+        return masked
+
+
+class Task:
+    """One resource and what is done to it."""
+
+    def __init__(self, talk: Conversation, args: dict[str, Any]) -> None:
+        self._talk = talk
+        self._args = args
+        self._masks = Masks()
+        self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
+        self._lines = 0
+        self._bytes = 0
+        self._left_out = 0
+        self._lock = threading.RLock()
+        self._output = {"stdout": Lines(self, "stdout"), "stderr": Lines(self, "stderr")}
+        self.resource: Optional[Resource] = None
+        self.ctx = HandlerContext(
+            _Unmade(args["id"]), args["action"] == "dryrun", uuid.UUID(args["action_id"]), sink=self.log
+        )
+
+    def belongs_to(self, resource: Resource) -> None:
+        self.resource = resource
+        self.ctx._resource = resource
+
+    def resolve(self) -> None:
+        """Resolve the references. Lines of meanwhile are held back: they may hold what is about to be a secret."""
+        resource = self.resource
+        assert resource is not None
+        if not getattr(resource, "references", None) and not getattr(resource, "mutators", None):
+            return
+        before = {field: repr(getattr(resource, field)) for field in type(resource).fields}
+        self._held = []
+        try:
+            resource.resolve_all_references(self.ctx)
+        finally:
+            for made in resource._resolver._made.values():
+                self._masks.learn(made._reference_value)
+            self._masks.fields = {field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]}
+            held, self._held = self._held, None
+            for line in held or ():
+                self.log(line)
+
+    def log(self, line: LogLine) -> None:
+        """Send a line to the server, within limits."""
+        with self._lock:
+            if self._held is not None:
+                self._held.append(line)
+                return
+            if self._lines >= MAX_LINES or self._bytes >= MAX_BYTES:
+                self._left_out += 1
+                return
+            sent = line.to_dict()
+            sent["msg"] = _shortened(self._masks.text(sent["msg"]))
+            sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
+            self._lines += 1
+            self._bytes += len(sent["msg"]) + len(str(sent["kwargs"]))
+        self._talk.notify("log", sent)
+
+    def settle(self) -> None:
+        """The end of the work: all output is told, and there is a state."""
+        for lines in self._output.values():
+            lines.end()
+        if self.ctx.resource_state is None:
+            self.ctx.set_resource_state(const.HandlerResourceState.failed)
+            self.ctx.error("The handler of %(resource)s did not say how it went; it counts as failed", resource=self._args["id"])
+        if self._left_out:
+            left, self._lines, self._bytes = self._left_out, 0, 0
+            self.ctx.warning("%(count)s more log lines are left out", count=left)
+
+    def status(self) -> str:
+        state = self.ctx.resource_state
+        return state.value if state is not None else "failed"
+
+    def result(self) -> dict[str, Any]:
+        changes = {name: {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()}
+        found = self.ctx.get("_discovered") if self.ctx.contains("_discovered") else {}
+        return {
+            "status": self.status(),
+            "change": self.ctx.change.value,
+            "changes": self._masks.changes(changes),
+            "facts": [
+                {"name": fact["id"], "value": self._masks.text(_text(fact["value"])), "expires": bool(fact["expires"])}
+                for fact in self.ctx.facts
+            ],
+            "discovered": self._masks.value(jsonable(found)),
+        }
+
+    @contextlib.contextmanager
+    def capturing(self) -> Iterator[None]:
+        """What this thread prints becomes log lines of this task."""
+        _here.task = self
+        try:
+            yield
+        finally:
+            _here.task = None
+
+    def printed(self, stream: str, text: str) -> None:
+        self._output[stream].write(text)
+
+
+class _Unmade:
+    """Stands for a resource that could not be made, for facts and messages that want its id."""
+
+    def __init__(self, name: str) -> None:
+        from inmanta.resources import Id
+
+        self.id = Id.parse_id(name)
+        self.purged = False
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= MAX_TEXT else value[:MAX_TEXT] + f" … ({len(value) - MAX_TEXT} characters cut)"
+    if isinstance(value, dict):
+        return {key: _shortened(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    return value
+
+
+class Lines:
+    """Turns what is printed into log lines."""
+
+    def __init__(self, task: Task, stream: str) -> None:
+        self._task = task
+        self._stream = stream
+        self._rest = ""
+        self._count = 0
+        self._left_out = 0
+
+    def write(self, text: str) -> None:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._tell(line)
+        if len(self._rest) > MAX_PRINTED_LINE:
+            self._rest = self._rest[: MAX_PRINTED_LINE + 1]
+
+    def end(self) -> None:
+        if self._rest:
+            self._tell(self._rest)
+            self._rest = ""
+        if self._left_out:
+            self._task.ctx.warning(
+                "%(count)s more lines were printed to %(stream)s", count=self._left_out, stream=self._stream
+            )
+            self._left_out = 0
+
+    def _tell(self, line: str) -> None:
+        line = line.rstrip("\r")
+        if self._count >= MAX_PRINTED:
+            self._left_out += 1
+            return
+        if line.strip():
+            self._count += 1
+            if len(line) > MAX_PRINTED_LINE:
+                line = line[:MAX_PRINTED_LINE] + " … (cut)"
+            self._task.ctx.info("%(printed)s", printed=line, stream=self._stream)
+
+
+class _Here(threading.local):
+    task: Optional[Task] = None
+
+
+_here = _Here()
+
+
+class _Output(io.TextIOBase):
+    """Standard output or error: of the task when its thread prints, else of the process."""
+
+    def __init__(self, stream: str, real: Any) -> None:
+        self._stream = stream
+        self._real = real
+
+    def write(self, text: str) -> int:
+        task = _here.task
+        if task is None:
+            return self._real.write(text)
+        task.printed(self._stream, text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._real.flush()
+
+    def fileno(self) -> int:
+        return self._real.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+    @property
+    def buffer(self) -> Any:
+        return self._real.buffer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        return "backslashreplace"
+
+
+def capture_output() -> None:
+    """From now on what tasks print goes to their logs."""
+    sys.stdout = _Output("stdout", sys.stdout)  # type: ignore[assignment]
+    sys.stderr = _Output("stderr", sys.stderr)  # type: ignore[assignment]
+
+
+class Files:
+    """The file store of the server, asked on behalf of one task."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+
+    def get(self, hash_id: str) -> Optional[bytes]:
+        parts: list[bytes] = []
+        size, got = 1, 0
+        while got < size:
+            try:
+                answer = self._talk.ask("file", {"hash": hash_id, "offset": got, "length": CHUNK})
+            except Failure as failure:
+                if failure.kind == "not found":
+                    return None
+                raise
+            part = base64.b64decode(answer["data"])
+            size = answer["size"]
+            if not part and got < size:
+                raise Failure(f"the file {hash_id} ended after {got} of {size} bytes")
+            parts.append(part)
+            got += len(part)
+        return b"".join(parts)
+
+    def has(self, hash_id: str) -> bool:
+        return bool(self._talk.ask("stat_file", {"hash": hash_id}))
+
+    def put(self, hash_id: str, content: bytes) -> None:
+        if isinstance(content, str):
+            content = content.encode()
+        stored = self._talk.ask("put_file", {"data": base64.b64encode(content).decode()})
+        if stored != hash_id:
+            raise ValueError(f"the content has the hash {stored}, not {hash_id}")

@@ -1,0 +1,194 @@
+"""Values on the wire of the compile role, in both directions.
+
+    null, true, 1, 1.5, "text", […]      themselves; a float always has a fraction or an exponent
+    {"f": "inf"}                         a float that JSON has no word for
+    {"d": [[key, value], …]}             a dict, in its order
+    {"i": 7, "t": type, "a": {…}}        an instance; t the first time, a: attributes that Go thinks will be read
+    {"u": true}                          unknown
+    {"r": 3, …}                          a reference, which lives here
+    {"o": 4, …}                          any other Python object, which lives here
+    {"s": 9, "v": value}                 a value that will be sent again: the next time {"s": 9}
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+from inmanta.ast import RuntimeException
+from inmanta.execute.proxy import DynamicProxy
+from inmanta.execute.runtime import Instance
+from inmanta.execute.util import NoneValue, Unknown
+from inmanta.references import AttributeReference, Reference
+from ordain_worker.annotations import dataclass_entity, model_name
+from ordain_worker.frames import class_name
+
+NULL = NoneValue()
+_UNKNOWN = Unknown()
+_PLAIN = (str, int, float, bool)
+# Whole numbers above this are exact here and in Go; JSON carries any size.
+_SAME_KIND_LIMIT = 256
+
+
+class Codec:
+    """Turns values of the model into JSON and back. It keeps every object that it gave a handle alive."""
+
+    def __init__(self) -> None:
+        self._instances: dict[int, Instance] = {}
+        self._objects: list[object] = [None]  # handles count from 1
+        self._handles: dict[int, int] = {}  # id of an object to its handle
+        self._equal: dict[Any, int] = {}  # class and arguments of a reference to its handle
+        self._same_kind: dict[type, list[int]] = {}
+        self._told: set[int] = set()  # references that Go knows already
+        self._shared: dict[int, object] = {}
+        self._shared_ids: dict[int, int] = {}
+
+    # From Go.
+
+    def decode(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str or kind is int or kind is float or kind is bool:
+            return value
+        if value is None:
+            return NULL
+        if kind is list:
+            return self._decode_list(value)
+        return self._decode_tagged(value)
+
+    def _decode_list(self, value: list[Any]) -> list[Any]:
+        out = [each if type(each) in _PLAIN else self.decode(each) for each in value]
+        if len(out) > 1 and all(type(each) is Instance for each in out):
+            for each in out:
+                each.siblings = out
+        return out
+
+    def _decode_tagged(self, value: dict[str, Any]) -> Any:
+        if "i" in value:
+            return self._decode_instance(value)
+        if "d" in value:
+            return {key: each if type(each) in _PLAIN else self.decode(each) for key, each in value["d"]}
+        if "s" in value:
+            number = value["s"]
+            if "v" in value:
+                shared = self.decode(value["v"])
+                self._shared[number] = shared
+                self._shared_ids[id(shared)] = number
+            return self._shared[number]
+        if "u" in value:
+            return _UNKNOWN
+        if "r" in value:
+            return self._objects[value["r"]]
+        if "o" in value:
+            return self._objects[value["o"]]
+        if "f" in value:
+            return float(value["f"])
+        raise RuntimeError(f"not a value of the protocol: {value!r}")
+
+    def _decode_instance(self, value: dict[str, Any]) -> Instance:
+        number = value["i"]
+        instance = self._instances.get(number)
+        if instance is None:
+            instance = self._instances[number] = Instance(number, value["t"])
+        for name, each in (value.get("a") or {}).items():
+            instance.known[name] = self.decode(each)
+        return instance
+
+    # To Go.
+
+    def encode(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str or kind is int or kind is bool or value is None:
+            return value
+        if kind is float:
+            if math.isfinite(value):
+                return value
+            return {"f": repr(value)}
+        if isinstance(value, NoneValue):
+            return None
+        if kind is Instance:
+            return {"i": value.id}
+        if isinstance(value, DynamicProxy):
+            return self.encode(value._get_instance())
+        if isinstance(value, (list, dict)):
+            number = self._shared_ids.get(id(value))
+            if number is not None and self._shared[number] is value:
+                return {"s": number}
+            if isinstance(value, list):
+                return [self.encode(each) for each in value]
+            return {"d": [[self._key(key, each), self.encode(each)] for key, each in value.items()]}
+        if isinstance(value, Unknown):
+            return {"u": True}
+        if isinstance(value, Reference):
+            return self._encode_reference(value)
+        if isinstance(value, str):
+            return {"o": self._handle(value), "class": class_name(kind), "text": str.__str__(value)}
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return self.encode(float(value))
+        return self._encode_object(value)
+
+    def _key(self, key: object, value: object) -> str:
+        if not isinstance(key, str):
+            raise RuntimeException(None, f"dict keys should be strings, got {key} of type {type(key)} with dict value {value}")
+        return str(key)
+
+    def _encode_object(self, value: object) -> dict[str, Any]:
+        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
+        entity = dataclass_entity(type(value))
+        if entity is not None:
+            described["dataclass"] = entity
+            described["fields"] = [
+                [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
+            ]
+        return described
+
+    def _encode_reference(self, value: Reference[Any]) -> dict[str, Any]:
+        handle = self._reference_handle(value)
+        described: dict[str, Any] = {"r": handle}
+        if handle in self._told:
+            return described
+        self._told.add(handle)
+        described["type"] = getattr(value, "type", class_name(type(value)))
+        gives = type(value).get_reference_type()
+        described["of"] = model_name(gives)
+        described["args"] = [[name, self.encode(each)] for name, each in value.arguments.items()]
+        if gives is not None and dataclasses.is_dataclass(gives):
+            described["fields"] = [
+                [field.name, self.encode(AttributeReference(reference=value, attribute_name=field.name))]
+                for field in dataclasses.fields(gives)
+            ]
+        return described
+
+    def _reference_handle(self, value: Reference[Any]) -> int:
+        """The handle of this reference or of an equal one: equal values are one value of the model."""
+        known = self._handles.get(id(value))
+        if known is not None and self._objects[known] is value:
+            return known
+        key: Any = None
+        try:
+            key = (type(value), tuple(value.arguments.items()))
+            known = self._equal.get(key)
+        except TypeError:  # arguments without a hash
+            key = None
+            for handle in reversed(self._same_kind.get(type(value), ())):
+                if self._objects[handle] == value:
+                    known = handle
+                    break
+        if known is None:
+            known = self._handle(value)
+            if key is not None:
+                self._equal[key] = known
+            else:
+                same = self._same_kind.setdefault(type(value), [])
+                same.append(known)
+                del same[:-_SAME_KIND_LIMIT]
+        return known
+
+    def _handle(self, value: object) -> int:
+        known = self._handles.get(id(value))
+        if known is not None and self._objects[known] is value:
+            return known
+        self._objects.append(value)
+        handle = len(self._objects) - 1
+        self._handles[id(value)] = handle
+        return handle
