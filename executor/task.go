@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
@@ -26,6 +27,9 @@ type Task struct {
 	Reason    string // such as "new version 3" or "repair timer"; logged
 	// Requires holds the outcome of each dependency, for handlers that look.
 	Requires map[intent.ResourceID]intent.Status
+	// DependencyChanged says that something it requires changed since it was
+	// last deployed; handlers that can reload then do.
+	DependencyChanged bool
 	// Timeout of the handler; 0 means the manager's default.
 	Timeout time.Duration
 }
@@ -40,8 +44,11 @@ type Result struct {
 	Changes  map[string]intent.AttributeChange
 	Messages []intent.LogLine
 	Facts    []Fact
-	Started  time.Time
-	Finished time.Time
+	// Discovered holds what a discovery resource found: records by the id that
+	// each would have as a resource.
+	Discovered map[string]json.RawMessage
+	Started    time.Time
+	Finished   time.Time
 }
 
 // Fact is a value that a handler learnt.

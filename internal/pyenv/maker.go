@@ -143,6 +143,37 @@ func LastUsed(dir string) time.Time {
 	return info.ModTime()
 }
 
+// Touch notes that an environment is in use.
+func Touch(dir string) {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(dir, markerName), now, now)
+}
+
+// RemoveUnused deletes an environment that nobody asked for since before, or
+// that never became complete. It says whether it did.
+func (m *Maker) RemoveUnused(ctx context.Context, dir string, before time.Time) (bool, error) {
+	unlock, err := m.locks.lock(ctx, dir)
+	if err != nil {
+		return false, layout.Explain("pyenv.RemoveUnused", m.c.CacheDir, err)
+	}
+	defer unlock()
+	if !LastUsed(dir).Before(before) {
+		return false, nil
+	}
+	doomed, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".new-*")
+	if err != nil {
+		return false, layout.Explain("pyenv.RemoveUnused", dir, err)
+	}
+	err = os.Rename(dir, filepath.Join(doomed, "venv"))
+	if removeErr := os.RemoveAll(doomed); err == nil {
+		err = removeErr
+	}
+	if err != nil {
+		return false, layout.Explain("pyenv.RemoveUnused", dir, err)
+	}
+	return true, nil
+}
+
 func (s Spec) hash(i Interpreter) string {
 	text, err := json.Marshal(struct {
 		Requirements, Constraints []string
@@ -176,8 +207,7 @@ func ready(s Spec, i Interpreter, want string) (Result, bool) {
 	if info, err := os.Stat(r.SitePackages); err != nil || !info.IsDir() {
 		return Result{}, false
 	}
-	now := time.Now()
-	_ = os.Chtimes(filepath.Join(s.Dir, markerName), now, now)
+	Touch(s.Dir)
 	return r, true
 }
 

@@ -229,11 +229,18 @@ class Switchboard:
     """Many requests at a time (handler role): each runs in a thread of its own.
 
     ``answer(conversation, op, args)`` gives the value of a reply, or raises.
+    ``at_end`` is called when the other side says bye.
     """
 
-    def __init__(self, channel: Channel, answer: Callable[[Conversation, str, Any], Any]) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        answer: Callable[[Conversation, str, Any], Any],
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self.channel = channel
         self._answer = answer
+        self._at_end = at_end
         self._lock = threading.Lock()
         self._last = 0
         self._waiting: dict[int, "_Reply"] = {}
@@ -271,6 +278,10 @@ class Switchboard:
             elif "id" in frame:
                 threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
             elif frame.get("op") == "bye":
+                try:
+                    self._at_end()
+                except Exception:
+                    traceback.print_exc()
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(0)

@@ -1,0 +1,159 @@
+package executor
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/layout"
+)
+
+// launch makes the virtual environment and the code folder, at the same time,
+// and starts the process on them.
+func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
+	b := e.blueprint
+	paths := m.c.Layout.Environment(m.c.Environment)
+	venv, code := paths.Venv(b.VenvHash()), paths.Code(e.hash)
+	var made pyenv.Result
+	var venvErr, codeErr error
+	var both sync.WaitGroup
+	both.Go(func() { made, venvErr = m.venv(ctx, venv, b) })
+	both.Go(func() { codeErr = m.code(ctx, code, b.Sources) })
+	both.Wait()
+	if venvErr != nil {
+		return nil, venvErr
+	}
+	if codeErr != nil {
+		return nil, codeErr
+	}
+	session, err := pyworker.StartSession(ctx, pyworker.Config{
+		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{code}, Dir: code,
+		Env: m.c.environ(), MemoryMax: m.c.MemoryMax,
+		OnOutput: func(stream, line string) {
+			m.c.Logger.Info(line, "executor", e.hash, "stream", stream)
+		},
+	})
+	if err != nil {
+		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process cannot start")
+	}
+	var modules []string
+	for _, s := range b.Sources {
+		modules = append(modules, s.Module)
+	}
+	var loaded struct {
+		Failed map[string]pyworker.Failure `json:"failed"`
+	}
+	if err := session.Call(ctx, "load", map[string]any{"modules": modules}, &loaded, nil, nil); err != nil {
+		session.Kill()
+		if words := session.LastWords(); words != "" {
+			err = fmt.Errorf("%w; its last words:\n%s", err, words)
+		}
+		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process ended while it loaded the handlers").
+			Hint("look for code that runs when a module is imported")
+	}
+	for module, f := range loaded.Failed {
+		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module, "error", f.Error(), "trace", f.Trace)
+	}
+	return &worker{executor: e, session: session, started: time.Now(), venv: venv}, nil
+}
+
+// venv makes the virtual environment of a blueprint.
+func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (pyenv.Result, error) {
+	python := ""
+	if b.PythonVersion != "" {
+		i, err := m.c.Maker.Interpreter(ctx, "")
+		if err != nil {
+			return pyenv.Result{}, err
+		}
+		if i.Minor != b.PythonVersion {
+			python = "python" + b.PythonVersion
+		}
+	}
+	r, err := m.c.Maker.Ensure(ctx, pyenv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip})
+	for _, s := range r.Steps {
+		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode, "took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
+	}
+	return r, err
+}
+
+// code writes the handler sources into dir, all or nothing. A folder that is
+// there already is checked, for people clean up by hand.
+func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceFile) error {
+	for _, s := range sources {
+		if !filepath.IsLocal(s.Path) || !strings.HasSuffix(s.Path, ".py") {
+			return fault.New("executor.code", fault.Invalid, fmt.Sprintf("the handler source %q is not a Python file inside the code folder", s.Path))
+		}
+	}
+	if intact(dir, sources) {
+		now := time.Now()
+		_ = os.Chtimes(dir, now, now)
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o750); err != nil {
+		return layout.Explain("executor.code", parent, err)
+	}
+	temp, err := os.MkdirTemp(parent, filepath.Base(dir)+".new-*")
+	if err != nil {
+		return layout.Explain("executor.code", parent, err)
+	}
+	defer os.RemoveAll(temp)
+	fresh := filepath.Join(temp, "code")
+	if err := os.Mkdir(fresh, 0o750); err != nil {
+		return layout.Explain("executor.code", fresh, err)
+	}
+	for _, s := range sources {
+		content, err := m.c.Files.File(ctx, s.Hash)
+		if err != nil {
+			return fmt.Errorf("the source of handler module %s: %w", s.Module, err)
+		}
+		if digest(content) != s.Hash {
+			return fault.New("executor.code", fault.Internal, fmt.Sprintf("the stored source of handler module %s is damaged: it does not have the hash %s", s.Module, s.Hash)).
+				Hint("compile the environment again")
+		}
+		path := filepath.Join(fresh, filepath.FromSlash(s.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return layout.Explain("executor.code", path, err)
+		}
+		if err := os.WriteFile(path, content, 0o640); err != nil {
+			return layout.Explain("executor.code", path, err)
+		}
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil {
+			return layout.Explain("executor.code", dir, err)
+		}
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return layout.Explain("executor.code", dir, err)
+	}
+	return nil
+}
+
+func intact(dir string, sources []intent.SourceFile) bool {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, s := range sources {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.Path)))
+		if err != nil || digest(content) != s.Hash {
+			return false
+		}
+	}
+	return true
+}
+
+func digest(content []byte) string {
+	sum := sha1.Sum(content)
+	return hex.EncodeToString(sum[:])
+}

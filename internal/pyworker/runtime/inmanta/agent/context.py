@@ -1,0 +1,268 @@
+"""What a handler reports with: log lines, changes, facts and how it went."""
+
+import json
+import logging
+import traceback
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Optional, Union
+
+from inmanta import const
+from inmanta.data.model import AttributeStateChange
+from inmanta.util import internal_json_encoder
+
+LOGGER = logging.getLogger("inmanta.agent.handler")
+
+
+class InvalidOperation(Exception):
+    """A handler reported what cannot be."""
+
+
+class LoggerABC(ABC):
+    """Something that takes log lines: a message and the values that it names."""
+
+    def critical(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self._log_msg(logging.CRITICAL, msg, *args, exc_info=exc_info, **kwargs)
+
+    def error(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self._log_msg(logging.ERROR, msg, *args, exc_info=exc_info, **kwargs)
+
+    def warning(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self._log_msg(logging.WARNING, msg, *args, exc_info=exc_info, **kwargs)
+
+    def info(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self._log_msg(logging.INFO, msg, *args, exc_info=exc_info, **kwargs)
+
+    def debug(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self._log_msg(logging.DEBUG, msg, *args, exc_info=exc_info, **kwargs)
+
+    def exception(self, msg: str, *args: object, exc_info: bool = True, **kwargs: object) -> None:
+        self.error(msg, *args, exc_info=exc_info, **kwargs)
+
+    @abstractmethod
+    def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        raise NotImplementedError()
+
+
+class PythonLogger(LoggerABC):
+    """The same, to one of Python's loggers."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+
+    def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        self.logger.log(level, "%s", filled(msg, args, kwargs), exc_info=exc_info)
+
+
+def filled(msg: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
+    """The message with its values; as it is when they do not fit: a report must not fail for its wording."""
+    try:
+        return msg % (args if args else dict(kwargs))
+    except Exception:
+        return str(msg)
+
+
+def jsonable(value: object) -> Any:
+    """The value if it can be JSON, else its text."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    try:
+        return json.loads(json.dumps(value, default=internal_json_encoder, allow_nan=False))
+    except Exception:
+        try:
+            return str(value)
+        except Exception as exc:
+            return f"(a {type(value).__name__} that cannot be shown: {type(exc).__name__})"
+
+
+@dataclass
+class LogLine:
+    """One line of a resource's log."""
+
+    level: const.LogLevel
+    msg: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    timestamp: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+
+    @property
+    def log_level(self) -> const.LogLevel:
+        return self.level
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "level": self.level.name,
+            "msg": self.msg,
+            "kwargs": self.kwargs,
+            "timestamp": self.timestamp.isoformat(timespec="microseconds"),
+        }
+
+
+_LEVELS = sorted(const.INTEGER_AS_LOG_LEVEL.items(), reverse=True)
+
+
+def _level(number: int) -> const.LogLevel:
+    return next((level for least, level in _LEVELS if number >= least), const.LogLevel.TRACE)
+
+
+class HandlerContext(LoggerABC):
+    """One run of a handler on one resource.
+
+    ``sink`` gets every log line at once; the lines are kept too.
+    """
+
+    def __init__(
+        self,
+        resource: Any,
+        dry_run: bool = False,
+        action_id: Optional[uuid.UUID] = None,
+        logger: Optional[logging.Logger] = None,
+        *,
+        sink: Optional[Callable[[LogLine], None]] = None,
+    ) -> None:
+        self._resource = resource
+        self._dry_run = dry_run
+        self._action_id = action_id or uuid.uuid4()
+        self.logger = logger or LOGGER
+        self._sink = sink
+        self._kept: dict[str, Any] = {}
+        self._change = const.Change.nochange
+        self._changes: dict[str, AttributeStateChange] = {}
+        self._status: Optional[const.ResourceState] = None
+        self._resource_state: Optional[const.HandlerResourceState] = None
+        self._logs: list[LogLine] = []
+        self._facts: list[dict[str, Any]] = []
+
+    # How it went.
+
+    @property
+    def action_id(self) -> uuid.UUID:
+        return self._action_id
+
+    @property
+    def status(self) -> Optional[const.ResourceState]:
+        return self._status
+
+    @property
+    def resource_state(self) -> Optional[const.HandlerResourceState]:
+        return self._resource_state
+
+    def set_status(self, status: const.ResourceState) -> None:
+        """The older way of set_resource_state."""
+        self._status = status
+        try:
+            self._resource_state = const.HandlerResourceState(status)
+        except ValueError:
+            self._resource_state = const.HandlerResourceState.failed
+            self.warning("A handler cannot report the status %(status)s; it counts as failed", status=str(status))
+
+    def set_resource_state(self, new_state: const.HandlerResourceState) -> None:
+        """Say how it went. What is not compliant needs its differences first."""
+        if new_state is const.HandlerResourceState.non_compliant and not self._changes:
+            raise InvalidOperation("A resource is not compliant only with differences: report them with add_change first.")
+        self._resource_state = new_state
+        if new_state is const.HandlerResourceState.skipped_for_dependency:
+            self._status = const.ResourceState.skipped
+        else:
+            self._status = const.ResourceState(new_state.value)
+
+    def is_dry_run(self) -> bool:
+        return self._dry_run
+
+    # What changed.
+
+    def _set_change(self, change: const.Change) -> None:
+        if self._change is not const.Change.nochange:
+            raise InvalidOperation(f"This resource was reported as {self._change.value}; it cannot be {change.value} too.")
+        self._change = change
+
+    def set_created(self) -> None:
+        self._set_change(const.Change.created)
+
+    def set_purged(self) -> None:
+        self._set_change(const.Change.purged)
+
+    def set_updated(self) -> None:
+        self._set_change(const.Change.updated)
+
+    @property
+    def changed(self) -> bool:
+        return self._change is not const.Change.nochange
+
+    @property
+    def change(self) -> const.Change:
+        return self._change
+
+    @property
+    def changes(self) -> dict[str, AttributeStateChange]:
+        return self._changes
+
+    def add_change(self, name: str, desired: object, current: object = None) -> None:
+        self._changes[name] = AttributeStateChange(current=jsonable(current), desired=jsonable(desired))
+
+    def add_changes(self, **kwargs: object) -> None:
+        for name, desired in kwargs.items():
+            self.add_change(name, desired)
+
+    def fields_updated(self, fields: str) -> None:
+        for name in [fields] if isinstance(fields, str) else fields:
+            if name not in self._changes:
+                self.add_change(name, None)
+
+    def update_changes(self, changes: Mapping[str, Union[AttributeStateChange, Mapping[str, Any], tuple[Any, Any]]]) -> None:
+        """Many at once: as {"current":…, "desired":…}, as (current, desired), or as AttributeStateChange."""
+        for name, change in changes.items():
+            if isinstance(change, tuple):
+                if len(change) != 2:
+                    raise InvalidOperation(f"The change of {name} must be (current, desired), not {change!r}.")
+                self.add_change(name, desired=change[1], current=change[0])
+            elif isinstance(change, Mapping):
+                self.add_change(name, desired=change.get("desired"), current=change.get("current"))
+            else:
+                self.add_change(name, desired=change.desired, current=change.current)
+
+    # What was learnt.
+
+    def set_fact(self, fact_id: str, value: str, expires: bool = True) -> None:
+        self._facts.append(
+            {
+                "id": fact_id,
+                "source": const.ParameterSource.fact.value,
+                "value": value,
+                "resource_id": self._resource.id.resource_str(),
+                "expires": expires,
+            }
+        )
+
+    @property
+    def facts(self) -> list[dict[str, Any]]:
+        return self._facts
+
+    # What one method of a handler keeps for the next.
+
+    def get(self, name: str) -> Any:
+        return self._kept[name]
+
+    def contains(self, key: str) -> bool:
+        return key in self._kept
+
+    def set(self, name: str, value: Any) -> None:
+        self._kept[name] = value
+
+    # What to tell.
+
+    @property
+    def logs(self) -> list[LogLine]:
+        return self._logs
+
+    def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        told = {name: jsonable(value) for name, value in kwargs.items()}
+        if exc_info and "traceback" not in told:
+            told["traceback"] = traceback.format_exc()
+        line = LogLine(_level(level), filled(msg, args, told), told)
+        if self._sink is None:
+            self._logs.append(line)
+        else:
+            self._sink(line)

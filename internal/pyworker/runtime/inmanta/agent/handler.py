@@ -1,0 +1,448 @@
+"""Handlers: smart adaptors that read and enforce one resource type.
+
+    pre ─▶ read_resource ─▶ calculate_diff ─▶ create_, update_ or delete_resource ─▶ post
+                                 │
+                                 └── a dry run, or a resource that only reports, ends here
+"""
+
+import inspect
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Generic, Optional, TypeVar, cast
+
+from inmanta import const, resources
+from inmanta._fallback import lacking
+from inmanta.agent.cache import AgentCache, lifetime
+from inmanta.agent.context import HandlerContext, InvalidOperation, LoggerABC, PythonLogger
+from inmanta.stable_api import stable_api
+
+__all__ = [
+    "CRUDHandler",
+    "CRUDHandlerGeneric",
+    "Commander",
+    "DiscoveryHandler",
+    "HandlerAPI",
+    "HandlerContext",
+    "HandlerNotAvailableException",
+    "InvalidOperation",
+    "LoggerABC",
+    "PythonLogger",
+    "ResourceHandler",
+    "ResourcePurged",
+    "SkipResource",
+    "SkipResourceForDependencies",
+    "cache",
+    "provider",
+]
+
+LOGGER = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_FUNC = TypeVar("T_FUNC", bound=Callable[..., Any])
+TResource = TypeVar("TResource", bound=resources.Resource)
+TPurgeableResource = TypeVar("TPurgeableResource", bound=resources.PurgeableResource)
+TDiscovery = TypeVar("TDiscovery", bound=resources.DiscoveryResource)
+TDiscovered = TypeVar("TDiscovered")
+
+
+@stable_api
+class SkipResource(Exception):
+    """Not now: the resource counts as skipped and is tried again later."""
+
+
+@stable_api
+class SkipResourceForDependencies(SkipResource):
+    """Not before what it needs: the resource is tried again once its dependencies are deployed."""
+
+
+@stable_api
+class ResourcePurged(Exception):
+    """Raised by read_resource: the resource does not exist."""
+
+
+class HandlerNotAvailableException(Exception):
+    """What the handler works with cannot be reached."""
+
+
+@stable_api
+class provider:  # noqa: N801
+    """Decorator: the class handles resources of one type."""
+
+    def __init__(self, resource_type: str, name: Optional[str] = None) -> None:
+        self._resource_type = resource_type
+
+    def __call__(self, function: Any) -> Any:
+        Commander.add_provider(self._resource_type, function)
+        return function
+
+
+@stable_api
+def cache(
+    func: Optional[T_FUNC] = None,
+    ignore: list[str] = [],
+    timeout: Optional[int] = None,
+    for_version: Optional[bool] = None,
+    cache_none: bool = True,
+    cacheNone: Optional[bool] = None,  # noqa: N803
+    call_on_delete: Optional[Callable[[Any], None]] = None,
+    evict_after_creation: float = 0.0,
+    evict_after_last_access: float = 0.0,
+) -> Any:
+    """Decorator: what a method of a handler returns is kept, per agent and arguments.
+
+    An argument called ``resource`` counts by its id without version, one in ``ignore`` does not count.
+    """
+
+    def decorate(method: Any) -> Any:
+        names = list(inspect.signature(method).parameters)[1:]
+        keep_none = cache_none if cacheNone is None else cacheNone
+
+        def cached(self: "HandlerAPI[Any]", *args: object, **kwargs: object) -> object:
+            kwargs.update(zip(names, args))
+            return self.cache.keep(
+                method.__name__,
+                lambda **arguments: method(self, **arguments),
+                kwargs,
+                set(ignore),
+                keep_none,
+                call_on_delete,
+                *lifetime(for_version, timeout, evict_after_last_access, evict_after_creation),
+            )
+
+        cached.__name__, cached.__doc__ = method.__name__, method.__doc__
+        return cached
+
+    return decorate if func is None else decorate(func)
+
+
+class Commander:
+    """Knows the handler of each resource type."""
+
+    _handlers: dict[str, Any] = {}
+
+    @classmethod
+    def add_provider(cls, resource: str, provider: Any) -> None:
+        cls._handlers[resource] = provider
+
+    @classmethod
+    def get_handlers(cls) -> dict[str, Any]:
+        return cls._handlers
+
+    @classmethod
+    def get_providers(cls) -> Iterator[tuple[str, Any]]:
+        yield from cls._handlers.items()
+
+    @classmethod
+    def get_provider_class(cls, resource_type: str, name: str = "") -> Any:
+        return cls._handlers.get(resource_type)
+
+    @classmethod
+    def get_provider(cls, agent: Any, resource: Any) -> "HandlerAPI[Any]":
+        kind = resource.id.get_entity_type()
+        if kind not in cls._handlers:
+            raise Exception(f"No handler is registered for resources of type {kind}")
+        return cls._handlers[kind](agent)
+
+    @classmethod
+    def reset(cls) -> None:
+        cls._handlers = {}
+
+    @classmethod
+    def close(cls) -> None:
+        """For the sake of those that call it; there is nothing to close."""
+
+
+@stable_api
+class HandlerAPI(ABC, Generic[TResource]):
+    """What every handler has."""
+
+    def __init__(self, agent: Any, io: object = None) -> None:
+        self._agent = agent
+        self._client: Any = None
+        self.cache: AgentCache = getattr(agent, "cache", None) or AgentCache(agent)
+
+    def set_cache(self, cache: AgentCache) -> None:
+        self.cache = cache
+
+    def close(self) -> None:
+        """Called when the handler is not needed any more."""
+
+    def pre(self, ctx: HandlerContext, resource: TResource) -> None:
+        """Called before any operation."""
+
+    def post(self, ctx: HandlerContext, resource: TResource) -> None:
+        """Called after any operation, also one that failed."""
+
+    def deploy(
+        self, ctx: HandlerContext, resource: TResource, requires: Mapping[str, const.HandlerResourceState]
+    ) -> None:
+        """Enforce the resource if everything that it needs is deployed."""
+        good, bad = const.HandlerResourceState.deployed, _NOT_DEPLOYED
+        states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()}
+        strange = {needed: state.value for needed, state in states.items() if state is not good and state not in bad}
+        failed = sorted(needed for needed, state in states.items() if state in bad)
+        if strange:
+            ctx.set_resource_state(const.HandlerResourceState.skipped_for_dependency)
+            ctx.warning(
+                "%(resource)s is skipped: what it needs is in a state that does not fit here: %(unexpected_states)s",
+                resource=resource.id.resource_version_str(),
+                unexpected_states=str(strange),
+            )
+        elif failed:
+            ctx.set_resource_state(const.HandlerResourceState.skipped_for_dependency)
+            ctx.info(
+                "%(resource)s is skipped: what it needs is not deployed: %(failed)s",
+                resource=resource.id.resource_version_str(),
+                failed=str(failed),
+            )
+        else:
+            self.execute(ctx, resource, dry_run=False)
+            if self.can_reload() and ctx.contains("_dependency_changed") and ctx.get("_dependency_changed"):
+                ctx.debug("Calling do_reload")
+                self.do_reload(ctx, resource)
+
+    @abstractmethod
+    def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
+        """Bring the resource to its desired state, or with dry_run find out what that takes."""
+        raise NotImplementedError()
+
+    def can_reload(self) -> bool:
+        """Whether do_reload does something."""
+        return False
+
+    def do_reload(self, ctx: HandlerContext, resource: TResource) -> None:
+        """Called when something that this resource needs has changed."""
+
+    def facts(self, ctx: HandlerContext, resource: TResource) -> dict[str, str]:
+        """What there is to know about the resource."""
+        return {}
+
+    def check_facts(self, ctx: HandlerContext, resource: TResource) -> dict[str, str]:
+        """The facts, with pre and post around."""
+        try:
+            self.pre(ctx, resource)
+            return self.facts(ctx, resource)
+        finally:
+            self._after(ctx, resource)
+
+    def run_sync(self, func: Callable[[], Awaitable[T]]) -> T:
+        """Wait for something asynchronous."""
+        from inmanta.agent import _loop
+
+        return _loop.run_sync(func)
+
+    def get_client(self) -> Any:
+        """A client of the server. Its calls fail: handlers run apart from it."""
+        if self._client is None:
+            from inmanta.protocol import Client
+
+            self._client = Client("agent")
+        return self._client
+
+    def get_file(self, hash_id: str) -> Optional[bytes]:
+        """The content that the compiler uploaded under this hash; None when the server has none."""
+        return self._files().get(hash_id)
+
+    def stat_file(self, hash_id: str) -> bool:
+        """Whether the server has a content under this hash."""
+        return self._files().has(hash_id)
+
+    def upload_file(self, hash_id: str, content: bytes) -> None:
+        """Give the server a content."""
+        self._files().put(hash_id, content)
+
+    def _files(self) -> Any:
+        files = getattr(self._agent, "files", None)
+        if files is None:
+            raise HandlerNotAvailableException("The files of the server cannot be reached from here")
+        return files
+
+    # How every operation is wrapped.
+
+    def _after(self, ctx: HandlerContext, resource: TResource) -> None:
+        try:
+            self.post(ctx, resource)
+        except Exception as exc:
+            ctx.exception(
+                "The clean-up after %(resource_id)s failed: %(exception)s",
+                resource_id=resource.id.resource_str(),
+                exception=_brief(exc),
+            )
+
+    def _guarded(self, ctx: HandlerContext, resource: TResource, work: Callable[[], None]) -> None:
+        """Run pre, work and post; what is raised becomes the state of the resource."""
+        state = const.HandlerResourceState
+        name = resource.id.resource_str()
+        try:
+            self.pre(ctx, resource)
+            work()
+        except SkipResource as skip:
+            waits = isinstance(skip, SkipResourceForDependencies)
+            ctx.set_resource_state(state.skipped_for_dependency if waits else state.skipped)
+            reason = skip.args[0] if len(skip.args) == 1 else list(skip.args)
+            ctx.warning("%(resource_id)s is skipped: %(reason)s", resource_id=name, reason=reason)
+        except Exception as exc:
+            ctx.set_resource_state(state.failed)
+            ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
+        finally:
+            self._after(ctx, resource)
+
+
+_NOT_DEPLOYED = {
+    const.HandlerResourceState.failed,
+    const.HandlerResourceState.skipped,
+    const.HandlerResourceState.skipped_for_dependency,
+    const.HandlerResourceState.unavailable,
+    const.HandlerResourceState.non_compliant,
+}
+
+
+def _brief(exc: BaseException) -> str:
+    return f"{type(exc).__name__}({str(exc)!r})"
+
+
+@stable_api
+class ResourceHandler(HandlerAPI[TResource]):
+    """A handler in three steps: check_resource, list_changes, do_changes."""
+
+    def check_resource(self, ctx: HandlerContext, resource: TResource) -> TResource:
+        """The resource as it is now: a clone with what was found."""
+        raise NotImplementedError()
+
+    def do_changes(self, ctx: HandlerContext, resource: TResource, changes: Mapping[str, Mapping[str, object]]) -> None:
+        """Make what is into what shall be."""
+        raise NotImplementedError()
+
+    def list_changes(self, ctx: HandlerContext, resource: TResource) -> dict[str, dict[str, Any]]:
+        """What differs, per field."""
+        return self._diff(self.check_resource(ctx, resource), resource)
+
+    def _diff(self, current: TResource, desired: TResource) -> dict[str, dict[str, Any]]:
+        differs = {}
+        for field in type(desired).fields:
+            found, wanted = getattr(current, field), getattr(desired, field)
+            if found != wanted:
+                differs[field] = {"current": found, "desired": wanted}
+        return differs
+
+    def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
+        def work() -> None:
+            changes = self.list_changes(ctx, resource)
+            ctx.update_changes(changes)
+            if resource.report_only:
+                _report(ctx, resource, changes)
+            elif dry_run:
+                ctx.set_resource_state(const.HandlerResourceState.dry)
+            else:
+                self.do_changes(ctx, resource, changes)
+                ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+        self._guarded(ctx, resource, work)
+
+
+def _report(ctx: HandlerContext, resource: Any, changes: Mapping[str, Any]) -> None:
+    """The end of a resource that is only looked at."""
+    if not changes:
+        ctx.set_resource_state(const.HandlerResourceState.deployed)
+        return
+    ctx.set_resource_state(const.HandlerResourceState.non_compliant)
+    ctx.info(
+        "%(resource_id)s is not as desired, and only reported",
+        resource_id=resource.id.resource_str(),
+        changes=dict(changes),
+    )
+
+
+@stable_api
+class CRUDHandler(ResourceHandler[TPurgeableResource]):
+    """A handler for what is created, read, updated and deleted."""
+
+    def read_resource(self, ctx: HandlerContext, resource: TPurgeableResource) -> None:
+        """Set what is found on ``resource``, a clone of what is desired; ResourcePurged when there is nothing."""
+
+    def create_resource(self, ctx: HandlerContext, resource: TPurgeableResource) -> None:
+        """Make the desired resource."""
+
+    def delete_resource(self, ctx: HandlerContext, resource: TPurgeableResource) -> None:
+        """Remove the resource."""
+
+    def update_resource(
+        self, ctx: HandlerContext, changes: dict[str, dict[str, Any]], resource: TPurgeableResource
+    ) -> None:
+        """Bring what is there to the desired state."""
+
+    def calculate_diff(
+        self, ctx: HandlerContext, current: TPurgeableResource, desired: TPurgeableResource
+    ) -> dict[str, dict[str, Any]]:
+        return self._diff(current, desired)
+
+    def execute(self, ctx: HandlerContext, resource: TPurgeableResource, dry_run: bool = False) -> None:
+        def work() -> None:
+            changes = self._changes_of(ctx, resource)
+            ctx.update_changes(changes)
+            if resource.report_only:
+                _report(ctx, resource, changes)
+                return
+            if dry_run:
+                ctx.set_resource_state(const.HandlerResourceState.dry)
+                return
+            if "purged" in changes and not changes["purged"]["desired"]:
+                ctx.debug("Calling create_resource")
+                self.create_resource(ctx, resource)
+            elif "purged" in changes:
+                ctx.debug("Calling delete_resource")
+                self.delete_resource(ctx, resource)
+            elif changes and not resource.purged:
+                ctx.debug("Calling update_resource", changes=changes)
+                self.update_resource(ctx, dict(changes), resource)
+            ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+        self._guarded(ctx, resource, work)
+
+    def _changes_of(self, ctx: HandlerContext, desired: TPurgeableResource) -> dict[str, dict[str, Any]]:
+        # The clone exists until read_resource says otherwise: many handlers do not set purged themselves.
+        current = cast(TPurgeableResource, desired.clone(purged=False))
+        try:
+            ctx.debug("Calling read_resource")
+            self.read_resource(ctx, current)
+            return self.calculate_diff(ctx, current, desired)
+        except ResourcePurged:
+            if desired.purged:
+                return {}
+            return {"purged": {"current": True, "desired": desired.purged}}
+
+
+CRUDHandlerGeneric = CRUDHandler
+
+
+@stable_api
+class DiscoveryHandler(HandlerAPI[TDiscovery], Generic[TDiscovery, TDiscovered]):
+    """A handler that finds resources instead of enforcing one."""
+
+    @abstractmethod
+    def discover_resources(self, ctx: HandlerContext, discovery_resource: TDiscovery) -> Mapping[str, TDiscovered]:
+        """What is there: records by the id of the resource that each would be."""
+        raise NotImplementedError()
+
+    def check_facts(self, ctx: HandlerContext, resource: TDiscovery) -> dict[str, str]:
+        return {}
+
+    def execute(self, ctx: HandlerContext, resource: TDiscovery, dry_run: bool = False) -> None:
+        if dry_run:
+            ctx.set_resource_state(const.HandlerResourceState.dry)
+            return
+
+        def work() -> None:
+            found = self.discover_resources(ctx, resource)
+            ctx.set("_discovered", {str(name): _record(values) for name, values in found.items()})
+            ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+        self._guarded(ctx, resource, work)
+
+
+def _record(values: Any) -> Any:
+    return values.model_dump(mode="json") if hasattr(type(values), "model_dump") else values
+
+
+__getattr__ = lacking(__name__)
