@@ -12,8 +12,6 @@ package builder
 import (
 	"context"
 	"log/slog"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -68,12 +66,9 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 	if err != nil {
 		return "", err
 	}
-	requirements, constraints, err := project.Requirements()
+	requirements, err := project.Requirements()
 	if err != nil {
 		return "", err
-	}
-	if !project.HasV1("std") && !requires(requirements, "inmanta-module-std") {
-		requirements = append(requirements, "inmanta-module-std")
 	}
 	python, err := b.maker.Interpreter(ctx, "")
 	if err != nil {
@@ -81,7 +76,7 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 	}
 	env := b.layout.Environment(job.Environment.ID)
 	result, err := b.maker.Ensure(ctx, pyenv.Spec{
-		Dir: env.CompilerVenv(python.Minor), Requirements: requirements, Constraints: constraints,
+		Dir: env.CompilerVenv(python.Minor), Requirements: requirements, Constraints: project.Constraints(),
 		Pip: project.PipConfig(), Update: job.Compile.Reinstall,
 	})
 	var commands []string
@@ -97,14 +92,4 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 		out("The requirements are as before: nothing to install\n", "")
 	}
 	return command, env.SwitchVenv(python.Minor)
-}
-
-var separators = regexp.MustCompile(`[-_.]+`)
-
-// requires tells whether one of the requirements names a distribution (PEP 503 names).
-func requires(requirements []string, name string) bool {
-	return slices.ContainsFunc(requirements, func(r string) bool {
-		rest, found := strings.CutPrefix(separators.ReplaceAllString(strings.ToLower(strings.TrimSpace(r)), "-"), name)
-		return found && (rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz0123456789-"))
-	})
 }

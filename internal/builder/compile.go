@@ -54,6 +54,7 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 	lines := &lineWriter{out: out}
 	cmd.Stdout, cmd.Stderr = lines.stream(false), lines.stream(true)
 	runErr := cmd.Run()
+	lines.flush()
 	if cmd.Process != nil {
 		// Whatever the compiler left behind in its group ends with it.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -107,8 +108,9 @@ func (b *Builder) environ(job control.BuildJob) []string {
 
 // lineWriter passes whole lines on, from both streams, one at a time.
 type lineWriter struct {
-	mu  sync.Mutex
-	out control.Output
+	mu      sync.Mutex
+	out     control.Output
+	streams []*stream
 }
 
 type stream struct {
@@ -117,7 +119,20 @@ type stream struct {
 	rest   string
 }
 
-func (w *lineWriter) stream(stderr bool) *stream { return &stream{lineWriter: w, stderr: stderr} }
+func (w *lineWriter) stream(stderr bool) *stream {
+	s := &stream{lineWriter: w, stderr: stderr}
+	w.streams = append(w.streams, s)
+	return s
+}
+
+// flush passes on what has no end of line.
+func (w *lineWriter) flush() {
+	for _, s := range w.streams {
+		if s.rest != "" {
+			_, _ = s.Write([]byte("\n"))
+		}
+	}
+}
 
 // maxLine is where a line without an end is broken.
 const maxLine = 64 << 10

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/webhooks"
+)
+
+// newHook makes the command that a bare repository's post-receive hook runs,
+// so that a plain Git server notifies like a forge does.
+func newHook() *cobra.Command {
+	var url, secretFile string
+	send := &cobra.Command{
+		Use:   "send",
+		Short: "Notify a server of what was pushed: run it as a repository's post-receive hook",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			secret, err := os.ReadFile(secretFile)
+			if err != nil {
+				return fault.Wrap("cli.hook", fault.Invalid, err).Say("the file with the webhook's secret cannot be read")
+			}
+			return sendPushes(c, url, bytes.TrimSpace(secret))
+		},
+	}
+	send.Flags().StringVar(&url, "url", "", "address of the webhook, such as http://127.0.0.1:8888/hooks/github")
+	send.Flags().StringVar(&secretFile, "secret-file", "", "file that holds the secret of the environment's webhook")
+	_ = send.MarkFlagRequired("url")
+	_ = send.MarkFlagRequired("secret-file")
+	hook := &cobra.Command{Use: "hook", Short: "Webhooks for repositories without a forge", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	hook.AddCommand(send)
+	return hook
+}
+
+// sendPushes reads what git tells a post-receive hook, a line for each ref
+// (old commit, new commit, name), and sends a signed push event for each.
+func sendPushes(c *cobra.Command, url string, secret []byte) error {
+	repository := os.Getenv("GIT_DIR")
+	if repository == "" {
+		repository = "."
+	}
+	repository, err := filepath.Abs(repository)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: 20 * time.Second}
+	lines := bufio.NewScanner(c.InOrStdin())
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 {
+			continue
+		}
+		body, err := json.Marshal(map[string]any{
+			"ref": fields[2], "before": fields[0], "after": fields[1],
+			"deleted":    strings.Trim(fields[1], "0") == "",
+			"repository": map[string]string{"full_name": filepath.Base(repository), "clone_url": "file://" + repository},
+		})
+		if err != nil {
+			return err
+		}
+		req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, url, bytes.NewReader(body))
+		if err != nil {
+			return usageError{err}
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-GitHub-Event", "push")
+		req.Header.Set("X-Hub-Signature-256", webhooks.Sign(body, secret))
+		resp, err := client.Do(req)
+		if err != nil {
+			return fault.Wrap("cli.hook", fault.Unavailable, err).Say("the server was not told of the push; it finds out by polling")
+		}
+		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		_ = resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			return fmt.Errorf("the server answered %s: %s", resp.Status, printable(string(answer)))
+		}
+	}
+	return lines.Err()
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/client"
+)
+
+// child is a server in a process of its own, which can be killed.
+type child struct {
+	t      *testing.T
+	dir    string
+	cmd    *exec.Cmd
+	client *client.Client
+}
+
+// startChild runs `ordain up` on the state in dir and waits until it says where it is.
+func startChild(t *testing.T, dir string) *child {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	c := &child{t: t, dir: dir}
+	c.cmd = exec.Command(os.Args[0], "up", "--state-dir", filepath.Join(dir, "state"), "--log-dir", filepath.Join(dir, "log"), "--port", "0")
+	c.cmd.Env = append(os.Environ(), "ORDAIN_CONFIG_CACHE_DIR="+filepath.Join(cache, "ordain-tests"), "ORDAIN_SERVER_LOG_LEVEL=debug")
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.cmd.Stderr = os.Stderr
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, url, found := strings.Cut(lines.Text(), " is up: "); found {
+			if c.client, err = client.New(url); err != nil {
+				t.Fatal(err)
+			}
+			go func() { // the pipe must not fill up
+				for lines.Scan() {
+					continue
+				}
+			}()
+			return c
+		}
+	}
+	t.Fatal("the server did not come up\n" + c.log())
+	return nil
+}
+
+// kill ends the server as the kernel would.
+func (c *child) kill() {
+	if c.cmd.ProcessState == nil {
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait()
+	}
+}
+
+func (c *child) log() string {
+	text, err := os.ReadFile(filepath.Join(c.dir, "log", "server.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-8000):])
+}
+
+// bind makes an environment for a repository.
+func (c *child) bind(repo string) string {
+	c.t.Helper()
+	var project, env struct {
+		ID string `json:"id"`
+	}
+	ctx := c.t.Context()
+	if err := c.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "p"}, &project); err != nil {
+		c.t.Fatal(err)
+	}
+	body := map[string]any{"project_id": project.ID, "name": "e", "repository": repo, "branch": "main"}
+	if err := c.client.Call(ctx, http.MethodPut, "/api/v2/environment", "", body, &env); err != nil {
+		c.t.Fatal(err)
+	}
+	return env.ID
+}
+
+// waitDeployed waits until n resources are deployed and none is anything else.
+func (c *child) waitDeployed(env string, n int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	for {
+		var rows []struct {
+			Status string `json:"status"`
+		}
+		err := c.client.Call(ctx, http.MethodGet, "/api/v2/resource?limit=100", env, nil, &rows)
+		done := err == nil && len(rows) == n
+		for _, r := range rows {
+			done = done && r.Status == "deployed"
+		}
+		if done {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("waited in vain for %d deployed resources: %v %v\n%s", n, rows, err, c.log())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// A push deploys; a second push that changes one note deploys that one only;
+// a third that takes a note out of the model leaves its file alone, as an
+// orphan; and each version says which commit it came from.
+func TestPushDeploysWhatChanged(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	p.push("two notes", merge(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "calm"})))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	first := p.compiledWell()
+	rows := p.settled()
+	if len(rows) != 2 || p.note("a") != "one" || p.note("b") != "two" {
+		t.Fatalf("after the first push: %v, a is %q, b is %q", rows, p.note("a"), p.note("b"))
+	}
+	p.push("b is three", p.model([3]string{"a", "one", "calm"}, [3]string{"b", "three", "calm"}))
+	second := p.compiledWell()
+	p.settled()
+	if n := len(p.attempts("a")); n != 1 {
+		t.Errorf("a did not change and was deployed %d times", n)
+	}
+	if n := len(p.attempts("b")); n != 2 || p.note("b") != "three" {
+		t.Errorf("b was deployed %d times and is %q", n, p.note("b"))
+	}
+	if got := p.attempts("b")[0]; got.Change != intent.Updated || got.Changes["text"].Current != "two" || got.Changes["text"].Desired != "three" {
+		t.Errorf("the change of b is told as %s %v", got.Change, got.Changes)
+	}
+	if *second.Version != *first.Version+1 {
+		t.Errorf("versions are %d and %d", *first.Version, *second.Version)
+	}
+	v, err := p.control.Version(t.Context(), p.env, *second.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Provenance.Subject != "b is three" || v.Provenance.Author != "Eve" || v.Provenance.Commit != second.Revision.Commit || v.Provenance.Modules["lab"] != "1.0.0" {
+		t.Errorf("provenance is %+v", v.Provenance)
+	}
+	p.push("a goes", p.model([3]string{"b", "three", "calm"}))
+	p.compiledWell()
+	if rows := p.settled(); len(rows) != 1 {
+		t.Errorf("the resources are %v, want b alone", rows)
+	}
+	if p.note("a") != "one" {
+		t.Error("a note that left the model was deleted; nothing asked for that")
+	}
+}
+
+// Everything below the environment's folder that the layout allows to be
+// removed comes back: the checkout, virtual environments, code and the
+// scheduler's configuration.
+func TestRemovedFoldersComeBack(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.compiledWell()
+	p.settled()
+	env := p.server.Layout().Environment(p.env)
+	for _, path := range []string{env.CompilerVenvLink(), env.SchedulerConfig(), filepath.Join(env.Compiler(), "main.cf")} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("the layout lacks %v", err)
+		}
+	}
+	if err := p.control.Halt(t.Context(), p.env); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{env.Executors(), env.Compiler(), env.SchedulerConfig()} {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.control.Resume(t.Context(), p.env); err != nil {
+		t.Fatal(err)
+	}
+	p.push("changed", p.model([3]string{"a", "two", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "two" {
+		t.Errorf("a is %q after the folders were removed", p.note("a"))
+	}
+	if _, err := os.Stat(env.SchedulerConfig()); err != nil {
+		t.Error(err)
+	}
+}
+
+func merge(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}
