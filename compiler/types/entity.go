@@ -1,7 +1,134 @@
 package types
 
+import "strings"
+
 // Entity is the type of instances: a name with attributes, relations, parents,
 // indexes and implementations. The definition phase of package eval fills it.
 type Entity struct {
-	Name string // fully qualified, such as std::Host
+	Name    string // fully qualified, such as std::Host
+	Doc     string
+	Number  int // dense, in order of definition
+	Parents []*Entity
+	// Attributes are all attributes and relations, inherited ones first: an
+	// instance has a slot for each, at the attribute's position here.
+	Attributes []*Attribute
+	// Indexes lists the attribute names of each index, inherited ones too.
+	Indexes []*Index
+
+	slots     map[string]int
+	ancestors map[*Entity]bool // with itself
+	children  []*Entity
 }
+
+// Attribute is an attribute of an entity, or one end of a relation.
+type Attribute struct {
+	Name   string
+	Type   Type
+	Entity *Entity // where it is declared
+	Doc    string
+	// End is set for relations.
+	End *End
+}
+
+// End is what a relation adds to an attribute.
+type End struct {
+	Target *Entity
+	// Low and High are the multiplicity; High < 0 means no limit.
+	Low, High int
+	// Inverse is the other end; nil for a relation in one direction.
+	Inverse *Attribute
+	// Precedence is the place in the relation precedence policy; 0: in none.
+	Precedence int
+	// Annotations are the values given in place of the dashes.
+	Annotations []Value
+}
+
+// Multi reports whether the end holds a list.
+func (e *End) Multi() bool { return e.High != 1 }
+
+// Optional reports whether the end holds at most one instance and may hold none.
+func (e *End) Optional() bool { return e.High == 1 && e.Low == 0 }
+
+// Index is a set of attributes whose values name an instance.
+type Index struct {
+	Entity     *Entity // where it is declared
+	Attributes []string
+}
+
+// Matches reports whether the index has exactly these attributes.
+func (x *Index) Matches(names []string) bool {
+	if len(names) != len(x.Attributes) {
+		return false
+	}
+	for _, name := range names {
+		found := false
+		for _, have := range x.Attributes {
+			found = found || have == name
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// Short is the name without its namespace.
+func (e *Entity) Short() string {
+	if i := strings.LastIndex(e.Name, "::"); i >= 0 {
+		return e.Name[i+2:]
+	}
+	return e.Name
+}
+
+// Lay fixes the attributes of an entity whose parents are laid already: own
+// ones and the inherited, an own one in place of an inherited one.
+func (e *Entity) Lay(own []*Attribute) {
+	e.slots = map[string]int{}
+	e.ancestors = map[*Entity]bool{e: true}
+	e.Attributes = nil
+	for _, parent := range e.Parents {
+		for ancestor := range parent.ancestors {
+			e.ancestors[ancestor] = true
+		}
+		parent.children = append(parent.children, e)
+		for _, a := range parent.Attributes {
+			if _, have := e.slots[a.Name]; !have {
+				e.slots[a.Name] = len(e.Attributes)
+				e.Attributes = append(e.Attributes, a)
+			}
+		}
+	}
+	for _, a := range own {
+		if i, have := e.slots[a.Name]; have {
+			e.Attributes[i] = a
+			continue
+		}
+		e.slots[a.Name] = len(e.Attributes)
+		e.Attributes = append(e.Attributes, a)
+	}
+}
+
+// Slot gives the position of an attribute in Attributes, or -1.
+func (e *Entity) Slot(name string) int {
+	if i, ok := e.slots[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// Attribute finds an attribute or relation by name; nil when there is none.
+func (e *Entity) Attribute(name string) *Attribute {
+	if i, ok := e.slots[name]; ok {
+		return e.Attributes[i]
+	}
+	return nil
+}
+
+// IsSubclassOf reports whether e is other or one of its descendants.
+func (e *Entity) IsSubclassOf(other *Entity) bool { return e.ancestors[other] }
+
+// Children are the direct descendants in order of definition.
+func (e *Entity) Children() []*Entity { return e.children }
+
+// String is the full name.
+func (e *Entity) String() string { return e.Name }

@@ -1,0 +1,456 @@
+package eval
+
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// builder resolves the trees of one namespace: names become slots, types and
+// plug-ins. It keeps the first error and goes on with what it can.
+type builder struct {
+	p    *program
+	ns   *namespace
+	top  *naming
+	stmt syntax.Node // the statement that errors are reported in
+	err  *Error
+}
+
+// naming is a block while it is resolved: the names of its variables.
+type naming struct {
+	up    *naming
+	vars  map[string]int
+	names []string
+	first map[string]syntax.Span // where a variable is first assigned
+	// body is set for the outermost block of an implementation, whose names
+	// are those of the instance too.
+	body bool
+}
+
+func newNaming(up *naming) *naming {
+	return &naming{up: up, vars: map[string]int{}, first: map[string]syntax.Span{}}
+}
+
+func (n *naming) declare(name string, at syntax.Span) int {
+	if i, have := n.vars[name]; have {
+		return i
+	}
+	n.vars[name] = len(n.names)
+	n.first[name] = at
+	n.names = append(n.names, name)
+	return len(n.names) - 1
+}
+
+func (b *builder) fail(err *Error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// failAt records an error at a name, reported in the current statement.
+func (b *builder) failAt(err *Error, at syntax.Span) {
+	if err.at == nil {
+		err.at = &at
+	}
+	if err.Stmt == "" && b.stmt != nil {
+		err.Stmt = syntax.Render(b.stmt)
+	}
+	b.fail(err)
+}
+
+// lhs is what a constructor on the right of an assignment may know of the left.
+type lhs struct {
+	of   syntax.Expr // the instance
+	own  string      // or the hidden variable that holds it
+	attr string
+	hint *types.Entity // the type of the relation, where it is known
+	// gradual: elements are consumed as they arrive.
+	gradual bool
+}
+
+// whole is the same left side for what is needed as a whole.
+func (l *lhs) whole() *lhs {
+	if l == nil || !l.gradual {
+		return l
+	}
+	out := *l
+	out.gradual = false
+	return &out
+}
+
+// block resolves the statements of a nested block.
+func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementation bool) *block {
+	up := b.top
+	b.top = newNaming(up)
+	b.top.body = implementation
+	if loopVar != nil {
+		b.top.declare(loopVar.Name, loopVar.At)
+	}
+	b.declareVars(body)
+	b.warnShadowed()
+	out := &block{ns: b.ns, vars: b.top.names}
+	for i := len(body) - 1; i >= 0; i-- {
+		if st := b.statement(body[i]); st != nil {
+			out.stmts = append(out.stmts, st)
+			out.promises = append(out.promises, b.promisesOf(body[i])...)
+		}
+	}
+	b.top = up
+	return out
+}
+
+func (b *builder) declareVars(body []syntax.Stmt) {
+	for _, st := range body {
+		a, ok := st.(*syntax.Assign)
+		if !ok {
+			continue
+		}
+		if target, ok := a.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+			b.top.declare(target.Name.Text, a.At)
+		}
+	}
+}
+
+func (b *builder) warnShadowed() {
+	for _, name := range b.top.names {
+		for up := b.top.up; up != nil; up = up.up {
+			if first, have := up.first[name]; have {
+				b.p.warn("VariableShadowWarning", b.top.first[name], "Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, short(&first), short(ptr(b.top.first[name])))
+				break
+			}
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// promisesOf lists the assignments to attributes in a statement of a block
+// whose instance is known outside of the block.
+func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
+	var specs []promiseSpec
+	hidden := map[string]int{}
+	for _, name := range b.top.names {
+		hidden[name]++
+	}
+	up := b.top
+	b.top = up.up
+	b.collectPromises(st, hidden, &specs)
+	b.top = up
+	return specs
+}
+
+func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *[]promiseSpec) {
+	nested := func(body []syntax.Stmt, loopVar string) {
+		var names []string
+		if loopVar != "" {
+			names = append(names, loopVar)
+		}
+		for _, inner := range body {
+			if a, ok := inner.(*syntax.Assign); ok {
+				if target, ok := a.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+					names = append(names, target.Name.Text)
+				}
+			}
+		}
+		for _, name := range names {
+			hidden[name]++
+		}
+		for i := len(body) - 1; i >= 0; i-- {
+			b.collectPromises(body[i], hidden, specs)
+		}
+		for _, name := range names {
+			hidden[name]--
+		}
+	}
+	switch st := st.(type) {
+	case *syntax.Assign:
+		target, ok := st.Target.(*syntax.AttrRef)
+		if !ok || hidden[rootName(target)] > 0 {
+			return
+		}
+		stmt := b.stmt
+		b.stmt = st
+		*specs = append(*specs, promiseSpec{of: b.root(target.X), attr: target.Attr.Name, n: &assignNode{standing(st)}})
+		b.stmt = stmt
+	case *syntax.If:
+		nested(st.Then, "")
+		nested(st.Else, "")
+	case *syntax.For:
+		nested(st.Body, st.Var.Name)
+	}
+}
+
+// assignNode names an assignment in the errors of its promise.
+type assignNode struct{ at }
+
+// rootName is the variable at the beginning of `a.b.c`.
+func rootName(x syntax.Expr) string {
+	for {
+		switch e := x.(type) {
+		case *syntax.AttrRef:
+			x = e.X
+		case *syntax.Ref:
+			return e.Name.Text
+		default:
+			return ""
+		}
+	}
+}
+
+// statement resolves one statement; nil for definitions.
+func (b *builder) statement(st syntax.Stmt) stmt {
+	outer := b.stmt
+	b.stmt = st
+	defer func() { b.stmt = outer }()
+	switch st := st.(type) {
+	case *syntax.Assign:
+		return b.assign(st)
+	case *syntax.For:
+		return &forLoop{at: standing(st), iter: newRoot(b.assigned(st.Iter, &lhs{gradual: true})), body: b.block(st.Body, &st.Var, false)}
+	case *syntax.If:
+		n := &ifStmt{at: standing(st), cond: b.root(st.Cond), then: b.block(st.Then, nil, false), els: b.block(st.Else, nil, false)}
+		n.promises = append(append(n.promises, n.then.promises...), n.els.promises...)
+		return n
+	case syntax.Expr:
+		return bare{b.root(st)}
+	}
+	return nil
+}
+
+func (b *builder) assign(st *syntax.Assign) stmt {
+	switch target := st.Target.(type) {
+	case *syntax.Ref:
+		index, ok := b.top.vars[target.Name.Text]
+		if !ok {
+			b.failAt(runtimeError("can not assign to %s: it belongs to another namespace", target.Name.Text), target.Name.At)
+		}
+		return &assign{at: standing(st), index: index, value: b.root(st.Value)}
+	case *syntax.AttrRef:
+		left := &lhs{of: target.X, attr: target.Attr.Name, gradual: true}
+		return &setAttr{at: standing(st), of: b.root(target.X), attr: target.Attr.Name, extend: st.Extend, value: newRoot(b.assigned(st.Value, left))}
+	}
+	return nil
+}
+
+func (b *builder) root(x syntax.Expr) root { return newRoot(b.expr(x)) }
+
+func (b *builder) expr(x syntax.Expr) expr { return b.assigned(x, nil) }
+
+// assigned resolves an expression that stands on the right of left.
+func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
+	if v, ok := constant(x); ok {
+		return &literal{standing(x), v}
+	}
+	switch x := x.(type) {
+	case *syntax.Ref:
+		return b.ref(x)
+	case *syntax.AttrRef:
+		return &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
+	case *syntax.List:
+		n := &listExpr{at: standing(x)}
+		for _, item := range x.Items {
+			if left != nil && left.gradual {
+				n.items = append(n.items, newRoot(b.assigned(item, left)))
+			}
+			n.parts = append(n.parts, b.assigned(item, left.whole()))
+		}
+		return n
+	case *syntax.Dict:
+		n := &dictExpr{at: standing(x)}
+		for _, e := range x.Entries {
+			n.entries = append(n.entries, dictEntry{e.Key, b.expr(e.Value)})
+		}
+		return n
+	case *syntax.MapLookup:
+		return &mapLookup{at: standing(x), x: b.expr(x.X), key: b.expr(x.Key)}
+	case *syntax.Format:
+		n := &format{at: standing(x), text: x.Text}
+		for _, p := range x.Parts {
+			n.parts = append(n.parts, formatPart{p.Match, b.expr(p.Ref)})
+		}
+		return n
+	case *syntax.FString:
+		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces)}
+	case *syntax.Conditional:
+		return &conditional{at: standing(x), cond: b.root(x.Cond), then: newRoot(b.assigned(x.Then, left)), els: newRoot(b.assigned(x.Else, left))}
+	case *syntax.Not:
+		return &not{standing(x), b.expr(x.X)}
+	case *syntax.Binary:
+		if x.Op == "and" || x.Op == "or" {
+			return &lazy{at: standing(x), op: string(x.Op), left: b.root(x.L), right: b.root(x.R)}
+		}
+		return &binary{at: standing(x), op: x.Op, l: b.expr(x.L), r: b.expr(x.R)}
+	case *syntax.IsDefined:
+		n := &isDefined{at: standing(x), attr: x.Attr.Name}
+		if x.X == nil {
+			n.v = b.ref(&syntax.Ref{Name: syntax.Name{Text: x.Attr.Name, At: x.Attr.At}})
+		} else {
+			n.x = ptr(b.root(x.X))
+		}
+		return n
+	case *syntax.Comprehension:
+		return b.comprehension(x, left)
+	case *syntax.Construct:
+		return b.construct(x, left)
+	case *syntax.Lookup:
+		return b.lookup(x)
+	case *syntax.ShortLookup:
+		n := &lookup{at: standing(x), x: b.expr(x.X), rel: x.Rel.Name}
+		b.query(n, x.Named, x.Splats)
+		return n
+	case *syntax.Call:
+		return b.call(x)
+	}
+	b.failAt(runtimeError("an expression of this kind can not stand here"), x.Where())
+	return &literal{standing(x), null}
+}
+
+func (b *builder) pieces(pieces []syntax.FPiece) []fpiece {
+	out := make([]fpiece, 0, len(pieces))
+	for _, p := range pieces {
+		piece := fpiece{text: p.Text, conversion: byte(p.Conversion), field: p.Field, isField: p.IsField, spec: b.pieces(p.Spec)}
+		if p.Ref != nil {
+			piece.x = b.expr(p.Ref)
+		}
+		out = append(out, piece)
+	}
+	return out
+}
+
+// constant folds literals, and lists and dicts of them; lists are flattened.
+func constant(x syntax.Expr) (types.Value, bool) {
+	switch x := x.(type) {
+	case *syntax.Literal:
+		switch x.Kind {
+		case syntax.BoolLiteral:
+			return types.Bool(x.Bool), true
+		case syntax.IntLiteral:
+			return types.NewInt(x.Int), true
+		case syntax.FloatLiteral:
+			return types.Float(x.Float), true
+		case syntax.StringLiteral:
+			return types.Str(x.Str), true
+		}
+		return null, true
+	case *syntax.Regex:
+		return types.Str(x.Pattern), true
+	case *syntax.List:
+		l := &types.List{Items: make([]types.Value, 0, len(x.Items))}
+		for _, item := range x.Items {
+			v, ok := constant(item)
+			if !ok {
+				return nil, false
+			}
+			if inner, nested := v.(*types.List); nested {
+				l.Items = append(l.Items, inner.Items...)
+				continue
+			}
+			l.Items = append(l.Items, v)
+		}
+		return l, true
+	case *syntax.Dict:
+		d := &types.Dict{Values: map[string]types.Value{}}
+		for _, e := range x.Entries {
+			v, ok := constant(e.Value)
+			if !ok {
+				return nil, false
+			}
+			d.Keys = append(d.Keys, e.Key)
+			d.Values[e.Key] = v
+		}
+		return d, true
+	}
+	return nil, false
+}
+
+// ref resolves a variable. What is found nowhere is an error only when it is
+// needed: a block that never runs may name what does not exist.
+func (b *builder) ref(x *syntax.Ref) *ref {
+	name := x.Name.Text
+	n := &ref{at: standing(x), name: name}
+	if ns, last, qualified := cutLast(name); qualified {
+		b.qualified(n, ns, last)
+		return n
+	}
+	depth := 0
+	for block := b.top; block != nil; block = block.up {
+		if i, ok := block.vars[name]; ok {
+			n.kind, n.depth, n.index = refLocal, depth, i
+			return n
+		}
+		if block.body {
+			n.depth = depth
+			if name == "self" {
+				n.kind = refSelf
+				return n
+			}
+			n.kind = refMember
+			if i, ok := b.ns.vars[name]; ok {
+				n.ns, n.index = b.ns, i
+			} else {
+				n.absent = b.noVariable(name)
+			}
+			return n
+		}
+		depth++
+	}
+	if i, ok := b.ns.vars[name]; ok {
+		n.kind, n.ns, n.index = refModule, b.ns, i
+		return n
+	}
+	n.kind, n.absent = refAbsent, b.noVariable(name)
+	return n
+}
+
+func (b *builder) noVariable(name string) *Error {
+	e := notFound("variable %s not found", name)
+	var names []string
+	for block := b.top; block != nil; block = block.up {
+		names = append(names, block.names...)
+	}
+	e.Hint = suggest("variable", name, append(names, b.ns.names...))
+	return e
+}
+
+func (b *builder) qualified(n *ref, ns, last string) {
+	n.kind = refModule
+	space := b.ns.visible(ns)
+	if space == nil {
+		n.kind = refAbsent
+		n.absent = notFound("Namespace %s not found.\nTry importing it with `import %s`", ns, ns).in(n)
+		return
+	}
+	i, ok := space.vars[last]
+	if !ok {
+		n.kind = refAbsent
+		n.absent = notFound("variable %s not found", n.name).in(n)
+		n.absent.Hint = suggest("variable", last, space.names)
+		return
+	}
+	n.ns, n.index = space, i
+}
+
+func cutLast(name string) (ns, last string, qualified bool) {
+	i := strings.LastIndex(name, "::")
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+2:], true
+}
+
+func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
+	n := &comprehension{at: standing(x), ns: b.ns}
+	n.iter = newRoot(b.assigned(x.Iter, &lhs{gradual: left != nil && left.gradual}))
+	b.top = newNaming(b.top)
+	b.top.declare(x.Var.Name, x.Var.At)
+	b.warnShadowed()
+	element := b.assigned(x.Value, left)
+	if x.Guard != nil {
+		cond := &syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At}
+		element = &conditional{at: standing(cond), cond: b.root(x.Guard), then: newRoot(element), guarded: true}
+	}
+	n.element = newRoot(element)
+	b.top = b.top.up
+	return n
+}

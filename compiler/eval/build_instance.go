@@ -1,0 +1,228 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// construct resolves a constructor call: which arguments an index needs first
+// and which can follow.
+func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
+	info := b.entity(x.Type, left)
+	n := &construct{at: standing(x), info: info}
+	if info == nil {
+		return &literal{standing(x), null}
+	}
+	e := info.entity
+	indexed := map[string]bool{}
+	for _, index := range e.Indexes {
+		for _, name := range index.Attributes {
+			indexed[name] = true
+		}
+	}
+	written := map[string]bool{}
+	for _, a := range x.Named {
+		if written[a.Name.Name] {
+			b.failAt(runtimeError("The attribute %s in the constructor call of %s is already set.", a.Name.Name, x.Type.Text), a.Name.At)
+		}
+		written[a.Name.Name] = true
+		n.explicit = append(n.explicit, a.Name.Name)
+	}
+	add := func(name string, value syntax.Expr, at syntax.Span) {
+		attr := e.Attribute(name)
+		if attr == nil {
+			err := typingError("no attribute %s on type %s", name, e.Name)
+			err.Stmt = name
+			err.Hint = suggest("attribute", name, attributeNames(e))
+			b.failAt(err, at)
+			return
+		}
+		if indexed[name] {
+			n.direct = append(n.direct, argument{name: name, part: b.assigned(value, b.hintFor(attr))})
+			return
+		}
+		n.indirect = append(n.indirect, b.indirect(attr, value))
+	}
+	for _, d := range info.defaults {
+		if written[d.name] {
+			continue
+		}
+		if indexed[d.name] {
+			n.direct = append(n.direct, argument{name: d.name, part: &literal{d.at, d.value}})
+		} else {
+			n.indirect = append(n.indirect, argument{name: d.name, x: root{&literal{d.at, d.value}, 0}})
+		}
+	}
+	for _, a := range x.Named {
+		add(a.Name.Name, a.Value, a.Name.At)
+	}
+	for _, s := range x.Splats {
+		n.splats = append(n.splats, b.expr(s))
+	}
+	b.inverse(n, left)
+	return n
+}
+
+// indirect resolves an argument that is assigned after the instance exists.
+// A constructor in it may want the instance for its index.
+func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
+	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
+		return argument{name: attr.Name, x: newRoot(b.assigned(value, b.hintFor(attr)))}
+	}
+	b.top = newNaming(b.top)
+	own := fmt.Sprintf("\x00%d", b.p.nextOwn())
+	b.top.declare(own, value.Where())
+	left := b.hintFor(attr)
+	left.own = own
+	x := newRoot(b.assigned(value, left))
+	b.top = b.top.up
+	return argument{name: attr.Name, x: x, own: true}
+}
+
+func (b *builder) hintFor(attr *types.Attribute) *lhs {
+	if attr.End == nil {
+		return nil
+	}
+	return &lhs{attr: attr.Name, hint: attr.End.Target, gradual: attr.End.Multi()}
+}
+
+// constructs reports whether the value of x can be a constructor of its own.
+func constructs(x syntax.Expr) bool {
+	switch x := x.(type) {
+	case *syntax.Construct:
+		return true
+	case *syntax.List:
+		for _, item := range x.Items {
+			if constructs(item) {
+				return true
+			}
+		}
+	case *syntax.Conditional:
+		return constructs(x.Then) || constructs(x.Else)
+	case *syntax.Comprehension:
+		return constructs(x.Value)
+	}
+	return false
+}
+
+// inverse adds the one indexed attribute that is not written but is the other
+// end of the relation on the left.
+func (b *builder) inverse(n *construct, left *lhs) {
+	have := map[string]bool{}
+	for _, a := range n.direct {
+		have[a.name] = true
+	}
+	var missing []string
+	var problems []string
+	found := ""
+	for _, index := range n.info.entity.Indexes {
+		for _, name := range index.Attributes {
+			if have[name] {
+				continue
+			}
+			have[name] = true
+			attr := n.info.entity.Attribute(name)
+			if left != nil && (left.of != nil || left.own != "") && attr.End != nil && attr.End.Inverse != nil && attr.End.Inverse.Name == left.attr && found == "" {
+				found = name
+				continue
+			}
+			missing = append(missing, name)
+		}
+	}
+	if found != "" {
+		var x expr
+		if left.own != "" {
+			x = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
+		} else {
+			x = b.expr(left.of)
+		}
+		n.direct = append(n.direct, argument{name: found, part: x})
+	}
+	if len(n.splats) > 0 {
+		return
+	}
+	for _, name := range missing {
+		problems = append(problems, fmt.Sprintf("\n\t* Missing attribute '%s'. The attribute %s.%s is part of an index.", name, n.info.entity.Name, name))
+	}
+	if problems != nil {
+		err := fail("IndexAttributeMissingInConstructorException", "Invalid Constructor call:%s", strings.Join(problems, ""))
+		err.Stmt = n.String()
+		b.failAt(err, n.span)
+	}
+}
+
+func (b *builder) lookup(x *syntax.Lookup) expr {
+	n := &lookup{at: standing(x), info: b.entity(x.Type, nil)}
+	b.query(n, x.Named, x.Splats)
+	return n
+}
+
+func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Expr) {
+	for _, a := range named {
+		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
+	}
+	for _, s := range splats {
+		n.splats = append(n.splats, b.expr(s))
+	}
+	n.parts = newRoot(lookupParts{n})
+}
+
+// entity resolves the type of a constructor or lookup.
+func (b *builder) entity(name syntax.Name, left *lhs) *entityInfo {
+	thing, err := b.ns.find(name)
+	if err != nil && left != nil && left.hint != nil && !name.Qualified() {
+		if thing = b.hinted(name, left.hint); thing != nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		b.failAt(err, name.At)
+		return nil
+	}
+	info, ok := thing.(*entityInfo)
+	if !ok {
+		b.failAt(typingError("%s is not an entity and can not be constructed", name.Text), name.At)
+		return nil
+	}
+	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) {
+		b.failAt(typingError("Can not assign a value of type %s to a variable of type %s", info.entity.Name, left.hint.Name), name.At)
+		return nil
+	}
+	return info
+}
+
+// hinted looks for an entity among the type of a relation and its descendants.
+func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
+	var found []*types.Entity
+	seen := map[*types.Entity]bool{}
+	var walk func(e *types.Entity)
+	walk = func(e *types.Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		if e.Short() == name.Text {
+			found = append(found, e)
+		}
+		for _, child := range e.Children() {
+			walk(child)
+		}
+	}
+	walk(hint)
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return b.p.info[found[0].Number]
+	}
+	names := make([]string, len(found))
+	for i, e := range found {
+		names[i] = e.Name
+	}
+	b.failAt(fail("AmbiguousTypeException", "Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
+		name.Text, len(found), strings.Join(names, ", ")), name.At)
+	return b.p.info[found[0].Number]
+}

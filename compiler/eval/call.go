@@ -1,0 +1,352 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// call is `f(a, k=v, **d)`: a plug-in or a cast.
+type call struct {
+	at
+	name   string
+	cast   types.Primitive // a cast, unless plugin is set
+	plugin *pluginInfo
+	args   []expr
+	named  []argument
+	splats []expr
+	parts  root
+	ns     *namespace
+	names  *naming // what is in sight where it stands
+	slot   int
+}
+
+func (b *builder) call(x *syntax.Call) expr {
+	n := &call{at: standing(x), name: x.Func.Text, ns: b.ns, names: b.top}
+	thing, err := b.ns.find(x.Func)
+	if err != nil {
+		b.failAt(err, x.Func.At)
+		return n
+	}
+	switch thing := thing.(type) {
+	case *pluginInfo:
+		n.plugin = thing
+	case types.Primitive:
+		n.cast = thing
+		if thing == types.Number {
+			b.p.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
+		}
+	default:
+		b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
+		return n
+	}
+	for _, a := range x.Args {
+		n.args = append(n.args, b.expr(a))
+	}
+	seen := map[string]bool{}
+	for _, a := range x.Named {
+		if seen[a.Name.Name] {
+			b.failAt(runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n), x.Func.At)
+		}
+		seen[a.Name.Name] = true
+		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
+	}
+	for _, s := range x.Splats {
+		n.splats = append(n.splats, b.expr(s))
+	}
+	n.parts = newRoot(callParts{n})
+	return n
+}
+
+func (n *call) layout(l *layouter) { n.slot = l.next() }
+
+func (n *call) need(r *run, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	frame, err := n.parts.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&callUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	return nil
+}
+
+func (n *call) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *call) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// callParts evaluates the arguments of a call in one frame.
+type callParts struct{ *call }
+
+func (n callParts) each(do func(x expr) *Error) *Error {
+	for _, x := range n.args {
+		if err := do(x); err != nil {
+			return err
+		}
+	}
+	for _, a := range n.named {
+		if err := do(a.part); err != nil {
+			return err
+		}
+	}
+	for _, x := range n.splats {
+		if err := do(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n callParts) layout(l *layouter) {
+	_ = n.each(func(x expr) *Error {
+		x.layout(l)
+		return nil
+	})
+}
+
+func (n callParts) need(r *run, s *scope, f frame) *Error {
+	return n.each(func(x expr) *Error { return x.need(r, s, f) })
+}
+
+// callUnit waits for the arguments, and for what the plug-in found missing.
+type callUnit struct {
+	unit
+	n      *call
+	target *variable
+	again  bool // the arguments are bound already
+	bound  PluginCall
+}
+
+func (u *callUnit) by() node { return u.n }
+
+func (u *callUnit) run(r *run) *Error {
+	if u.again {
+		return u.call(r)
+	}
+	n := u.n
+	args := make([]types.Value, len(n.args))
+	for i, x := range n.args {
+		v, err := x.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		args[i] = v
+	}
+	named := make([]given, 0, len(n.named))
+	for _, a := range n.named {
+		v, err := a.part.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		named = append(named, given{a.name, v})
+	}
+	for _, x := range n.splats {
+		v, err := x.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		d, ok := v.(*types.Dict)
+		if !ok {
+			return typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v))
+		}
+		for _, k := range d.Keys {
+			for _, g := range named {
+				if g.name == k {
+					return runtimeError("Multiple values for %s in function call %s()", k, n.name)
+				}
+			}
+			named = append(named, given{k, d.Values[k]})
+		}
+	}
+	if n.plugin == nil {
+		return u.cast(r, args, named)
+	}
+	return u.bind(r, args, named)
+}
+
+func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
+	if len(named) > 0 {
+		return runtimeError("Only positional arguments allowed in type cast")
+	}
+	if len(args) != 1 {
+		texts := make([]string, len(u.n.args))
+		for i, x := range u.n.args {
+			texts[i] = x.String()
+		}
+		return runtimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
+	}
+	v, err := u.n.cast.Cast(args[0])
+	if err != nil {
+		return runtimeError("%s", err)
+	}
+	u.target.put(r, v, &u.n.span)
+	return nil
+}
+
+// Slot is where a plug-in waits.
+func (v *variable) slot() {}
+
+// retry waits for what the plug-in wanted and calls it once more.
+func (u *callUnit) retry(r *run, slots []Slot) {
+	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, again: true, bound: u.bound}
+	f := make(frame, 0, len(slots))
+	for _, s := range slots {
+		if v, ok := s.(*variable); ok {
+			f = append(f, v)
+		}
+	}
+	r.start(next, f)
+}
+
+func (u *callUnit) call(r *run) *Error {
+	if u.n.plugin.sig.Deprecated {
+		u.deprecated(r)
+	}
+	out := r.host.Call(u.bound, &heap{r, u.scope, u.n})
+	r.output = append(r.output, out.Output...)
+	switch {
+	case out.Err != nil:
+		return u.failed(out.Err)
+	case len(out.Unset) > 0:
+		u.retry(r, out.Unset)
+		return nil
+	}
+	v, err := u.result(r, out.Value)
+	if err != nil {
+		return err
+	}
+	u.target.put(r, v, &u.n.span)
+	return nil
+}
+
+func (u *callUnit) deprecated(r *run) {
+	sig := u.n.plugin.sig
+	message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
+	if sig.ReplacedBy != "" {
+		message = fmt.Sprintf("Plugin '%s' is deprecated. It should be replaced by '%s'.", sig.Name, sig.ReplacedBy)
+	}
+	for _, w := range r.warnings {
+		if w.Message == message {
+			return
+		}
+	}
+	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.span})
+}
+
+func (u *callUnit) failed(err *PluginError) *Error {
+	cause := &Error{Kind: err.Class, Message: err.Message, foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
+	var e *Error
+	switch err.Kind {
+	case "plugin":
+		e = fail("ExplicitPluginException", "PluginException: %s", err.Message)
+	case "compiler":
+		e = fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
+		e.Causes = []*Error{cause}
+	default:
+		e = fail("ExternalException", "Exception in plugin %s", u.n.plugin.sig.Name)
+		e.Causes = []*Error{cause}
+	}
+	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
+	if err.File != "" {
+		e.Hint = fmt.Sprintf("it was raised at %s:%d", err.File, err.Line)
+	}
+	return e
+}
+
+func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
+	if v == nil {
+		v = null
+	}
+	if isUnknown(v) || u.n.plugin.result == nil {
+		return v, nil
+	}
+	if err := u.n.plugin.result.Validate(v); err != nil {
+		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type.", types.Repr(v), u.n.plugin.sig.Name)
+		cause := typeError(err)
+		e.Message = fmt.Sprintf("Return value %s of plugin %s has incompatible type.\nExpected type: %s", types.Repr(v), u.n.plugin.sig.Name, u.n.plugin.result)
+		e.Causes = []*Error{cause.located(u.n, &u.n.span)}
+		return nil, e
+	}
+	return v, nil
+}
+
+// heap is what a plug-in may ask while it runs.
+type heap struct {
+	r *run
+	s *scope
+	n *call
+}
+
+func (h *heap) read(v *variable) Read {
+	v = v.target()
+	if !v.has {
+		return Read{State: Unset, Slot: v}
+	}
+	if v.kind == option {
+		if _, empty := v.value.(types.Null); empty {
+			return Read{State: Optional, Value: null, Slot: v}
+		}
+	}
+	return Read{State: Known, Value: v.value, Slot: v}
+}
+
+// Attribute implements Heap.
+func (h *heap) Attribute(of types.Instance, name string) Read {
+	i, ok := of.(*Instance)
+	if !ok {
+		return Read{State: Missing}
+	}
+	v := i.variable(name)
+	if v == nil {
+		return Read{State: Missing}
+	}
+	return h.read(v)
+}
+
+// Variable implements Heap.
+func (h *heap) Variable(name string) Read {
+	b := &builder{p: h.r.prog, ns: h.n.ns}
+	b.top = h.n.names
+	n := b.ref(&syntax.Ref{Name: syntax.Name{Text: name, At: h.n.span}})
+	v, err := n.lookup(h.r, h.s)
+	if err != nil {
+		return Read{State: Missing}
+	}
+	return h.read(v)
+}
+
+// Instances implements Heap.
+func (h *heap) Instances(entity string) []types.Instance {
+	info, ok := h.Type(entity).(*types.Entity)
+	if !ok {
+		return nil
+	}
+	out := make([]types.Instance, 0, len(h.r.byEntity[info.Number]))
+	for _, i := range h.r.byEntity[info.Number] {
+		out = append(out, i)
+	}
+	return out
+}
+
+// Type implements Heap.
+func (h *heap) Type(name string) any {
+	if p, ok := types.LookupPrimitive(name); ok {
+		return p
+	}
+	prefix, last, _ := cutLast(name)
+	space := h.r.prog.spaces[prefix]
+	if space == nil {
+		return nil
+	}
+	switch thing := space.things[last].(type) {
+	case *entityInfo:
+		return thing.entity
+	case *typedefInfo:
+		return thing.t
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+// Package eval runs programs of the modelling language.
+//
+//	files ──define──▶ program (names resolved) ──run──▶ instances, variables
+//
+// Variables are futures: a statement is split in what it needs and what it
+// does, and it waits until all it needs is known. What is ready runs first
+// come, first served. A list takes elements until it is frozen; when nothing
+// is ready any more, the engine freezes one list, in an order that decides
+// which models compile at all (queue.go).
+//
+// The same input gives the same result in the same order, always.
+package eval
+
+import (
+	"context"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// Input is a program to compile.
+type Input struct {
+	// Files in the order in which their top-level statements are emitted.
+	Files []*syntax.File
+	// Modules are the Python sides of the loaded modules, in order.
+	Modules []ModuleCode
+	// Host runs plug-ins; nil when there are none.
+	Host Host
+	// MaxIterations limits the rounds of freezing; 0 means 100 000.
+	MaxIterations int
+	// Precedence is the relation precedence policy in topological order.
+	Precedence []PrecedenceRule
+}
+
+// PrecedenceRule gives a relation its place in the freeze order.
+type PrecedenceRule struct {
+	Entity, Relation string
+	// Rank counts from 1; lower is frozen first.
+	Rank int
+}
+
+// Warning is a warning of the compiler.
+type Warning = syntax.Warning
+
+// Result is what a compile gives, failed or not.
+type Result struct {
+	// Instances in the order in which they were made.
+	Instances []*Instance
+	// Variables at module level, in order of namespaces and definition.
+	Variables []Variable
+	Entities  []*types.Entity
+	Typedefs  []*types.Typedef
+	Warnings  []Warning
+	// Output are the lines that plug-ins printed.
+	Output []string
+	// Err is nil for a successful compile.
+	Err *Error
+	// Rounds counts how often a list had to be frozen.
+	Rounds int
+}
+
+// Variable is a variable at module level. Value is nil when it has none.
+type Variable struct {
+	Name  string // namespace::name
+	Value types.Value
+	At    syntax.Span
+}
+
+// Compile runs a program. An error of the model is in the result.
+func Compile(ctx context.Context, in Input) *Result {
+	if in.MaxIterations <= 0 {
+		in.MaxIterations = 100_000
+	}
+	result := &Result{}
+	var loaded *Loaded
+	if in.Host != nil {
+		var err error
+		if loaded, err = in.Host.Load(in.Modules); err != nil {
+			result.Err = loadError(err)
+			return result
+		}
+		result.Warnings = append(result.Warnings, loaded.Warnings...)
+		defer finalize(in.Host, result)
+	}
+	if loaded == nil {
+		loaded = &Loaded{}
+	}
+	for _, f := range in.Files {
+		result.Warnings = append(result.Warnings, f.Warnings...)
+	}
+	p, err := define(in, loaded)
+	if err != nil {
+		result.Warnings = append(result.Warnings, p.warnings...)
+		result.Err = err
+		return result
+	}
+	r := newRun(p)
+	r.host, r.ctx = in.Host, ctx
+	p.direct.host, p.direct.ctx = in.Host, ctx
+	err = r.begin(in.MaxIterations)
+	r.fill(result, err)
+	return result
+}
+
+func newRun(p *program) *run {
+	return &run{prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}}
+}
+
+// begin emits the top level of every file and runs until nothing moves.
+func (r *run) begin(limit int) *Error {
+	r.byEntity = make([][]*Instance, len(r.prog.entities))
+	for _, ns := range r.prog.order {
+		if ns.body == nil {
+			continue
+		}
+		if err := ns.body.start(r, ns.scope); err != nil {
+			return err
+		}
+	}
+	if err := r.execute(limit); err != nil {
+		return err
+	}
+	return r.check()
+}
+
+// check reports what is missing in the end, all of it.
+func (r *run) check() *Error {
+	var errs []*Error
+	for _, key := range r.tables {
+		t := r.indexes[key]
+		for _, k := range t.order {
+			for _, p := range t.waiting[k] {
+				e := notFound("No match in index on type %s with key %s", key.entity.Name, p.text)
+				errs = append(errs, e.in(p.n))
+			}
+		}
+	}
+	for _, i := range r.instances {
+		errs = append(errs, r.complete(i)...)
+	}
+	if err := together(errs); err != nil {
+		return err
+	}
+	return r.stuck()
+}
+
+func cancelled(ctx context.Context) *Error {
+	return &Error{Kind: "CompilerException", Message: "the compile was stopped: " + context.Cause(ctx).Error(), bare: true}
+}
+
+func (r *run) fill(result *Result, err *Error) {
+	result.Err = err
+	result.Instances = r.instances
+	result.Entities = r.prog.entities
+	for _, t := range r.prog.typedefs {
+		result.Typedefs = append(result.Typedefs, t.t)
+	}
+	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
+	result.Output = append(r.prog.direct.output, r.output...)
+	result.Rounds = r.rounds
+	for _, ns := range r.prog.order {
+		if ns.scope == nil {
+			continue
+		}
+		for i, name := range ns.names {
+			v, _ := ns.scope.vars[i].peek()
+			result.Variables = append(result.Variables, Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[name]})
+		}
+	}
+}

@@ -1,0 +1,424 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// program is the definition side of a compile: all names resolved.
+//
+// The phases follow each other in the order of the reference, because the
+// first error ends the compile:
+//
+//	names → typedefs → entities (parents first) → implementations, relations
+//	→ indexes → implements → bodies: others, entities, implementations → top level
+type program struct {
+	in       Input
+	spaces   map[string]*namespace
+	order    []*namespace // of the files
+	entities []*types.Entity
+	info     []*entityInfo // by number of the entity
+	typedefs []*typedefInfo
+	impls    []*implementationInfo
+	warnings []Warning
+	plugins  []*pluginInfo
+	owns     int
+	direct   *run // evaluates the conditions of typedefs
+}
+
+// entityInfo is what the engine knows of an entity besides its type.
+type entityInfo struct {
+	entity *types.Entity
+	ast    *syntax.Entity
+	ns     *namespace
+	own    []*types.Attribute
+	// defaults of all attributes, inherited ones too.
+	defaults   []defaultValue
+	implements []*implement
+	implDefs   []implementDef
+	inherits   bool // `using parents`
+	lineage    []*types.Entity
+	state      uint8 // of the search for cycles: 0 new, 1 in work, 2 done
+	// defaultsDone is set once defaults is complete.
+	defaultsDone bool
+	places       map[string]*place
+}
+
+type implementDef struct {
+	ast *syntax.Implement
+	ns  *namespace
+}
+
+// defaultValue is the default of an attribute.
+type defaultValue struct {
+	at
+	name  string
+	value types.Value
+}
+
+type typedefInfo struct {
+	t   *types.Typedef
+	ast *syntax.Typedef
+	ns  *namespace
+}
+
+type implementationInfo struct {
+	impl *implementation
+	ast  *syntax.Implementation
+	ns   *namespace
+}
+
+func (p *program) nextOwn() int {
+	p.owns++
+	return p.owns
+}
+
+func (p *program) warn(kind string, at syntax.Span, text string, args ...any) {
+	p.warnings = append(p.warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
+}
+
+// definitions are all statements that define something, by kind, in order.
+type definitions struct {
+	typedefs   []*typedefInfo
+	entities   []*entityInfo
+	impls      []*implementationInfo
+	relations  []placed[*syntax.Relation]
+	indexes    []placed[*syntax.Index]
+	implements []placed[*syntax.Implement]
+}
+
+type placed[T any] struct {
+	ast T
+	ns  *namespace
+}
+
+// define resolves a program.
+func define(in Input, loaded *Loaded) (*program, *Error) {
+	p := &program{in: in, spaces: map[string]*namespace{}}
+	p.direct = newRun(p)
+	for _, f := range in.Files {
+		p.addSpace(f.Namespace, f)
+	}
+	if p.spaces["std"] == nil {
+		p.addSpace("std", nil)
+	}
+	d := &definitions{}
+	if err := p.collect(d); err != nil {
+		return p, err
+	}
+	if err := p.addPlugins(loaded.Plugins); err != nil {
+		return p, err
+	}
+	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.resolveBodies}
+	for _, step := range steps {
+		if err := step(d); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p *program) addSpace(name string, f *syntax.File) {
+	if ns := p.spaces[name]; ns != nil {
+		return
+	}
+	ns := &namespace{name: name, file: f, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, first: map[string]syntax.Span{}, p: p}
+	p.spaces[name] = ns
+	p.order = append(p.order, ns)
+	// the namespaces above exist too, if only to hold plug-ins
+	if up, _, qualified := cutLast(name); qualified && p.spaces[up] == nil {
+		p.spaces[up] = &namespace{name: up, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
+	}
+}
+
+// collect registers names and sorts the definitions by kind.
+func (p *program) collect(d *definitions) *Error {
+	std := p.spaces["std"]
+	if std.things["Entity"] == nil && !definesEntity(std.file) {
+		p.builtinEntity(std)
+	}
+	for _, ns := range p.order {
+		if ns.file == nil {
+			continue
+		}
+		for _, st := range ns.file.Statements {
+			if im, ok := st.(*syntax.Import); ok {
+				if err := p.addImport(ns, im); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, ns := range p.order {
+		if ns.file == nil {
+			continue
+		}
+		for _, st := range ns.file.Statements {
+			if err := p.collectOne(d, ns, st); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func definesEntity(f *syntax.File) bool {
+	if f == nil {
+		return false
+	}
+	for _, st := range f.Statements {
+		if e, ok := st.(*syntax.Entity); ok && e.Name.Name == "Entity" {
+			return true
+		}
+	}
+	return false
+}
+
+// builtinEntity makes std::Entity with requires and provides.
+func (p *program) builtinEntity(std *namespace) {
+	e := &types.Entity{Name: "std::Entity"}
+	info := p.addEntity(e, nil, std)
+	requires := &types.Attribute{Name: "requires", Type: e, Entity: e, End: &types.End{Target: e, High: -1}}
+	provides := &types.Attribute{Name: "provides", Type: e, Entity: e, End: &types.End{Target: e, High: -1}}
+	requires.End.Inverse, provides.End.Inverse = provides, requires
+	info.own = []*types.Attribute{requires, provides}
+	std.things["Entity"] = info
+}
+
+func (p *program) addEntity(e *types.Entity, ast *syntax.Entity, ns *namespace) *entityInfo {
+	e.Number = len(p.entities)
+	info := &entityInfo{entity: e, ast: ast, ns: ns, places: map[string]*place{}}
+	p.entities = append(p.entities, e)
+	p.info = append(p.info, info)
+	return info
+}
+
+func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
+	name := im.Alias
+	if name == "" {
+		name = im.Module.Text
+	}
+	space := p.spaces[im.Module.Text]
+	if space == nil {
+		return nil // a loader that let it pass has said so
+	}
+	if have, twice := ns.imports[name]; twice && (have != space || im.Alias != "") {
+		e := fail("DuplicateException", "Two import statements have the same name")
+		e.at = &im.At
+		return e
+	}
+	ns.imports[name] = space
+	return nil
+}
+
+func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Error {
+	switch st := st.(type) {
+	case *syntax.Entity:
+		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc}, st, ns)
+		d.entities = append(d.entities, info)
+		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
+	case *syntax.Typedef:
+		if _, builtin := types.LookupPrimitive(st.Name.Name); builtin {
+			p.warn("CompilerRuntimeWarning", st.Name.At, "Trying to override a built-in type: %s", st.Name.Name)
+		}
+		info := &typedefInfo{t: &types.Typedef{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
+		d.typedefs = append(d.typedefs, info)
+		p.typedefs = append(p.typedefs, info)
+		return p.name(ns, st.Name.Name, info, "Type", st.Name.At)
+	case *syntax.Implementation:
+		info := &implementationInfo{impl: &implementation{name: ns.name + "::" + st.Name.Name, ns: ns, at: &st.Name.At}, ast: st, ns: ns}
+		d.impls = append(d.impls, info)
+		return p.name(ns, st.Name.Name, info, "Implementation", st.Name.At)
+	case *syntax.Relation:
+		d.relations = append(d.relations, placed[*syntax.Relation]{st, ns})
+	case *syntax.Index:
+		d.indexes = append(d.indexes, placed[*syntax.Index]{st, ns})
+	case *syntax.Implement:
+		d.implements = append(d.implements, placed[*syntax.Implement]{st, ns})
+	case *syntax.Assign:
+		if target, ok := st.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+			if _, have := ns.vars[target.Name.Text]; !have {
+				ns.vars[target.Name.Text] = len(ns.names)
+				ns.first[target.Name.Text] = st.At
+				ns.names = append(ns.names, target.Name.Text)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *program) name(ns *namespace, name string, thing any, what string, at syntax.Span) *Error {
+	have, twice := ns.things[name]
+	ns.things[name] = thing
+	if !twice {
+		return nil
+	}
+	full := ns.name + "::" + name
+	e := fail("DuplicateException", "%s %s is already defined", what, full)
+	e.at = &at
+	other := placeOf(have)
+	e.Message = fmt.Sprintf("%s (original at (%s)) (duplicate at (%s))", e.Message, &at, other)
+	e.whole = true
+	return e
+}
+
+func placeOf(thing any) *place {
+	switch thing := thing.(type) {
+	case *entityInfo:
+		if thing.ast != nil {
+			return &thing.ast.Name.At
+		}
+	case *typedefInfo:
+		return &thing.ast.Name.At
+	case *implementationInfo:
+		return &thing.ast.Name.At
+	}
+	return &place{}
+}
+
+// typeNamed finds a type for a definition.
+func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (types.Type, *Error) {
+	thing, err := ns.find(name)
+	if err != nil {
+		err.Stmt = syntax.Render(stmt)
+		return nil, err
+	}
+	switch thing := thing.(type) {
+	case types.Primitive:
+		if thing == types.Number {
+			p.warn("TypeDeprecationWarning", name.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
+		}
+		return thing, nil
+	case *entityInfo:
+		return thing.entity, nil
+	case *typedefInfo:
+		return thing.t, nil
+	}
+	e := typingError("%s is not a type", name.Text)
+	e.Stmt, e.at = syntax.Render(stmt), &name.At
+	return nil, e
+}
+
+func (p *program) entityNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (*entityInfo, *Error) {
+	t, err := p.typeNamed(ns, name, stmt)
+	if err != nil {
+		return nil, err
+	}
+	e, ok := t.(*types.Entity)
+	if !ok {
+		err := typingError("%s is not an entity", name.Text)
+		err.Stmt, err.at = syntax.Render(stmt), &name.At
+		return nil, err
+	}
+	return p.info[e.Number], nil
+}
+
+func (p *program) defineTypedefs(d *definitions) *Error {
+	for _, info := range d.typedefs {
+		base, err := p.typeNamed(info.ns, info.ast.Base, info.ast)
+		if err != nil {
+			return err
+		}
+		info.t.Base = base
+		if err := p.condition(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) defineEntities(d *definitions) *Error {
+	for _, info := range d.entities {
+		if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
+			root, ok := p.spaces["std"].things["Entity"].(*entityInfo)
+			if ok {
+				info.entity.Parents = []*types.Entity{root.entity}
+			}
+		}
+		for _, name := range info.ast.Parents {
+			parent, err := p.entityNamed(info.ns, name, info.ast)
+			if err != nil {
+				return err
+			}
+			info.entity.Parents = append(info.entity.Parents, parent.entity)
+		}
+	}
+	for _, info := range d.entities {
+		if err := p.acyclic(info, nil); err != nil {
+			return err
+		}
+	}
+	for _, info := range p.info {
+		if err := p.ownAttributes(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) acyclic(info *entityInfo, chain []string) *Error {
+	if info.state == 2 {
+		return nil
+	}
+	chain = append(chain, info.entity.Name)
+	if info.state == 1 {
+		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain[1:], ","))
+		e.Stmt, e.at = syntax.Render(info.ast), &info.ast.At
+		return e
+	}
+	info.state = 1
+	for _, parent := range info.entity.Parents {
+		if err := p.acyclic(p.info[parent.Number], chain); err != nil {
+			return err
+		}
+	}
+	info.state = 2
+	return nil
+}
+
+func (p *program) ownAttributes(info *entityInfo) *Error {
+	if info.ast == nil {
+		return nil
+	}
+	for _, a := range info.ast.Attributes {
+		t, err := p.attributeType(info, a)
+		if err != nil {
+			return err
+		}
+		at := a.Name.At
+		if have := info.places[a.Name.Name]; have != nil {
+			return duplicateAttribute(a.Name.Name, info, have, &at)
+		}
+		info.places[a.Name.Name] = &at
+		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.entity})
+	}
+	return nil
+}
+
+func duplicateAttribute(name string, info *entityInfo, first, second *place) *Error {
+	e := fail("DuplicateException", "attribute '%s' already exists on entity '%s' (original at (%s)) (duplicate at (%s))", name, info.entity.Short(), first, second)
+	e.at, e.whole = first, true
+	return e
+}
+
+func (p *program) attributeType(info *entityInfo, a *syntax.Attribute) (types.Type, *Error) {
+	t, err := p.typeNamed(info.ns, a.Type.Name, a)
+	if err != nil {
+		return nil, err
+	}
+	if e, is := t.(*types.Entity); is {
+		err := typingError("Entity attributes can only have primitive types, %s is an entity: use a relation", e.Name)
+		err.Stmt, err.at = syntax.Render(a), &a.Name.At
+		return nil, err
+	}
+	if a.Type.List {
+		t = types.ListOf{Of: t}
+	}
+	if a.Type.Nullable {
+		t = types.Optional{Of: t}
+	}
+	return t, nil
+}

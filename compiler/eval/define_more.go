@@ -1,0 +1,448 @@
+package eval
+
+import (
+	"fmt"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// defineRelations resolves implementations' targets and both ends of relations,
+// and then lays out the entities, parents first.
+func (p *program) defineRelations(d *definitions) *Error {
+	for _, info := range d.impls {
+		if _, err := p.entityNamed(info.ns, info.ast.For, info.ast); err != nil {
+			return err
+		}
+	}
+	for _, rel := range d.relations {
+		if err := p.relation(rel.ns, rel.ast); err != nil {
+			return err
+		}
+	}
+	laid := make([]bool, len(p.info))
+	var lay func(info *entityInfo) *Error
+	lay = func(info *entityInfo) *Error {
+		if laid[info.entity.Number] {
+			return nil
+		}
+		laid[info.entity.Number] = true
+		for _, parent := range info.entity.Parents {
+			if err := lay(p.info[parent.Number]); err != nil {
+				return err
+			}
+		}
+		return p.lay(info)
+	}
+	for _, info := range p.info {
+		if err := lay(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lay fixes the slots of an entity and checks what it inherits.
+func (p *program) lay(info *entityInfo) *Error {
+	e := info.entity
+	for _, own := range info.own {
+		for _, parent := range e.Parents {
+			if have := parent.Attribute(own.Name); have != nil {
+				if err := p.override(info, own, have); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for i, parent := range e.Parents {
+		for _, a := range parent.Attributes {
+			for _, other := range e.Parents[:i] {
+				if have := other.Attribute(a.Name); have != nil && have != a {
+					if err := p.override(info, have, a); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	e.Lay(info.own)
+	seen := map[*types.Entity]bool{}
+	var walk func(e *types.Entity)
+	walk = func(e *types.Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		info.lineage = append(info.lineage, e)
+		for _, parent := range e.Parents {
+			walk(parent)
+		}
+	}
+	walk(e)
+	return nil
+}
+
+func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error {
+	if own.End == nil && have.End == nil && own.Type.String() == have.Type.String() {
+		return nil
+	}
+	first, second := p.attributePlace(have), p.attributePlace(own)
+	e := fail("DuplicateException", "Incompatible attributes (original at (%s)) (duplicate at (%s))", second, first)
+	e.at, e.whole = second, true
+	return e
+}
+
+func (p *program) attributePlace(a *types.Attribute) *place {
+	if at := p.info[a.Entity.Number].places[a.Name]; at != nil {
+		return at
+	}
+	return &place{}
+}
+
+func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
+	left, err := p.entityNamed(ns, rel.Left.Entity, rel)
+	if err != nil {
+		return err
+	}
+	right, err := p.entityNamed(ns, rel.Right.Entity, rel)
+	if err != nil {
+		return err
+	}
+	end := func(side *syntax.RelationEnd, of, to *entityInfo) (*types.Attribute, *Error) {
+		name := side.Attribute.Name
+		if name == "" {
+			return nil, nil
+		}
+		if have := of.places[name]; have != nil {
+			return nil, duplicateAttribute(name, of, &side.Attribute.At, have)
+		}
+		if inherited := p.inherited(of, name); inherited != nil {
+			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", name, inherited.Name)
+			e.Stmt, e.at = syntax.Render(rel), &side.Attribute.At
+			return nil, e
+		}
+		of.places[name] = &side.Attribute.At
+		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, End: &types.End{
+			Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
+		}}
+		of.own = append(of.own, a)
+		return a, nil
+	}
+	a, err := end(&rel.Left, left, right)
+	if err != nil {
+		return err
+	}
+	var b *types.Attribute
+	if left == right && rel.Left.Attribute.Name == rel.Right.Attribute.Name && rel.Left.Attribute.Name != "" {
+		b = a
+	} else if b, err = end(&rel.Right, right, left); err != nil {
+		return err
+	}
+	if a != nil && b != nil {
+		a.End.Inverse, b.End.Inverse = b, a
+	}
+	for _, rule := range p.in.Precedence {
+		for _, attr := range []*types.Attribute{a, b} {
+			if attr != nil && attr.Entity.Name == rule.Entity && attr.Name == rule.Relation {
+				attr.End.Precedence = rule.Rank
+			}
+		}
+	}
+	return nil
+}
+
+func (p *program) inherited(info *entityInfo, name string) *types.Entity {
+	for _, parent := range info.entity.Parents {
+		up := p.info[parent.Number]
+		for _, a := range up.own {
+			if a.Name == name {
+				return parent
+			}
+		}
+		if found := p.inherited(up, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func (p *program) defineIndexes(d *definitions) *Error {
+	for _, x := range d.indexes {
+		info, err := p.entityNamed(x.ns, x.ast.Entity, x.ast)
+		if err != nil {
+			return err
+		}
+		index := &types.Index{Entity: info.entity}
+		for _, id := range x.ast.Attributes {
+			index.Attributes = append(index.Attributes, id.Name)
+			attr := info.entity.Attribute(id.Name)
+			var e *Error
+			switch {
+			case attr == nil:
+				e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
+				e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
+			case attr.End != nil && (attr.End.Low != 1 || attr.End.High != 1):
+				e = fail("IndexException", "Index can only contain relations with multiplicity 1, %s.%s is not", info.entity.Name, id.Name)
+			default:
+				continue
+			}
+			e.Stmt, e.at = syntax.Render(x.ast), &x.ast.At
+			return e
+		}
+		p.addIndex(info.entity, index)
+	}
+	return nil
+}
+
+// addIndex gives the index to the entity and its descendants.
+func (p *program) addIndex(e *types.Entity, x *types.Index) {
+	for _, have := range e.Indexes {
+		if have == x || have.Matches(x.Attributes) {
+			return
+		}
+	}
+	e.Indexes = append(e.Indexes, x)
+	for _, child := range e.Children() {
+		p.addIndex(child, x)
+	}
+}
+
+func (p *program) defineImplements(d *definitions) *Error {
+	for _, im := range d.implements {
+		info, err := p.entityNamed(im.ns, im.ast.Entity, im.ast)
+		if err != nil {
+			return err
+		}
+		if im.ast.Parents {
+			info.inherits = true
+		}
+		if len(im.ast.Using) == 0 {
+			continue
+		}
+		n := &implement{at: standing(im.ast), info: info}
+		for _, name := range im.ast.Using {
+			thing, err := im.ns.find(name)
+			if err != nil {
+				err.Stmt = syntax.Render(im.ast)
+				return err
+			}
+			impl, ok := thing.(*implementationInfo)
+			if !ok {
+				e := typingError("%s is not an implementation", name.Text)
+				e.Stmt, e.at = syntax.Render(im.ast), &name.At
+				return e
+			}
+			target, err := p.entityNamed(impl.ns, impl.ast.For, impl.ast)
+			if err != nil {
+				return err
+			}
+			if !info.entity.IsSubclassOf(target.entity) {
+				e := typingError("Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s", name.Text, info.entity.Name, target.entity.Name)
+				e.Stmt, e.at = syntax.Render(im.ast), &im.ast.At
+				return e
+			}
+			n.using = append(n.using, impl.impl)
+		}
+		info.implements = append(info.implements, n)
+		info.implDefs = append(info.implDefs, implementDef{im.ast, im.ns})
+	}
+	return nil
+}
+
+// resolveBodies normalises all that is left: entities with their defaults and
+// conditions, implementations, and the top level of each file.
+func (p *program) resolveBodies(d *definitions) *Error {
+	for _, info := range p.info {
+		if err := p.defaults(info); err != nil {
+			return err
+		}
+	}
+	for _, info := range p.info {
+		for i, def := range info.implDefs {
+			n := info.implements[i]
+			b := &builder{p: p, ns: def.ns, stmt: def.ast}
+			b.top = newNaming(nil)
+			b.top.body = true
+			if def.ast.When == nil {
+				n.when = root{&literal{standing(def.ast), types.Bool(true)}, 0}
+			} else {
+				n.when = b.root(def.ast.When)
+			}
+			if b.err != nil {
+				return b.err
+			}
+		}
+	}
+	for _, info := range p.info {
+		info.implements = p.allImplements(info, map[*entityInfo]bool{})
+	}
+	for _, info := range d.impls {
+		b := &builder{p: p, ns: info.ns, stmt: info.ast}
+		b.top = p.moduleNaming(info.ns)
+		info.impl.body = b.block(info.ast.Body, nil, true)
+		if b.err != nil {
+			return b.err
+		}
+	}
+	for _, ns := range p.order {
+		ns.scope = &scope{vars: make([]variable, len(ns.names)), ns: ns}
+		if ns.file == nil {
+			continue
+		}
+		if err := p.topLevel(ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleNaming is the naming above an implementation: it only serves warnings
+// about shadowed variables, names are found through the namespace.
+func (p *program) moduleNaming(ns *namespace) *naming {
+	n := newNaming(nil)
+	for name, at := range ns.first {
+		n.first[name] = at
+	}
+	return n
+}
+
+// topLevel resolves the statements of a file, in source order.
+func (p *program) topLevel(ns *namespace) *Error {
+	b := &builder{p: p, ns: ns}
+	b.top = newNaming(nil)
+	for _, name := range ns.names {
+		b.top.declare(name, ns.first[name])
+	}
+	ns.body = &block{ns: ns}
+	for _, st := range ns.file.Statements {
+		if n := b.statement(st); n != nil {
+			ns.body.stmts = append(ns.body.stmts, n)
+		}
+		if b.err != nil {
+			return b.err
+		}
+	}
+	return nil
+}
+
+// allImplements are the implement statements of an entity, and those of its
+// parents where it inherits them.
+func (p *program) allImplements(info *entityInfo, seen map[*entityInfo]bool) []*implement {
+	if seen[info] {
+		return nil
+	}
+	seen[info] = true
+	out := append([]*implement(nil), info.ownImplements()...)
+	if info.inherits {
+		for _, parent := range info.entity.Parents {
+			out = append(out, p.allImplements(p.info[parent.Number], seen)...)
+		}
+	}
+	return out
+}
+
+func (info *entityInfo) ownImplements() []*implement {
+	return info.implements[:len(info.implDefs)]
+}
+
+// defaults gathers the default values: own ones, then those of the parents,
+// the leftmost first. `= undef` takes an inherited one away.
+func (p *program) defaults(info *entityInfo) *Error {
+	if info.defaultsDone {
+		return nil
+	}
+	info.defaultsDone = true
+	settled := map[string]bool{}
+	if info.ast != nil {
+		for _, a := range info.ast.Attributes {
+			if a.Default == nil && !a.Undef {
+				continue
+			}
+			settled[a.Name.Name] = true
+			if a.Undef {
+				continue
+			}
+			v, ok := constant(a.Default)
+			if !ok {
+				continue
+			}
+			attr := info.entity.Attribute(a.Name.Name)
+			if err := typeError(attr.Type.Validate(v)); err != nil {
+				e := runtimeError("%s", err.Message)
+				e.Stmt, e.at = syntax.Render(a), &a.Name.At
+				return e
+			}
+			info.defaults = append(info.defaults, defaultValue{standing(a), a.Name.Name, v})
+		}
+	}
+	for _, parent := range info.entity.Parents {
+		up := p.info[parent.Number]
+		if err := p.defaults(up); err != nil {
+			return err
+		}
+		for _, d := range up.defaults {
+			if !settled[d.name] {
+				settled[d.name] = true
+				info.defaults = append(info.defaults, d)
+			}
+		}
+	}
+	return nil
+}
+
+// condition prepares the restriction of a typedef.
+func (p *program) condition(info *typedefInfo) *Error {
+	t := info.t
+	if regex, is := info.ast.Match.(*syntax.Regex); is {
+		t.Condition = "/" + regex.Pattern + "/"
+		compiled, err := types.NewRegex(regex.Pattern)
+		if err != nil {
+			e := runtimeError("%s", err)
+			e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Name.At
+			return e
+		}
+		t.Holds = func(v types.Value) (bool, error) {
+			s, ok := text(v)
+			return ok && compiled.Match(s), nil
+		}
+		return nil
+	}
+	t.Condition = syntax.RenderSource(info.ast.Match)
+	var condition root
+	resolved := false
+	t.Holds = func(v types.Value) (bool, error) {
+		if !resolved {
+			resolved = true
+			b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
+			b.top.declare("self", info.ast.Name.At)
+			condition = b.root(info.ast.Match)
+			if b.err != nil {
+				return false, b.err
+			}
+		}
+		return p.holds(condition, v)
+	}
+	return nil
+}
+
+// holds evaluates the condition of a typedef at once.
+func (p *program) holds(condition root, v types.Value) (bool, error) {
+	r := p.direct
+	s := &scope{vars: make([]variable, 1)}
+	s.vars[0].value, s.vars[0].has = v, true
+	f, err := condition.prepare(r, s)
+	if err != nil {
+		return false, err
+	}
+	if err := r.drain(); err != nil {
+		return false, err
+	}
+	result, err := condition.eval(r, s, f)
+	if err != nil {
+		return false, err
+	}
+	if result == nil {
+		return false, fmt.Errorf("the condition of a typedef can only use what is known at once")
+	}
+	return types.Truth(result), nil
+}

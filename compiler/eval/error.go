@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+)
+
+// place is where a node stands.
+type place = syntax.Span
+
+// short is a place without a column.
+func short(p *place) string {
+	return fmt.Sprintf("%s:%d", fileOf(p), p.Start.Line)
+}
+
+func fileOf(p *place) string {
+	if p == nil || p.File == nil {
+		return "internal"
+	}
+	return p.File.Path
+}
+
+// Error is an error of the model: what the reference calls a CompilerException.
+type Error struct {
+	// Kind is the reference's class without its module: DoubleSetException.
+	Kind    string
+	Message string
+	// Stmt is the text of the statement that raised it, where there is one.
+	Stmt   string
+	Causes []*Error
+	// Hint says how to mend it, where more can be said than the message does.
+	Hint string
+	// Importance orders the errors of a MultiException: lower comes first.
+	Importance int
+
+	// File, Line and PythonTrace tell where a plug-in raised it.
+	File        string
+	Line        int
+	PythonTrace string
+
+	at *place
+	// bare is set for errors that keep their text free of a place.
+	bare bool
+	// whole is set when Message names the places already.
+	whole bool
+	// foreign is set for an error that is no CompilerException upstream.
+	foreign bool
+	// explainer is a text printed after the trace.
+	explainer string
+}
+
+// Error implements error with the text that is printed for people.
+func (e *Error) Error() string { return e.Trace() }
+
+// At gives the place; ok is false when the error has none.
+func (e *Error) At() (at syntax.Span, ok bool) {
+	if e.at == nil || e.at.File == nil {
+		return syntax.Span{}, false
+	}
+	return *e.at, true
+}
+
+// Trace is the whole text of the error, with its causes.
+func (e *Error) Trace() string { return strings.TrimRight(e.trace("", "  "), "\n") }
+
+func (e *Error) head() string {
+	switch {
+	case e.whole:
+		return e.Message
+	case e.Stmt != "" && e.at != nil:
+		return fmt.Sprintf("%s (reported in %s (%s))", e.Message, e.Stmt, e.at)
+	case e.at != nil && !e.bare:
+		return fmt.Sprintf("%s (%s)", e.Message, e.at)
+	}
+	return e.Message
+}
+
+func (e *Error) trace(prefix, indent string) string {
+	var b strings.Builder
+	if e.Kind == "MultiException" {
+		fmt.Fprintf(&b, "%sReported %d errors", prefix, len(e.Causes))
+		for i, cause := range e.Causes {
+			fmt.Fprintf(&b, "\n%serror %d:\n%s", prefix, i, cause.trace(prefix+indent, indent))
+		}
+		return b.String()
+	}
+	b.WriteString(prefix + e.head())
+	for _, cause := range e.Causes {
+		fmt.Fprintf(&b, "\n%scaused by:\n%s", prefix, cause.trace(prefix+indent, indent))
+	}
+	return b.String()
+}
+
+// located fills in where the error arose, unless it knows already.
+func (e *Error) located(stmt fmt.Stringer, at *place) *Error {
+	if e == nil {
+		return nil
+	}
+	if e.Stmt == "" && !e.bare && stmt != nil {
+		e.Stmt = stmt.String()
+	}
+	if e.at == nil && !e.bare {
+		e.at = at
+	}
+	return e
+}
+
+func fail(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Importance: 10}
+}
+
+func runtimeError(format string, args ...any) *Error {
+	return fail("RuntimeException", format, args...)
+}
+
+func typingError(format string, args ...any) *Error {
+	return fail("TypingException", format, args...)
+}
+
+func notFound(format string, args ...any) *Error {
+	return fail("NotFoundException", format, args...)
+}
+
+// in names the node that raised the error.
+func (e *Error) in(n node) *Error { return e.located(n, n.where()) }
+
+// together makes one error of several, in the order that the reference prints.
+func together(errs []*Error) *Error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	sort.SliceStable(errs, func(i, j int) bool {
+		a, b := errs[i], errs[j]
+		if a.Importance != b.Importance {
+			return a.Importance < b.Importance
+		}
+		if x, y := a.fileOf(), b.fileOf(); x != y {
+			return x < y
+		}
+		return a.lineOf() < b.lineOf()
+	})
+	return &Error{Kind: "MultiException", Causes: errs, bare: true}
+}
+
+func (e *Error) fileOf() string {
+	if e.at == nil {
+		return ""
+	}
+	return fileOf(e.at)
+}
+
+func (e *Error) lineOf() int32 {
+	if e.at == nil {
+		return 0
+	}
+	return e.at.Start.Line
+}

@@ -1,0 +1,368 @@
+package eval
+
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// literal is a constant.
+type literal struct {
+	at
+	value types.Value
+}
+
+func (n *literal) need(*run, *scope, frame) *Error                { return nil }
+func (n *literal) layout(*layouter)                               {}
+func (n *literal) eval(*run, *scope, frame) (types.Value, *Error) { return n.value, nil }
+func (n *literal) needGradual(*run, *scope, frame, collector) (bool, *Error) {
+	return true, nil
+}
+
+// refKind says where a variable is found.
+type refKind uint8
+
+const (
+	refLocal  refKind = iota // in the scope depth levels up
+	refSelf                  // self of the implementation
+	refMember                // attribute of self, else at module level
+	refModule                // at module level of a namespace
+	refAbsent                // nowhere: an error when it is needed
+)
+
+// ref is a variable.
+type ref struct {
+	at
+	name   string
+	kind   refKind
+	depth  int
+	index  int
+	ns     *namespace // refModule, and refMember's second choice
+	absent *Error     // refAbsent, and refMember without a second choice
+	slot   int
+}
+
+func (n *ref) layout(l *layouter) { n.slot = l.name(n.name) }
+
+func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
+	switch n.kind {
+	case refLocal, refSelf, refMember:
+		for range n.depth {
+			s = s.up
+		}
+	}
+	switch n.kind {
+	case refLocal:
+		return &s.vars[n.index], nil
+	case refSelf:
+		return &s.self.self, nil
+	case refMember:
+		if v := s.self.variable(n.name); v != nil {
+			return v, nil
+		}
+	}
+	if n.absent != nil {
+		e := *n.absent
+		return nil, &e
+	}
+	return &n.ns.scope.vars[n.index], nil
+}
+
+func (n *ref) need(r *run, s *scope, f frame) *Error {
+	v, err := n.lookup(r, s)
+	if err != nil {
+		return err
+	}
+	f[n.slot] = v
+	return nil
+}
+
+func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+	if err := n.need(r, s, f); err != nil {
+		return false, err
+	}
+	return true, f[n.slot].listen(r, c)
+}
+
+func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// attrRef is `x.a`.
+type attrRef struct {
+	at
+	x    root
+	attr string
+	slot int
+}
+
+func (n *attrRef) layout(l *layouter) { n.slot = l.next() }
+
+func (n *attrRef) need(r *run, s *scope, f frame) *Error {
+	return n.schedule(r, s, f, nil)
+}
+
+func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+	return false, n.schedule(r, s, f, c)
+}
+
+func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
+	target := &variable{kind: proxy}
+	f[n.slot] = target
+	frame, err := n.x.prepare(r, s)
+	if err != nil {
+		return err
+	}
+	r.start(&attrHook{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
+	return nil
+}
+
+func (n *attrRef) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// attrHook waits for the instance of `x.a` and then connects its slot.
+type attrHook struct {
+	unit
+	n      *attrRef
+	target *variable
+	c      collector
+}
+
+func (u *attrHook) by() node { return u.n }
+
+func (u *attrHook) run(r *run) *Error {
+	v, err := u.n.resolve(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if u.c != nil {
+		if err := v.listen(r, u.c); err != nil {
+			return err
+		}
+	}
+	u.target.connect(r, v)
+	return nil
+}
+
+// resolve finds the slot. The attribute of what is unknown is unknown.
+func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
+	of, err := n.x.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	return slotOf(of, n.x, n.attr, n)
+}
+
+func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
+	switch of := of.(type) {
+	case *Instance:
+		if v := of.variable(attr); v != nil {
+			return v, nil
+		}
+		e := notFound("could not find attribute with name: %s in type %s", attr, of.entity.Name)
+		e.Hint = suggest("attribute", attr, attributeNames(of.entity))
+		return nil, e.in(n)
+	case types.Unknown:
+		return &variable{value: unknown, has: true}, nil
+	case *types.List:
+		return nil, runtimeError("can not get attribute %s, %s is not an entity but a list", attr, types.Text(of)).in(n)
+	default:
+		return nil, runtimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", attr, x.String(), types.PythonName(of), types.Text(of)).in(n)
+	}
+}
+
+// listExpr is `[a, b]` of which something is no constant.
+type listExpr struct {
+	at
+	items []root // each with a frame of its own, for the gradual case
+	parts []expr
+	slot  int // of the gathered list, in the gradual case
+}
+
+func (n *listExpr) layout(l *layouter) {
+	n.slot = l.next()
+	for _, item := range n.parts {
+		item.layout(l)
+	}
+}
+
+func (n *listExpr) need(r *run, s *scope, f frame) *Error {
+	for _, item := range n.parts {
+		if err := item.need(r, s, f); err != nil {
+			return err.in(n)
+		}
+	}
+	return nil
+}
+
+func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+	if n.items == nil {
+		return true, n.need(r, s, f)
+	}
+	all := &variable{kind: gathered, more: &delayed{}}
+	f[n.slot] = all
+	all.more.promises = int32(len(n.items))
+	for _, item := range n.items {
+		frame, report, err := item.prepareGradual(r, s, c)
+		if err != nil {
+			return false, err.in(n)
+		}
+		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true}
+		if report {
+			u.c = c
+		}
+		r.start(u, frame)
+	}
+	return false, nil
+}
+
+func (n *listExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	if f[n.slot] != nil {
+		return f[n.slot].get()
+	}
+	items := make([]types.Value, 0, len(n.parts))
+	for _, part := range n.parts {
+		v, err := part.eval(r, s, f)
+		if err != nil {
+			return nil, err
+		}
+		if l, ok := v.(*types.List); ok {
+			items = append(items, l.Items...)
+			continue
+		}
+		items = append(items, v)
+	}
+	return &types.List{Items: items}, nil
+}
+
+// dictEntry is one pair of a dict.
+type dictEntry struct {
+	key   string
+	value expr
+}
+
+// dictExpr is `{"k": v}` of which something is no constant.
+type dictExpr struct {
+	at
+	entries []dictEntry
+}
+
+func (n *dictExpr) layout(l *layouter) {
+	for _, e := range n.entries {
+		e.value.layout(l)
+	}
+}
+
+func (n *dictExpr) need(r *run, s *scope, f frame) *Error {
+	for _, e := range n.entries {
+		if err := e.value.need(r, s, f); err != nil {
+			return err.in(n)
+		}
+	}
+	return nil
+}
+
+func (n *dictExpr) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *dictExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	d := &types.Dict{Keys: make([]string, 0, len(n.entries)), Values: make(map[string]types.Value, len(n.entries))}
+	for _, e := range n.entries {
+		v, err := e.value.eval(r, s, f)
+		if err != nil {
+			return nil, err
+		}
+		d.Keys = append(d.Keys, e.key)
+		d.Values[e.key] = v
+	}
+	return d, nil
+}
+
+// mapLookup is `d["k"]`.
+type mapLookup struct {
+	at
+	x, key expr
+}
+
+func (n *mapLookup) layout(l *layouter) {
+	n.x.layout(l)
+	n.key.layout(l)
+}
+
+func (n *mapLookup) need(r *run, s *scope, f frame) *Error {
+	if err := n.x.need(r, s, f); err != nil {
+		return err.in(n)
+	}
+	return n.key.need(r, s, f).in(n)
+}
+
+func (n *mapLookup) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	of, err := n.x.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	key, err := n.key.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	if isUnknown(of) || isUnknown(key) {
+		return unknown, nil
+	}
+	d, ok := of.(*types.Dict)
+	if !ok {
+		return nil, typingError("dict lookup is only possible on dicts, %s is not an object", types.Text(of)).in(n)
+	}
+	k, ok := key.(types.Str)
+	if !ok {
+		return nil, typingError("dict keys must be string, %s is not a string", types.Text(key)).in(n)
+	}
+	v, ok := d.Values[string(k)]
+	if !ok {
+		e := fail("KeyException", "key %s not found in dict, options are [%s]", k, strings.Join(d.Keys, ","))
+		e.Hint = suggest("key", string(k), d.Keys)
+		return nil, e.in(n)
+	}
+	return v, nil
+}
+
+// evalUnit evaluates an expression and puts the value into a variable.
+type evalUnit struct {
+	unit
+	x      expr
+	target *variable
+	c      collector // gets the value too
+	kept   bool      // a promise of target is kept by it
+	stmt   node      // what errors are reported in; nil: x
+}
+
+func (u *evalUnit) by() node {
+	if u.stmt != nil {
+		return u.stmt
+	}
+	return u.x
+}
+
+func (u *evalUnit) run(r *run) *Error {
+	v, err := u.x.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	at := u.by().where()
+	if u.c != nil {
+		if err := inOrder(r, v, at, u.c); err != nil {
+			return err
+		}
+	}
+	if u.target == nil {
+		return nil
+	}
+	if err := u.target.set(r, v, at, u.scope.by); err != nil {
+		return err
+	}
+	if u.kept {
+		u.target.fulfil(r)
+	}
+	return nil
+}

@@ -1,0 +1,439 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// construct is `C(k=v, **d)`.
+type construct struct {
+	at
+	info *entityInfo
+	// direct arguments must be known before the instance is made: those of
+	// indexes. The others are assigned when it exists.
+	direct   []argument
+	indirect []argument
+	splats   []expr
+	explicit []string // names of the arguments that are written
+}
+
+// argument is `k = v` of a constructor or lookup.
+type argument struct {
+	name string
+	x    root
+	part expr // the same, with its place in the frame of the whole
+	// own: x stands in a scope that has the new instance as its variable.
+	own bool
+}
+
+func (n *construct) layout(l *layouter) {
+	for _, a := range n.direct {
+		a.part.layout(l)
+	}
+	for _, x := range n.splats {
+		x.layout(l)
+	}
+}
+
+func (n *construct) need(r *run, s *scope, f frame) *Error {
+	for _, a := range n.direct {
+		if err := a.part.need(r, s, f); err != nil {
+			return err.in(n)
+		}
+	}
+	for _, x := range n.splats {
+		if err := x.need(r, s, f); err != nil {
+			return err.in(n)
+		}
+	}
+	return nil
+}
+
+func (n *construct) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+// given is an attribute with its value.
+type given struct {
+	name  string
+	value types.Value
+}
+
+func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	indirect := n.indirect
+	values := make([]given, 0, len(n.direct))
+	for _, a := range n.direct {
+		v, err := a.part.eval(r, s, f)
+		if err != nil {
+			return nil, err.in(n)
+		}
+		values = append(values, given{a.name, v})
+	}
+	if len(n.splats) > 0 {
+		var err *Error
+		if values, indirect, err = n.splat(r, s, f, values); err != nil {
+			return nil, err
+		}
+	}
+	instance, err := n.find(r, values)
+	if err != nil {
+		return nil, err
+	}
+	if instance != nil {
+		instance.at = append(instance.at, &n.span)
+		for _, g := range values {
+			if err := n.assign(r, s, instance, g); err != nil {
+				return nil, err
+			}
+		}
+	} else if instance, err = n.create(r, s, values); err != nil {
+		return nil, err
+	}
+	if err := n.assignLater(r, s, instance, indirect); err != nil {
+		return nil, err
+	}
+	for _, implement := range n.info.implements {
+		if err := implement.start(r, instance); err != nil {
+			return nil, err
+		}
+	}
+	return instance, nil
+}
+
+// splat adds the arguments of `**d` and checks that what indexes want is there.
+func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, []argument, *Error) {
+	seen := map[string]bool{}
+	for _, g := range values {
+		seen[g.name] = true
+	}
+	explicit := map[string]bool{}
+	for _, name := range n.explicit {
+		explicit[name] = true
+	}
+	indirect := append([]argument(nil), n.indirect...)
+	for _, x := range n.splats {
+		v, err := x.eval(r, s, f)
+		if err != nil {
+			return nil, nil, err.in(n)
+		}
+		d, ok := v.(*types.Dict)
+		if !ok {
+			return nil, nil, typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v)).in(n)
+		}
+		for _, k := range d.Keys {
+			if n.info.entity.Attribute(k) == nil {
+				return nil, nil, typingError("no attribute %s on type %s", k, n.info.entity.Name).in(n)
+			}
+			if explicit[k] {
+				return nil, nil, runtimeError("The attribute %s is set twice in the constructor call of %s.", k, n.info.entity.Short()).in(n)
+			}
+			explicit[k] = true
+			replaced := false
+			for i, g := range values {
+				if g.name == k {
+					values[i].value, replaced = d.Values[k], true
+				}
+			}
+			for i, a := range indirect {
+				if a.name == k {
+					indirect = append(indirect[:i], indirect[i+1:]...)
+					break
+				}
+			}
+			if !replaced {
+				values = append(values, given{k, d.Values[k]})
+			}
+			seen[k] = true
+		}
+	}
+	var missing []string
+	for _, index := range n.info.entity.Indexes {
+		for _, name := range index.Attributes {
+			if !seen[name] {
+				seen[name] = true
+				missing = append(missing, fmt.Sprintf("\n\t* Missing attribute '%s'. The attribute %s.%s is part of an index.", name, n.info.entity.Name, name))
+			}
+		}
+	}
+	if missing != nil {
+		return nil, nil, fail("IndexAttributeMissingInConstructorException", "Invalid Constructor call:%s", strings.Join(missing, "")).in(n)
+	}
+	return values, indirect, nil
+}
+
+// find looks for an instance with the same key in an index.
+func (n *construct) find(r *run, values []given) (*Instance, *Error) {
+	var found *Instance
+	for _, index := range n.info.entity.Indexes {
+		key, err := indexKey(n.info.entity, index, values, false)
+		if err != nil {
+			return nil, err.in(n)
+		}
+		have := r.table(n.info.entity, index).instances[key]
+		if have == nil {
+			continue
+		}
+		if have.entity != n.info.entity {
+			return nil, duplicate(n, have, "Type found in index is not an exact match")
+		}
+		if found != nil && found != have {
+			e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
+			e.Hint = fmt.Sprintf("one index finds %s, another %s: the key attributes must name the same instance", found.Text(), have.Text())
+			return nil, e.in(n)
+		}
+		found = have
+	}
+	return found, nil
+}
+
+func duplicate(n node, have *Instance, message string) *Error {
+	e := fail("DuplicateException", "%s", message)
+	e.Stmt, e.bare = "", false
+	e.at = n.where()
+	e.Message = fmt.Sprintf("%s (original at (%s)) (duplicate at (%s))", message, n.where(), have.at[0])
+	e.whole = true
+	return e
+}
+
+func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
+	e := n.info.entity
+	i := &Instance{id: uint64(len(r.instances) + 1), entity: e, at: []*place{&n.span}, made: s.by}
+	i.slots = make([]variable, len(e.Attributes))
+	for k, attr := range e.Attributes {
+		v := &i.slots[k]
+		v.owner, v.attr = i, attr
+		if attr.End == nil || (attr.End.Low == 1 && attr.End.High == 1) {
+			continue
+		}
+		v.kind = list
+		if attr.End.Optional() {
+			v.kind = option
+		}
+		v.more = &delayed{queued: true}
+		r.wait.push(v)
+	}
+	i.self.value, i.self.has = i, true
+	r.instances = append(r.instances, i)
+	for _, g := range values {
+		if err := n.assign(r, s, i, g); err != nil {
+			return nil, err
+		}
+	}
+	return i, r.register(i, n.info, n)
+}
+
+func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
+	err := i.variable(g.name).set(r, g.value, &n.span, s.by)
+	if err == nil {
+		return nil
+	}
+	return attributeError(err.in(n), i, g.name, n, &n.span, &n.span)
+}
+
+// assignLater starts the assignment of what no index wants.
+func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argument) *Error {
+	for _, a := range arguments {
+		in := s
+		if a.own {
+			in = s.inner(1, s.ns)
+			in.vars[0].put(r, i, &n.span)
+		}
+		if err := startSet(r, in, a.x, i, a.name, n); err != nil {
+			return err.in(n)
+		}
+	}
+	return nil
+}
+
+// startSet starts the assignment of an expression to an attribute. A list
+// takes elements as they arrive.
+func startSet(r *run, s *scope, x root, i *Instance, attribute string, stmt node) *Error {
+	v := i.variable(attribute)
+	u := &setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
+	var f frame
+	var err *Error
+	if v.kind == list {
+		var report bool
+		f, report, err = x.prepareGradual(r, s, u)
+		u.report = report
+	} else {
+		f, err = x.prepare(r, s)
+	}
+	if err != nil {
+		return err
+	}
+	v.promise()
+	r.start(u, f)
+	return nil
+}
+
+// setUnit assigns the value of an expression to an attribute of an instance.
+type setUnit struct {
+	unit
+	x      expr
+	target *variable
+	stmt   node
+	report bool
+}
+
+func (u *setUnit) by() node { return u.stmt }
+
+func (u *setUnit) run(r *run) *Error {
+	v, err := u.x.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	at := u.stmt.where()
+	if u.report {
+		if err := inOrder(r, v, at, u); err != nil {
+			return err
+		}
+	}
+	if err := u.target.set(r, v, at, u.scope.by); err != nil {
+		return u.wrap(err)
+	}
+	u.target.fulfil(r)
+	return nil
+}
+
+func (u *setUnit) wrap(err *Error) *Error {
+	return attributeError(err.in(u.stmt), u.target.owner, u.target.attr.Name, u.stmt, u.stmt.where(), u.stmt.where())
+}
+
+func (u *setUnit) pure() bool { return true }
+
+func (u *setUnit) receive(r *run, v types.Value, at *place) *Error {
+	if err := u.target.set(r, v, u.stmt.where(), u.scope.by); err != nil {
+		return u.wrap(err)
+	}
+	return nil
+}
+
+// lookup is `C[k=v]`, or `x.rel[k=v]` when x is set.
+type lookup struct {
+	at
+	x      expr // short lookup: the instance
+	rel    string
+	info   *entityInfo
+	named  []argument
+	splats []expr
+	parts  root // of everything that must be known
+	slot   int
+}
+
+func (n *lookup) layout(l *layouter) { n.slot = l.next() }
+
+func (n *lookup) need(r *run, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	frame, err := n.parts.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&lookupUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	return nil
+}
+
+func (n *lookup) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *lookup) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// lookupParts evaluates all that a lookup needs, in one frame.
+type lookupParts struct{ *lookup }
+
+func (n lookupParts) layout(l *layouter) {
+	if n.x != nil {
+		n.x.layout(l)
+	}
+	for _, a := range n.named {
+		a.part.layout(l)
+	}
+	for _, x := range n.splats {
+		x.layout(l)
+	}
+}
+
+func (n lookupParts) need(r *run, s *scope, f frame) *Error {
+	if n.x != nil {
+		if err := n.x.need(r, s, f); err != nil {
+			return err
+		}
+	}
+	for _, a := range n.named {
+		if err := a.part.need(r, s, f); err != nil {
+			return err
+		}
+	}
+	for _, x := range n.splats {
+		if err := x.need(r, s, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookupUnit waits for the key and then for an instance with it.
+type lookupUnit struct {
+	unit
+	n      *lookup
+	target *variable
+}
+
+func (u *lookupUnit) by() node { return u.n }
+
+func (u *lookupUnit) run(r *run) *Error {
+	n := u.n
+	var values []given
+	info := n.info
+	if n.x != nil {
+		of, err := n.x.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		if isUnknown(of) {
+			u.target.put(r, unknown, &n.span)
+			return nil
+		}
+		instance, ok := of.(*Instance)
+		if !ok {
+			return runtimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", n.rel, n.x.String(), types.PythonName(of), types.Text(of)).in(n)
+		}
+		attr := instance.entity.Attribute(n.rel)
+		if attr == nil {
+			return notFound("could not find attribute with name: %s in type %s", n.rel, instance.entity.Name).in(n)
+		}
+		if attr.End == nil {
+			return typingError("short index lookup is only possible on relations, %s is an attribute", n.rel).in(n)
+		}
+		if attr.End.Inverse == nil {
+			return typingError("short index lookup is only possible on bi-drectional relations, %s is unidirectional", n.rel).in(n)
+		}
+		values = append(values, given{attr.End.Inverse.Name, instance})
+		info = r.prog.info[attr.End.Target.Number]
+	}
+	for _, a := range n.named {
+		v, err := a.part.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		values = append(values, given{a.name, v})
+	}
+	for _, x := range n.splats {
+		v, err := x.eval(r, u.scope, u.frame)
+		if err != nil {
+			return err
+		}
+		d, ok := v.(*types.Dict)
+		if !ok {
+			return typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v)).in(n)
+		}
+		for _, k := range d.Keys {
+			values = append(values, given{k, d.Values[k]})
+		}
+	}
+	return r.lookup(info.entity, values, u.target, n)
+}

@@ -1,0 +1,179 @@
+package eval
+
+import (
+	"ordain.dev/ordain/compiler/types"
+)
+
+// comprehension is `[e for x in l if g]`; the guard is part of element.
+type comprehension struct {
+	at
+	element root // in a scope of its own with one variable
+	iter    root
+	ns      *namespace
+	slot    int
+}
+
+func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
+
+func (n *comprehension) need(r *run, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	frame, err := n.iter.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&comprehensionUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	return nil
+}
+
+// needGradual evaluates elements as they arrive; the list itself is complete
+// only when the iterable is.
+func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+	target := &variable{}
+	f[n.slot] = target
+	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
+	frame, report, err := n.iter.prepareGradual(r, s, u)
+	if err != nil {
+		return false, err.in(n)
+	}
+	u.report = report
+	r.start(u, frame)
+	return false, nil
+}
+
+func (n *comprehension) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// comprehensionUnit waits for the iterable and collects the elements.
+type comprehensionUnit struct {
+	unit
+	n        *comprehension
+	target   *variable
+	c        collector // of the elements, in the gradual case
+	report   bool
+	received received
+	results  []*variable
+}
+
+func (u *comprehensionUnit) by() node   { return u.n }
+func (u *comprehensionUnit) pure() bool { return u.c != nil && u.c.pure() }
+
+// receive starts the evaluation of one element.
+func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
+	u.received.note(v)
+	return u.element(r, v, at)
+}
+
+func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
+	s := u.scope.inner(1, u.n.ns)
+	s.vars[0].put(r, v, at)
+	result := &variable{}
+	u.results = append(u.results, result)
+	f := u.n.element.frame()
+	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result, stmt: u.n}
+	if u.c == nil {
+		if err := u.n.element.need(r, s, f); err != nil {
+			return err.in(u.n)
+		}
+	} else {
+		report, err := u.n.element.needGradual(r, s, f, u.c)
+		if err != nil {
+			return err.in(u.n)
+		}
+		if report {
+			e.c = u.c
+		}
+	}
+	r.start(e, f)
+	return nil
+}
+
+func (u *comprehensionUnit) run(r *run) *Error {
+	over, err := u.n.iter.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(over) {
+		u.target.put(r, unknown, &u.n.span)
+		return nil
+	}
+	l, ok := over.(*types.List)
+	if !ok {
+		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).in(u.n)
+	}
+	for _, item := range l.Items {
+		if u.received.take(item) {
+			continue
+		}
+		if err := u.element(r, item, u.n.iter.where()); err != nil {
+			return err
+		}
+	}
+	f := make(frame, len(u.results))
+	copy(f, u.results)
+	r.start(&comprehensionEnd{unit: unit{scope: u.scope}, n: u.n, target: u.target}, f)
+	return nil
+}
+
+// comprehensionEnd waits for all elements.
+type comprehensionEnd struct {
+	unit
+	n      *comprehension
+	target *variable
+}
+
+func (u *comprehensionEnd) by() node { return u.n }
+
+func (u *comprehensionEnd) run(r *run) *Error {
+	items := make([]types.Value, 0, len(u.frame))
+	for _, v := range u.frame {
+		item, err := v.get()
+		if err != nil {
+			return err
+		}
+		switch item := item.(type) {
+		case skippedElement:
+		case *types.List:
+			items = append(items, item.Items...)
+		default:
+			items = append(items, item)
+		}
+	}
+	u.target.put(r, &types.List{Items: items}, &u.n.span)
+	return nil
+}
+
+// received remembers what a collector has seen, so that the whole list in the
+// end brings only what is new.
+type received struct {
+	instances map[uint64]int
+	others    []types.Value
+}
+
+func (s *received) note(v types.Value) {
+	if i, ok := v.(*Instance); ok {
+		if s.instances == nil {
+			s.instances = map[uint64]int{}
+		}
+		s.instances[i.id]++
+		return
+	}
+	s.others = append(s.others, v)
+}
+
+// take reports whether v was seen, and forgets it once.
+func (s *received) take(v types.Value) bool {
+	if i, ok := v.(*Instance); ok {
+		if s.instances[i.id] == 0 {
+			return false
+		}
+		s.instances[i.id]--
+		return true
+	}
+	for n, have := range s.others {
+		if types.Equal(have, v) {
+			s.others = append(s.others[:n], s.others[n+1:]...)
+			return true
+		}
+	}
+	return false
+}

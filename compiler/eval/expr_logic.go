@@ -1,0 +1,505 @@
+package eval
+
+import (
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// conditional is `c ? a : b`: the branch that is not taken is never needed.
+type conditional struct {
+	at
+	cond, then, els root
+	// guarded marks the condition of a comprehension: els gives no element.
+	guarded bool
+	slot    int
+}
+
+func (n *conditional) layout(l *layouter) { n.slot = l.next() }
+
+func (n *conditional) need(r *run, s *scope, f frame) *Error {
+	return n.schedule(r, s, f, nil)
+}
+
+func (n *conditional) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+	return false, n.schedule(r, s, f, c)
+}
+
+func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	frame, err := n.cond.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
+	return nil
+}
+
+func (n *conditional) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// conditionUnit waits for the condition and then for the branch taken.
+type conditionUnit struct {
+	unit
+	n      *conditional
+	target *variable
+	c      collector
+}
+
+func (u *conditionUnit) by() node { return u.n }
+
+func (u *conditionUnit) run(r *run) *Error {
+	cond, err := u.n.cond.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(cond) {
+		u.target.put(r, unknown, &u.n.span)
+		return nil
+	}
+	truth, ok := cond.(types.Bool)
+	if !ok {
+		return runtimeError("Invalid value `%s`: the condition for a conditional expression must be a boolean expression", types.Text(cond)).in(u.n)
+	}
+	branch := u.n.then
+	if !truth {
+		if u.n.guarded {
+			u.target.put(r, skipped, &u.n.span)
+			return nil
+		}
+		branch = u.n.els
+	}
+	f := branch.frame()
+	report := false
+	if u.c == nil {
+		err = branch.need(r, u.scope, f)
+	} else {
+		report, err = branch.needGradual(r, u.scope, f, u.c)
+	}
+	if err != nil {
+		return err.in(u.n)
+	}
+	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
+	if report {
+		b.c = u.c
+	}
+	r.start(b, f)
+	return nil
+}
+
+// branchUnit evaluates the branch taken.
+type branchUnit struct {
+	unit
+	n      *conditional
+	x      expr
+	target *variable
+	c      collector
+}
+
+func (u *branchUnit) by() node { return u.n }
+
+func (u *branchUnit) run(r *run) *Error {
+	v, err := u.x.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if u.c != nil {
+		if err := inOrder(r, v, &u.n.span, u.c); err != nil {
+			return err
+		}
+	}
+	u.target.put(r, v, &u.n.span)
+	return nil
+}
+
+// skippedElement is what a comprehension's guard gives for no element.
+type skippedElement struct{ types.IsValue }
+
+var skipped = skippedElement{}
+
+// lazy is `and` or `or`: the right side is needed only when the left does not
+// decide.
+type lazy struct {
+	at
+	op          string
+	left, right root
+	slot        int
+}
+
+func (n *lazy) decides(b types.Bool) bool { return (n.op == "or") == bool(b) }
+
+func (n *lazy) layout(l *layouter) { n.slot = l.next() }
+
+func (n *lazy) need(r *run, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	frame, err := n.left.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&lazyUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	return nil
+}
+
+func (n *lazy) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *lazy) eval(_ *run, _ *scope, f frame) (types.Value, *Error) {
+	v, err := f[n.slot].get()
+	if err != nil {
+		return nil, err
+	}
+	// a right side that decides nothing was not checked before it was needed
+	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
+		return nil, runtimeError("Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), n.op).in(n)
+	}
+	return v, nil
+}
+
+// lazyUnit waits for the left side.
+type lazyUnit struct {
+	unit
+	n      *lazy
+	target *variable
+}
+
+func (u *lazyUnit) by() node { return u.n }
+
+func (u *lazyUnit) run(r *run) *Error {
+	left, err := u.n.left.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(left) {
+		u.target.put(r, unknown, &u.n.span)
+		return nil
+	}
+	truth, ok := left.(types.Bool)
+	if !ok {
+		return runtimeError("Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n)
+	}
+	if u.n.decides(truth) {
+		u.target.put(r, truth, &u.n.span)
+		return nil
+	}
+	f, err := u.n.right.prepare(r, u.scope)
+	if err != nil {
+		return err.in(u.n)
+	}
+	r.start(&evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target}, f)
+	return nil
+}
+
+// not negates.
+type not struct {
+	at
+	x expr
+}
+
+func (n *not) layout(l *layouter) { n.x.layout(l) }
+
+func (n *not) need(r *run, s *scope, f frame) *Error { return n.x.need(r, s, f).in(n) }
+
+func (n *not) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *not) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	v, err := n.x.eval(r, s, f)
+	if err != nil || isUnknown(v) {
+		return v, err
+	}
+	b, ok := v.(types.Bool)
+	if !ok {
+		return nil, runtimeError("Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n)
+	}
+	return !b, nil
+}
+
+// binary is every other operator with two sides.
+type binary struct {
+	at
+	op   syntax.Op
+	l, r expr
+}
+
+func (n *binary) layout(l *layouter) {
+	n.l.layout(l)
+	n.r.layout(l)
+}
+
+func (n *binary) need(r *run, s *scope, f frame) *Error {
+	if err := n.l.need(r, s, f); err != nil {
+		return err.in(n)
+	}
+	return n.r.need(r, s, f).in(n)
+}
+
+func (n *binary) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+	a, err := n.l.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	b, err := n.r.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	switch n.op {
+	case "in":
+		return n.contains(a, b)
+	case "not in":
+		v, err := n.contains(a, b)
+		if in, ok := v.(types.Bool); ok {
+			return !in, err
+		}
+		return v, err
+	}
+	if isUnknown(a) || isUnknown(b) {
+		return unknown, nil
+	}
+	switch n.op {
+	case "==":
+		return types.Bool(types.Equal(a, b)), nil
+	case "!=":
+		return types.Bool(!types.Equal(a, b)), nil
+	case "<", ">", "<=", ">=":
+		return n.compare(a, b)
+	}
+	return n.arithmetic(a, b)
+}
+
+func (n *binary) compare(a, b types.Value) (types.Value, *Error) {
+	if !types.IsNumber(a) || !types.IsNumber(b) {
+		return nil, typingError("Can only compare numbers.").in(n)
+	}
+	order, ok := types.Compare(a, b)
+	if !ok {
+		return types.Bool(false), nil
+	}
+	switch n.op {
+	case "<":
+		return types.Bool(order < 0), nil
+	case ">":
+		return types.Bool(order > 0), nil
+	case "<=":
+		return types.Bool(order <= 0), nil
+	}
+	return types.Bool(order >= 0), nil
+}
+
+// operators names the operators as the reference does in its errors.
+var operators = map[syntax.Op]string{
+	"+": "plus", "-": "minus", "*": "multiplication", "/": "division", "%": "modulo", "**": "exponentiation",
+}
+
+func text(v types.Value) (string, bool) {
+	switch v := v.(type) {
+	case types.Str:
+		return string(v), true
+	case *types.Object:
+		if v.Text != nil {
+			return *v.Text, true
+		}
+	}
+	return "", false
+}
+
+func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
+	if n.op == "+" {
+		if x, ok := text(a); ok {
+			if y, ok := text(b); ok {
+				return types.Str(x + y), nil
+			}
+		}
+	}
+	if !types.IsNumber(a) || !types.IsNumber(b) {
+		return nil, typingError("Unsupported operand type(s) for %s: '%s' (%s) and '%s' (%s)", operators[n.op],
+			types.PythonName(a), types.Repr(a), types.PythonName(b), types.Repr(b)).in(n)
+	}
+	v, err := types.Arithmetic(string(n.op), a, b)
+	if err != nil {
+		kind := "OverflowError"
+		if _, zero := err.(types.ZeroDivision); zero {
+			kind = "ZeroDivisionError"
+		}
+		e := &Error{Kind: kind, Message: err.Error(), foreign: true}
+		return nil, e.in(n)
+	}
+	return v, nil
+}
+
+// contains is `a in b`. With something unknown in b the answer may be unknown.
+func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
+	if isUnknown(b) {
+		return unknown, nil
+	}
+	switch b := b.(type) {
+	case *types.List:
+		open := isUnknown(a) && len(b.Items) > 0
+		for _, item := range b.Items {
+			if isUnknown(item) {
+				open = true
+			} else if types.Equal(a, item) {
+				return types.Bool(true), nil
+			}
+		}
+		if open {
+			return unknown, nil
+		}
+		return types.Bool(false), nil
+	case *types.Dict:
+		if isUnknown(a) {
+			if len(b.Keys) == 0 {
+				return types.Bool(false), nil
+			}
+			return unknown, nil
+		}
+		k, ok := text(a)
+		if !ok {
+			return types.Bool(false), nil
+		}
+		_, have := b.Values[k]
+		return types.Bool(have), nil
+	}
+	return nil, typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).in(n)
+}
+
+// isDefined is `x.y is defined` or `y is defined`.
+type isDefined struct {
+	at
+	x    *root // nil: a variable
+	v    *ref  // when x is nil
+	attr string
+	slot int
+}
+
+func (n *isDefined) layout(l *layouter) { n.slot = l.next() }
+
+func (n *isDefined) need(r *run, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
+	if n.x == nil {
+		v, err := n.v.lookup(r, s)
+		if err != nil {
+			return err.in(n)
+		}
+		return u.watch(r, v)
+	}
+	frame, err := n.x.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(u, frame)
+	return nil
+}
+
+func (n *isDefined) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
+	return true, n.need(r, s, f)
+}
+
+func (n *isDefined) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
+
+// definedHook waits for the instance of `x.y is defined`.
+type definedHook struct {
+	unit
+	n      *isDefined
+	target *variable
+}
+
+func (u *definedHook) by() node { return u.n }
+
+func (u *definedHook) run(r *run) *Error {
+	of, err := u.n.x.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	v, err := slotOf(of, u.n.x.expr, u.n.attr, u.n)
+	if err != nil {
+		return err
+	}
+	return u.watch(r, v)
+}
+
+// watch answers as soon as there is a first element, or when there will be none.
+func (u *definedHook) watch(r *run, v *variable) *Error {
+	if v.ready() {
+		return u.answer(r, v)
+	}
+	w := &definedUnit{unit: unit{scope: u.scope}, n: u.n, watched: v, target: u.target}
+	if err := v.listen(r, w); err != nil {
+		return err
+	}
+	w.listening = true
+	r.startOn(w, v)
+	return nil
+}
+
+func (u *definedHook) answer(r *run, v *variable) *Error {
+	return setDefined(r, u.target, defined(v), &u.n.span)
+}
+
+func setDefined(r *run, target *variable, value types.Value, at *place) *Error {
+	if !target.has {
+		target.put(r, value, at)
+	}
+	return nil
+}
+
+func defined(v *variable) types.Value {
+	value, _ := v.peek()
+	switch value := value.(type) {
+	case types.Null:
+		return types.Bool(false)
+	case types.Unknown:
+		return unknown
+	case *types.List:
+		for _, item := range value.Items {
+			if !isUnknown(item) {
+				return types.Bool(true)
+			}
+		}
+		if len(value.Items) > 0 {
+			return unknown
+		}
+		return types.Bool(false)
+	}
+	return types.Bool(true)
+}
+
+// definedUnit answers false when the list is frozen empty; as a collector it
+// answers true on the first element.
+type definedUnit struct {
+	unit
+	n       *isDefined
+	watched *variable
+	target  *variable
+	// listening is set once the list knows of it.
+	listening bool
+}
+
+func (u *definedUnit) by() node { return u.n }
+
+func (u *definedUnit) run(r *run) *Error {
+	if u.target.has {
+		return nil
+	}
+	return setDefined(r, u.target, defined(u.watched), &u.n.span)
+}
+
+func (u *definedUnit) pure() bool { return u.target.has }
+
+func (u *definedUnit) receive(r *run, v types.Value, _ *place) *Error {
+	if u.target.has || isUnknown(v) {
+		return nil
+	}
+	u.target.put(r, types.Bool(true), &u.n.span)
+	if u.listening && u.watched.target().kind == list {
+		u.watched.target().more.pure++
+	}
+	return nil
+}

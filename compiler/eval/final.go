@@ -1,0 +1,65 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+)
+
+// complete lists what an instance lacks in the end.
+func (r *run) complete(i *Instance) []*Error {
+	var errs []*Error
+	if !i.seen && len(r.prog.info[i.entity.Number].implements) == 0 {
+		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short())
+		e.Stmt, e.at = i.Text(), i.at[0]
+		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
+		errs = append(errs, e)
+	}
+	for n := range i.slots {
+		v := &i.slots[n]
+		if v.kind == option || (v.attr.End == nil && v.has) {
+			continue
+		}
+		if e := incomplete(i, v); e != nil {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+func incomplete(i *Instance, v *variable) *Error {
+	var e *Error
+	if v.kind == list {
+		if len(v.more.items) >= v.attr.End.Low {
+			return nil
+		}
+		e = fail("UnsetException", "The object %s is not complete: relation %s requires %d values but only %d are set",
+			i.Text(), v.attr.Name, v.attr.End.Low, len(v.more.items))
+	} else {
+		if v.has {
+			return nil
+		}
+		e = fail("UnsetException", "The object %s is not complete: attribute %s is not set", i.Text(), v.attr.Name)
+		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at[0]))
+	}
+	e.bare, e.Importance = true, 8
+	return e
+}
+
+// stuck reports the units that never got what they wait for.
+func (r *run) stuck() *Error {
+	if r.first == nil {
+		return nil
+	}
+	var names []string
+	seen := map[string]bool{}
+	for w := r.first; w != nil; w = w.base().next {
+		name := w.by().String()
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", "))
+	e.Hint = "they wait for each other, or for a value that nothing sets"
+	return e.in(r.first.by())
+}

@@ -1,0 +1,102 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// origin says in whose name statements run: an implementation of an instance.
+// It is nil at module level.
+type origin struct {
+	instance *Instance
+	impl     *implementation
+}
+
+// Instance is an instance of an entity.
+type Instance struct {
+	types.IsValue
+	id     uint64
+	entity *types.Entity
+	slots  []variable
+	self   variable
+	at     []*place
+	made   *origin
+	impls  []*implementation
+	seen   bool // an implement statement selected something, even nothing to run
+}
+
+// InstanceID implements types.Instance.
+func (i *Instance) InstanceID() uint64 { return i.id }
+
+// Entity implements types.Instance.
+func (i *Instance) Entity() *types.Entity { return i.entity }
+
+// At gives the place where the instance was made.
+func (i *Instance) At() syntax.Span { return *i.at[0] }
+
+// Text is the long form: the type and where the instance was made.
+func (i *Instance) Text() string {
+	places := make([]string, len(i.at))
+	for n, at := range i.at {
+		places[n] = short(at)
+	}
+	return fmt.Sprintf("%s (instantiated at %s)", i.entity.Name, strings.Join(places, ","))
+}
+
+// ReprText is the short form inside lists.
+func (i *Instance) ReprText() string {
+	return fmt.Sprintf("%s %02x", i.entity.Name, i.id)
+}
+
+// String is Text.
+func (i *Instance) String() string { return i.Text() }
+
+func (i *Instance) variable(name string) *variable {
+	if n := i.entity.Slot(name); n >= 0 {
+		return &i.slots[n]
+	}
+	return nil
+}
+
+// MadeBy names the implementation that made the instance and the instance it
+// ran for; nil and empty at module level.
+func (i *Instance) MadeBy() (*Instance, string) { return i.made.names() }
+
+func (o *origin) names() (*Instance, string) {
+	if o == nil {
+		return nil, ""
+	}
+	return o.instance, o.impl.name
+}
+
+// Value reads an attribute: ok is false when it has no value. An optional
+// relation that is empty gives null.
+func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
+	slot := i.variable(attribute.Name)
+	if slot == nil {
+		return nil, false
+	}
+	return slot.peek()
+}
+
+// Provenance tells where an attribute got its value and in whose name.
+type Provenance struct {
+	At syntax.Span
+	// By is the instance for which Implementation ran; nil at module level.
+	By             *Instance
+	Implementation string
+}
+
+// Provenance tells where an attribute was set; ok is false when it was not.
+func (i *Instance) Provenance(attribute string) (p Provenance, ok bool) {
+	slot := i.variable(attribute)
+	if slot == nil || slot.at == nil {
+		return p, false
+	}
+	p.At = *slot.at
+	p.By, p.Implementation = slot.by.names()
+	return p, true
+}

@@ -1,0 +1,87 @@
+package eval
+
+import (
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// namespace is one module file: its names, what it imports, its variables.
+type namespace struct {
+	name    string
+	file    *syntax.File
+	things  map[string]any // *entityInfo, *typedefInfo, *implementation info, *pluginInfo
+	imports map[string]*namespace
+	// vars gives the place of a module-level variable in scope.
+	vars  map[string]int
+	names []string
+	first map[string]syntax.Span
+	scope *scope
+	p     *program
+	body  *block
+}
+
+func (ns *namespace) parent() *namespace {
+	up, _, qualified := cutLast(ns.name)
+	if !qualified {
+		return nil
+	}
+	return ns.p.spaces[up]
+}
+
+// visible finds the namespace that a prefix means in this file.
+func (ns *namespace) visible(prefix string) *namespace {
+	if space, ok := ns.imports[prefix]; ok {
+		return space
+	}
+	if prefix == ns.name {
+		return ns
+	}
+	if prefix == "std" {
+		return ns.p.spaces["std"]
+	}
+	return nil
+}
+
+// find resolves the name of a type, an implementation or a plug-in.
+func (ns *namespace) find(name syntax.Name) (any, *Error) {
+	prefix, last, qualified := cutLast(name.Text)
+	if qualified {
+		space := ns.visible(prefix)
+		if space == nil {
+			err := fail("MissingImportException", "could not find type %s in namespace %s.\nTry importing the module with `import %s`", name.Text, ns.name, prefix)
+			if ns.file != nil {
+				err.Message += " in " + ns.file.Path
+			}
+			err.Hint = "add `import " + prefix + "` at the top of the file"
+			err.at = &name.At
+			return nil, err
+		}
+		if thing, ok := space.things[last]; ok {
+			return thing, nil
+		}
+		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
+		err.Hint = suggest("name", last, keys(space.things))
+		err.at = &name.At
+		return nil, err
+	}
+	if p, ok := types.LookupPrimitive(last); ok {
+		return p, nil
+	}
+	for space := ns; space != nil; space = space.parent() {
+		if thing, ok := space.things[last]; ok {
+			return thing, nil
+		}
+	}
+	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)
+	err.Hint = suggest("name", last, append(keys(ns.things), "string", "int", "float", "bool", "dict", "list"))
+	err.at = &name.At
+	return nil, err
+}
+
+func keys(m map[string]any) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}

@@ -1,0 +1,382 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// pluginInfo is a plug-in with its annotations resolved.
+type pluginInfo struct {
+	sig    *Signature
+	params []types.Type // nil: anything goes
+	result types.Type   // nil: anything goes
+}
+
+// addPlugins registers the plug-ins as names of their namespaces.
+func (p *program) addPlugins(plugins []*Signature) *Error {
+	for _, sig := range plugins {
+		prefix, last, _ := cutLast(sig.Name)
+		ns := p.spaces[prefix]
+		if ns == nil {
+			ns = &namespace{name: prefix, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
+			p.spaces[prefix] = ns
+		}
+		info := &pluginInfo{sig: sig}
+		if _, twice := ns.things[last]; !twice {
+			ns.things[last] = info
+		}
+		p.plugins = append(p.plugins, info)
+	}
+	return nil
+}
+
+// resolvePlugins resolves the annotations once all types are known.
+func (p *program) resolvePlugins(*definitions) *Error {
+	for _, info := range p.plugins {
+		prefix, _, _ := cutLast(info.sig.Name)
+		for _, param := range info.sig.Params {
+			t, err := p.annotation(p.spaces[prefix], param.Type)
+			if err != nil {
+				return err
+			}
+			info.params = append(info.params, t)
+		}
+		t, err := p.annotation(p.spaces[prefix], info.sig.Return)
+		if err != nil {
+			return err
+		}
+		info.result = t
+	}
+	return nil
+}
+
+// annotation turns the annotation of a plug-in into a type; nil stands for any.
+func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) {
+	if a == nil {
+		return nil, nil
+	}
+	of := func() (types.Type, *Error) {
+		if len(a.Of) == 0 {
+			return types.Any, nil
+		}
+		t, err := p.annotation(ns, a.Of[0])
+		if t == nil {
+			t = types.Any
+		}
+		return t, err
+	}
+	switch a.Kind {
+	case "any":
+		return nil, nil
+	case "null":
+		return types.NullT, nil
+	case "prim":
+		return p.dsl(ns, a.Name)
+	case "dsl", "dataclass":
+		return p.dsl(ns, a.Name)
+	case "list":
+		t, err := of()
+		return types.ListOf{Of: t}, err
+	case "dict":
+		t, err := of()
+		return types.DictOf{Of: t}, err
+	case "nullable":
+		t, err := of()
+		return types.Optional{Of: t}, err
+	case "reference":
+		if len(a.Of) == 0 {
+			return types.ReferenceTo{}, nil
+		}
+		t, err := of()
+		return types.ReferenceTo{Of: t}, err
+	case "literal":
+		e := types.Enum{Name: a.Text}
+		for _, v := range a.Values {
+			e.Values = append(e.Values, fromJSON(v))
+		}
+		return e, nil
+	case "union":
+		u := types.Union{Name: a.Text}
+		for _, one := range a.Of {
+			t, err := p.annotation(ns, one)
+			if err != nil {
+				return nil, err
+			}
+			if t == nil {
+				t = types.Any
+			}
+			u.Of = append(u.Of, t)
+		}
+		if u.Name == "" {
+			names := make([]string, len(u.Of))
+			for i, t := range u.Of {
+				names[i] = t.String()
+			}
+			u.Name = "Union[" + strings.Join(names, ",") + "]"
+		}
+		return u, nil
+	}
+	return nil, nil
+}
+
+func fromJSON(v any) types.Value {
+	switch v := v.(type) {
+	case string:
+		return types.Str(v)
+	case bool:
+		return types.Bool(v)
+	case float64:
+		if v == float64(int64(v)) {
+			return types.Int(int64(v))
+		}
+		return types.Float(v)
+	case int:
+		return types.Int(v)
+	case int64:
+		return types.Int(v)
+	}
+	return null
+}
+
+// dsl resolves a type as the language writes it.
+func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case strings.HasSuffix(text, "?"):
+		t, err := p.dsl(ns, strings.TrimSuffix(text, "?"))
+		if t == nil {
+			return nil, err
+		}
+		return types.Optional{Of: t}, err
+	case strings.HasSuffix(text, "[]"):
+		t, err := p.dsl(ns, strings.TrimSuffix(text, "[]"))
+		if t == nil {
+			t = types.Any
+		}
+		return types.ListOf{Of: t}, err
+	}
+	switch text {
+	case "any", "object", "expression":
+		return nil, nil
+	case "null", "None":
+		return types.NullT, nil
+	case "list":
+		return types.ListOf{Of: types.Any}, nil
+	case "dict":
+		return types.DictOf{Of: types.Any}, nil
+	}
+	if prim, ok := types.LookupPrimitive(text); ok {
+		return prim, nil
+	}
+	thing, err := ns.find(syntax.Name{Text: text})
+	if err != nil && strings.Contains(text, "::") {
+		if prefix, last, _ := cutLast(text); p.spaces[prefix] != nil {
+			if found, ok := p.spaces[prefix].things[last]; ok {
+				thing, err = found, nil
+			}
+		}
+	}
+	if err != nil {
+		err.at = nil
+		err.bare = true
+		return nil, err
+	}
+	switch thing := thing.(type) {
+	case *entityInfo:
+		return thing.entity, nil
+	case *typedefInfo:
+		return thing.t, nil
+	}
+	return nil, typingError("%s is not a type", text)
+}
+
+// bind gives the arguments to the parameters, with Python's own errors, checks
+// their types, and calls the plug-in.
+func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
+	info := u.n.plugin
+	sig := info.sig
+	_, short, _ := cutLast(sig.Name)
+	out := PluginCall{Plugin: sig, Namespace: u.n.ns.name, At: u.n.span}
+	var positional []int
+	varargs, varkeywords := -1, -1
+	for i, p := range sig.Params {
+		switch p.Kind {
+		case VarArgs:
+			varargs = i
+		case VarKeywords:
+			varkeywords = i
+		case KeywordOnly:
+		default:
+			positional = append(positional, i)
+		}
+	}
+	set := make([]bool, len(sig.Params))
+	if len(args) > len(positional) && varargs < 0 {
+		return runtimeError("%s() takes %d positional argument%s but %d %s given", short, len(positional), plural(len(positional)), len(args), wasWere(len(args)))
+	}
+	open := false
+	check := func(i int, v types.Value) *Error {
+		if isUnknown(v) {
+			open = true
+			return nil
+		}
+		t := info.params[i]
+		if t == nil {
+			return u.plainReference(sig.Params[i].Name, v)
+		}
+		if err := t.Validate(v); err != nil {
+			return u.argumentError(sig.Params[i].Name, v, t, err)
+		}
+		return u.referenceAllowed(sig.Params[i].Name, v, t)
+	}
+	for k, v := range args {
+		i := varargs
+		if k < len(positional) {
+			i = positional[k]
+			set[i] = true
+		}
+		if err := check(i, v); err != nil {
+			return err
+		}
+		out.Args = append(out.Args, v)
+	}
+	for _, g := range named {
+		i := -1
+		for k, p := range sig.Params {
+			if p.Name == g.name && (p.Kind == Positional || p.Kind == KeywordOnly || p.Kind == "") {
+				i = k
+			}
+		}
+		switch {
+		case i >= 0 && set[i]:
+			return runtimeError("%s() got multiple values for argument '%s'", short, g.name)
+		case i < 0 && varkeywords < 0:
+			return runtimeError("%s() got an unexpected keyword argument '%s'", short, g.name)
+		case i < 0:
+			i = varkeywords
+		default:
+			set[i] = true
+		}
+		if err := check(i, g.value); err != nil {
+			return err
+		}
+		if out.Named == nil {
+			out.Named = map[string]types.Value{}
+		}
+		out.Named[g.name] = g.value
+	}
+	if err := missingArguments(short, sig, set); err != nil {
+		return err
+	}
+	if open && !sig.AllowUnknown {
+		u.target.put(r, unknown, &u.n.span)
+		return nil
+	}
+	u.bound = out
+	return u.call(r)
+}
+
+func missingArguments(name string, sig *Signature, set []bool) *Error {
+	for _, kind := range []struct {
+		is   func(ParamKind) bool
+		text string
+	}{
+		{func(k ParamKind) bool { return k == Positional || k == "" }, "positional"},
+		{func(k ParamKind) bool { return k == KeywordOnly }, "keyword-only"},
+	} {
+		var missing []string
+		for i, p := range sig.Params {
+			if kind.is(p.Kind) && !set[i] && !p.HasDefault {
+				missing = append(missing, "'"+p.Name+"'")
+			}
+		}
+		if len(missing) > 0 {
+			return runtimeError("%s() missing %d required %s argument%s: %s", name, len(missing), kind.text, plural(len(missing)), enumerate(missing))
+		}
+	}
+	return nil
+}
+
+func enumerate(words []string) string {
+	switch len(words) {
+	case 1:
+		return words[0]
+	case 2:
+		return words[0] + " and " + words[1]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + ", and " + words[len(words)-1]
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
+	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
+		return u.unexpected(name, v)
+	}
+	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type.\n\tExpected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
+	e.Causes = []*Error{typeError(err).located(u.n, &u.n.span)}
+	return e
+}
+
+func (u *callUnit) unexpected(name string, v types.Value) *Error {
+	e := fail("UnexpectedReference", "Value %s for argument %s of plugin %s is a reference: the plug-in has to accept it with `| Reference[...]`", types.Text(v), name, u.n.plugin.sig.Name)
+	e.Hint = "declare the parameter as `T | Reference[T]`"
+	return e
+}
+
+// plainReference lets references into parameters of any type.
+func (u *callUnit) plainReference(string, types.Value) *Error { return nil }
+
+// referenceAllowed refuses a reference where the plug-in wants a plain value.
+func (u *callUnit) referenceAllowed(name string, v types.Value, t types.Type) *Error {
+	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
+		return u.unexpected(name, v)
+	}
+	return nil
+}
+
+func acceptsReference(t types.Type, ref *types.Reference) bool {
+	switch t := t.(type) {
+	case types.ReferenceTo:
+		return t.Validate(ref) == nil
+	case types.Optional:
+		return acceptsReference(t.Of, ref)
+	case types.Union:
+		for _, one := range t.Of {
+			if acceptsReference(one, ref) {
+				return true
+			}
+		}
+	case types.Primitive:
+		return t == types.Any
+	}
+	return false
+}
+
+func loadError(err error) *Error {
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	return &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
+}
+
+func finalize(h Host, result *Result) {
+	if err := h.Finalize(); err != nil && result.Err == nil {
+		result.Err = loadError(err)
+	}
+}

@@ -1,0 +1,353 @@
+package eval
+
+import (
+	"context"
+	"sort"
+)
+
+// waiter is a piece of work that waits for variables and then runs once.
+type waiter interface {
+	base() *unit
+	// run does the work. An error without a place gets the place of by().
+	run(r *run) *Error
+	by() node
+}
+
+// unit is what all waiters have.
+type unit struct {
+	frame      frame
+	prev, next waiter // all that have not run, in order of creation
+	pending    int32
+	scope      *scope
+}
+
+func (u *unit) base() *unit { return u }
+
+// frame holds the variables that one evaluation of an expression needs; the
+// nodes know their places in it.
+type frame []*variable
+
+// run is one execution of a program.
+type run struct {
+	prog    *program
+	host    Host
+	ctx     context.Context
+	ready   []waiter
+	head    int
+	first   waiter // all waiters that have not run
+	last    waiter
+	wait    freezeQueue
+	zero    []*variable // what nobody waited for when it was looked at
+	revived []*variable // of zero: somebody waits for it now
+	nzero   int64
+	dropped []*variable // left the queue because of outstanding promises
+
+	instances []*Instance
+	byEntity  [][]*Instance // by number of the entity, with descendants
+	indexes   map[tableOf]*indexTable
+	tables    []tableOf
+	output    []string
+	warnings  []Warning
+	rounds    int
+}
+
+// start announces a unit that needs what is in its frame.
+func (r *run) start(w waiter, f frame) {
+	u := w.base()
+	u.frame = f
+	if r.last == nil {
+		r.first = w
+	} else {
+		u.prev = r.last
+		r.last.base().next = w
+	}
+	r.last = w
+	u.pending = 1
+	for _, v := range f {
+		if v == nil {
+			continue
+		}
+		if !v.waitFor(w) {
+			u.pending++
+			r.noteWaiter(v)
+		}
+	}
+	r.arrived(w)
+}
+
+// startOn is start for a unit that waits for one variable beside its frame.
+func (r *run) startOn(w waiter, v *variable) {
+	r.start(w, frame{v})
+}
+
+func (r *run) arrived(w waiter) {
+	u := w.base()
+	u.pending--
+	if u.pending == 0 {
+		r.ready = append(r.ready, w)
+	}
+}
+
+// noteWaiter remembers a variable of the second queue that somebody wants now.
+func (r *run) noteWaiter(v *variable) {
+	v = v.target()
+	if v.more != nil && v.more.inZero {
+		r.revived = append(r.revived, v)
+	}
+}
+
+func (r *run) forget(w waiter) {
+	u := w.base()
+	if u.prev == nil {
+		r.first = u.next
+	} else {
+		u.prev.base().next = u.next
+	}
+	if u.next == nil {
+		r.last = u.prev
+	} else {
+		u.next.base().prev = u.prev
+	}
+	u.prev, u.next = nil, nil
+}
+
+// enqueueIfComplete puts a delayed variable into the freeze queue when nobody
+// has promised more. A gathered list is frozen at once.
+func (r *run) enqueueIfComplete(v *variable) {
+	d := v.more
+	if d.promises > 0 || v.has || d.queued {
+		return
+	}
+	if v.kind == gathered {
+		v.freeze(r)
+		return
+	}
+	d.queued = true
+	r.wait.push(v)
+}
+
+// drain runs all that is ready, first come first served.
+func (r *run) drain() *Error {
+	for n := 0; r.head < len(r.ready); n++ {
+		if n&1023 == 0 && r.ctx.Err() != nil {
+			return cancelled(r.ctx)
+		}
+		w := r.ready[r.head]
+		r.ready[r.head] = nil
+		r.head++
+		if r.head == len(r.ready) {
+			r.ready, r.head = r.ready[:0], 0
+		} else if r.head > 4096 && r.head*2 > len(r.ready) {
+			kept := copy(r.ready, r.ready[r.head:])
+			clear(r.ready[kept:])
+			r.ready, r.head = r.ready[:kept], 0
+		}
+		if err := w.run(r); err != nil {
+			n := w.by()
+			return err.located(n, n.where())
+		}
+		r.forget(w)
+	}
+	return nil
+}
+
+// execute runs until nothing moves any more.
+func (r *run) execute(limit int) *Error {
+	for r.rounds = 0; r.rounds < limit; r.rounds++ {
+		if err := r.drain(); err != nil {
+			return err
+		}
+		if !r.freezeNext() {
+			break
+		}
+	}
+	if r.rounds == limit {
+		return &Error{Kind: "CompilerException", Message: "Could not complete model, max_iterations reached. Use the environment setting INMANTA_MAX_ITERATIONS to increase the limit.",
+			bare: true, Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself"}
+	}
+	return nil
+}
+
+// freezeNext freezes the next list in order; false when there is nothing left.
+func (r *run) freezeNext() bool {
+	for v := r.wait.pop(); v != nil; v = r.wait.pop() {
+		d := v.more
+		switch {
+		case v.has:
+			d.queued = false
+		case v.potential() <= 0:
+			r.toZero(v)
+		case d.promises > 0:
+			r.drop(v)
+		default:
+			v.freeze(r)
+			return true
+		}
+	}
+	r.reviveZero()
+	for v := r.wait.pop(); v != nil; v = r.wait.pop() {
+		if v.has {
+			continue
+		}
+		if v.more.promises > 0 {
+			r.drop(v)
+			continue
+		}
+		v.freeze(r)
+		return true
+	}
+	return r.breakCycle() || r.freezeRest()
+}
+
+func (r *run) toZero(v *variable) {
+	d := v.more
+	d.inZero = true
+	r.nzero++
+	d.zeroRank = r.nzero
+	r.zero = append(r.zero, v)
+}
+
+// drop takes a variable out of the queues until its promises are kept.
+func (r *run) drop(v *variable) {
+	v.more.queued = false
+	r.dropped = append(r.dropped, v)
+}
+
+// reviveZero moves what somebody waits for by now from the second queue to
+// the first, in the order of the second.
+func (r *run) reviveZero() {
+	revived := r.revived
+	r.revived = nil
+	sort.Slice(revived, func(i, j int) bool { return revived[i].more.zeroRank < revived[j].more.zeroRank })
+	for _, v := range revived {
+		d := v.more
+		if v.has || !d.inZero || v.potential() <= 0 {
+			continue
+		}
+		d.inZero = false
+		r.wait.push(v)
+	}
+}
+
+// breakCycle freezes one of the variables that units wait for although more
+// is promised: all promises that are left wait for such a freeze.
+func (r *run) breakCycle() bool {
+	var best *variable
+	kept := r.dropped[:0]
+	for _, v := range r.dropped {
+		if v.has || v.more.queued {
+			continue
+		}
+		kept = append(kept, v)
+	}
+	clear(r.dropped[len(kept):])
+	r.dropped = kept
+	if len(kept) == 0 {
+		return false
+	}
+	candidate := map[*variable]bool{}
+	for _, v := range kept {
+		if v.more.promises > 0 && v.potential() > 0 {
+			candidate[v] = true
+		}
+	}
+	if len(candidate) == 0 {
+		return false
+	}
+	for w := r.first; w != nil; w = w.base().next {
+		for _, v := range w.base().frame {
+			if v == nil {
+				continue
+			}
+			v = v.target()
+			if candidate[v] && (best == nil || rank(v) < rank(best)) {
+				best = v
+			}
+		}
+	}
+	if best == nil {
+		return false
+	}
+	best.freeze(r)
+	return true
+}
+
+// freezeRest freezes all that nobody waits for, the last first.
+func (r *run) freezeRest() bool {
+	progress := false
+	zero := r.zero
+	r.zero = nil
+	for i := len(zero) - 1; i >= 0; i-- {
+		v := zero[i]
+		if v.has || !v.more.inZero {
+			continue
+		}
+		v.more.inZero = false
+		v.freeze(r)
+		progress = true
+	}
+	return progress
+}
+
+// freezeQueue holds the lists that could be frozen: those without a relation
+// precedence rule first, then the others in the order of the policy.
+type freezeQueue struct {
+	free  fifo
+	ruled []fifo // by rank-1
+}
+
+func rank(v *variable) int {
+	if v.attr == nil {
+		return 0
+	}
+	return v.attr.End.Precedence
+}
+
+func (q *freezeQueue) push(v *variable) {
+	n := rank(v)
+	if n == 0 {
+		q.free.push(v)
+		return
+	}
+	for len(q.ruled) < n {
+		q.ruled = append(q.ruled, fifo{})
+	}
+	q.ruled[n-1].push(v)
+}
+
+// pop gives the next candidate, nil when there is none.
+func (q *freezeQueue) pop() *variable {
+	if v := q.free.pop(); v != nil {
+		return v
+	}
+	for i := range q.ruled {
+		if v := q.ruled[i].pop(); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+type fifo struct {
+	items []*variable
+	head  int
+}
+
+func (f *fifo) push(v *variable) { f.items = append(f.items, v) }
+
+func (f *fifo) pop() *variable {
+	if f.head == len(f.items) {
+		return nil
+	}
+	v := f.items[f.head]
+	f.items[f.head] = nil
+	f.head++
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	} else if f.head > 1024 && f.head*2 > len(f.items) {
+		kept := copy(f.items, f.items[f.head:])
+		clear(f.items[kept:])
+		f.items, f.head = f.items[:kept], 0
+	}
+	return v
+}

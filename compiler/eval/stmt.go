@@ -1,0 +1,399 @@
+package eval
+
+import (
+	"ordain.dev/ordain/compiler/types"
+)
+
+// stmt is a resolved statement. start begins its execution in a scope.
+type stmt interface {
+	node
+	start(r *run, s *scope) *Error
+}
+
+// block is a list of statements with variables of its own.
+type block struct {
+	ns    *namespace
+	vars  []string // names of the variables, a loop's variable first
+	stmts []stmt   // in the order of execution
+	// promises are the assignments to attributes inside, which are promised
+	// before it is known whether the block runs.
+	promises []promiseSpec
+}
+
+// promiseSpec is an assignment to an attribute in a block: `a.b.c = …`.
+type promiseSpec struct {
+	of   root
+	attr string
+	n    node
+}
+
+func (b *block) start(r *run, s *scope) *Error {
+	for _, st := range b.stmts {
+		if err := st.start(r, s); err != nil {
+			return err.in(st)
+		}
+	}
+	return nil
+}
+
+// promiseUnit makes a promise as soon as the slot exists.
+type promiseUnit struct {
+	unit
+	spec     *promiseSpec
+	made     *variable
+	fulfiled bool
+}
+
+func (u *promiseUnit) by() node { return u.spec.n }
+
+func (u *promiseUnit) run(r *run) *Error {
+	of, err := u.spec.of.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	v, err := slotOf(of, u.spec.of.expr, u.spec.attr, u.spec.n)
+	if err != nil {
+		return err
+	}
+	if u.fulfiled || v.owner == nil {
+		return nil
+	}
+	u.made = v
+	v.promise()
+	return nil
+}
+
+func (u *promiseUnit) fulfil(r *run) {
+	if u.fulfiled {
+		return
+	}
+	u.fulfiled = true
+	if u.made != nil {
+		u.made.fulfil(r)
+	}
+}
+
+func promiseAll(r *run, s *scope, specs []promiseSpec) ([]*promiseUnit, *Error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	units := make([]*promiseUnit, len(specs))
+	for i := range specs {
+		u := &promiseUnit{unit: unit{scope: s}, spec: &specs[i]}
+		f, err := specs[i].of.prepare(r, s)
+		if err != nil {
+			return nil, err
+		}
+		units[i] = u
+		r.start(u, f)
+	}
+	return units, nil
+}
+
+func fulfilAll(r *run, units []*promiseUnit) {
+	for _, u := range units {
+		u.fulfil(r)
+	}
+}
+
+// assign is `x = e` for a variable of the block.
+type assign struct {
+	at
+	index int
+	value root
+}
+
+func (n *assign) start(r *run, s *scope) *Error {
+	f, err := n.value.prepare(r, s)
+	if err != nil {
+		return err
+	}
+	r.start(&assignUnit{unit: unit{scope: s}, n: n}, f)
+	return nil
+}
+
+// assignUnit sets a variable.
+type assignUnit struct {
+	unit
+	n *assign
+}
+
+func (u *assignUnit) by() node { return u.n }
+
+func (u *assignUnit) run(r *run) *Error {
+	v, err := u.n.value.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	return u.scope.vars[u.n.index].set(r, v, &u.n.span, u.scope.by)
+}
+
+// setAttr is `x.a = e` or `x.a += e`.
+type setAttr struct {
+	at
+	of     root
+	attr   string
+	extend bool
+	value  root
+}
+
+func (n *setAttr) start(r *run, s *scope) *Error {
+	f, err := n.of.prepare(r, s)
+	if err != nil {
+		return err
+	}
+	r.start(&setAttrUnit{unit: unit{scope: s}, n: n}, f)
+	return nil
+}
+
+// setAttrUnit waits for the instance.
+type setAttrUnit struct {
+	unit
+	n *setAttr
+}
+
+func (u *setAttrUnit) by() node { return u.n }
+
+func (u *setAttrUnit) run(r *run) *Error {
+	n := u.n
+	of, err := n.of.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	instance, ok := of.(*Instance)
+	if !ok {
+		return typingError("The object at %s is not an Entity but a %s with value %s", n.of.String(), pythonClass(of), types.Text(of))
+	}
+	v := instance.variable(n.attr)
+	if v == nil {
+		e := notFound("could not find attribute with name: %s in type %s", n.attr, instance.entity.Name)
+		e.Hint = suggest("attribute", n.attr, attributeNames(instance.entity))
+		return e
+	}
+	if n.extend && v.kind != list {
+		return typingError("Can not use += on relations with multiplicity 1")
+	}
+	return startSet(r, u.scope, n.value, instance, n.attr, n)
+}
+
+// pythonClass is how Python prints the class of a value.
+func pythonClass(v types.Value) string {
+	switch v.(type) {
+	case types.Null:
+		return "<class 'inmanta.execute.util.NoneValue'>"
+	case types.Unknown:
+		return "<class 'inmanta.execute.util.Unknown'>"
+	}
+	return "<class '" + types.PythonName(v) + "'>"
+}
+
+// forLoop is `for x in l: … end`.
+type forLoop struct {
+	at
+	iter root
+	body *block
+}
+
+func (n *forLoop) start(r *run, s *scope) *Error {
+	promises, err := promiseAll(r, s, n.body.promises)
+	if err != nil {
+		return err
+	}
+	u := &forUnit{unit: unit{scope: s}, n: n, promises: promises}
+	f, report, err := n.iter.prepareGradual(r, s, u)
+	if err != nil {
+		return err
+	}
+	u.report = report
+	r.start(u, f)
+	return nil
+}
+
+// forUnit runs the body for each element as it arrives.
+type forUnit struct {
+	unit
+	n        *forLoop
+	promises []*promiseUnit
+	report   bool
+	received received
+}
+
+func (u *forUnit) by() node   { return u.n }
+func (u *forUnit) pure() bool { return true }
+
+func (u *forUnit) receive(r *run, v types.Value, at *place) *Error {
+	u.received.note(v)
+	return u.element(r, v, at)
+}
+
+func (u *forUnit) element(r *run, v types.Value, at *place) *Error {
+	if isUnknown(v) {
+		return nil
+	}
+	s := u.scope.inner(len(u.n.body.vars), u.n.body.ns)
+	s.vars[0].put(r, v, at)
+	return u.n.body.start(r, s)
+}
+
+func (u *forUnit) run(r *run) *Error {
+	fulfilAll(r, u.promises)
+	over, err := u.n.iter.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(over) {
+		return nil
+	}
+	l, ok := over.(*types.List)
+	if !ok {
+		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over))
+	}
+	for _, item := range l.Items {
+		if u.received.take(item) {
+			continue
+		}
+		if err := u.element(r, item, u.n.where()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ifStmt is `if c: … else: … end`.
+type ifStmt struct {
+	at
+	cond      root
+	then, els *block
+	promises  []promiseSpec
+}
+
+func (n *ifStmt) start(r *run, s *scope) *Error {
+	promises, err := promiseAll(r, s, n.promises)
+	if err != nil {
+		return err
+	}
+	f, err := n.cond.prepare(r, s)
+	if err != nil {
+		return err
+	}
+	r.start(&ifUnit{unit: unit{scope: s}, n: n, promises: promises}, f)
+	return nil
+}
+
+// ifUnit waits for the condition.
+type ifUnit struct {
+	unit
+	n        *ifStmt
+	promises []*promiseUnit
+}
+
+func (u *ifUnit) by() node { return u.n }
+
+func (u *ifUnit) run(r *run) *Error {
+	fulfilAll(r, u.promises)
+	cond, err := u.n.cond.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(cond) {
+		return nil
+	}
+	truth, ok := cond.(types.Bool)
+	if !ok {
+		return runtimeError("Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond))
+	}
+	branch := u.n.then
+	if !truth {
+		branch = u.n.els
+	}
+	return branch.start(r, u.scope.inner(len(branch.vars), branch.ns))
+}
+
+// bare is an expression that stands as a statement.
+type bare struct{ root }
+
+func (n bare) start(r *run, s *scope) *Error {
+	f, err := n.prepare(r, s)
+	if err != nil {
+		return err
+	}
+	r.start(&evalUnit{unit: unit{scope: s}, x: n.expr}, f)
+	return nil
+}
+
+// implement is `implement C using a, b when cond`.
+type implement struct {
+	at
+	info  *entityInfo
+	using []*implementation
+	when  root
+}
+
+// implementation is a body that runs for instances.
+type implementation struct {
+	name string
+	ns   *namespace
+	at   *place
+	body *block
+}
+
+func (n *implement) start(r *run, i *Instance) *Error {
+	s := &scope{self: i, ns: n.info.ns}
+	s.up = n.info.ns.scope
+	f, err := n.when.prepare(r, s)
+	if err != nil {
+		return err.in(n)
+	}
+	r.start(&implementUnit{unit: unit{scope: s}, n: n, i: i}, f)
+	return nil
+}
+
+// implementUnit waits for the condition of an implement statement.
+type implementUnit struct {
+	unit
+	n *implement
+	i *Instance
+}
+
+func (u *implementUnit) by() node { return u.n }
+
+func (u *implementUnit) run(r *run) *Error {
+	cond, err := u.n.when.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if isUnknown(cond) {
+		return nil
+	}
+	truth, ok := cond.(types.Bool)
+	if !ok {
+		return runtimeError("Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond))
+	}
+	if !truth {
+		return nil
+	}
+	u.i.seen = true
+	for _, impl := range u.n.using {
+		if u.i.runs(impl) {
+			continue
+		}
+		u.i.impls = append(u.i.impls, impl)
+		s := &scope{
+			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
+			by: &origin{u.i, impl},
+		}
+		if err := impl.body.start(r, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Instance) runs(impl *implementation) bool {
+	for _, have := range i.impls {
+		if have == impl {
+			return true
+		}
+	}
+	return false
+}

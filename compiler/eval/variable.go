@@ -1,0 +1,432 @@
+package eval
+
+import (
+	"fmt"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// kind of a variable.
+type kind uint8
+
+const (
+	plain    kind = iota // assigned once: variables, attributes, relations [1]
+	proxy                // stands for another variable that is not known yet
+	option               // relation [0:1]
+	list                 // relation with more
+	gathered             // elements of a list literal that feeds a relation
+)
+
+// variable is a place that gets a value some time: a future. Units that need
+// the value wait for it.
+//
+//	plain     ──set──▶ has
+//	option    ──set or freeze──▶ has
+//	list      ──set, set, set … freeze──▶ has
+type variable struct {
+	value   types.Value
+	fwd     *variable // proxy: what it stands for, once known
+	waiters []waiter
+	more    *delayed // option, list, gathered
+	owner   *Instance
+	attr    *types.Attribute
+	at      *place
+	by      *origin
+	kind    kind
+	has     bool
+}
+
+// delayed is what variables that must be frozen have besides.
+type delayed struct {
+	promises  int32 // outstanding
+	queued    bool
+	inZero    bool  // waits in the second queue
+	zeroRank  int64 // its place there
+	items     []types.Value
+	places    []*place
+	members   map[uint64]struct{} // of items, when there are many
+	listeners []collector
+	pure      int // listeners that do not count as blocked
+}
+
+const membersFrom = 12
+
+// collector takes the elements of a list as they arrive.
+type collector interface {
+	receive(r *run, v types.Value, at *place) *Error
+	// pure tells that the collector needs nothing but the elements, so that
+	// who waits with it does not count as blocked.
+	pure() bool
+}
+
+func (v *variable) target() *variable {
+	for v.kind == proxy && v.fwd != nil {
+		v = v.fwd
+	}
+	return v
+}
+
+// ready reports whether the value is known.
+func (v *variable) ready() bool { return v.target().has }
+
+// get reads a value that is known.
+func (v *variable) get() (types.Value, *Error) {
+	v = v.target()
+	if v.kind == option {
+		if _, null := v.value.(types.Null); null {
+			return nil, optionalError(v)
+		}
+	}
+	return v.value, nil
+}
+
+func optionalError(v *variable) *Error {
+	return fail("OptionalValueException", "Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
+		v.attr.Entity.Name, v.attr.Name, v.owner.Text())
+}
+
+// peek reads a value for the result: ok is false when there is none.
+func (v *variable) peek() (types.Value, bool) {
+	v = v.target()
+	return v.value, v.has
+}
+
+// waitFor has w told when v has its value; true when it has it already.
+func (v *variable) waitFor(w waiter) bool {
+	v = v.target()
+	if v.has {
+		return true
+	}
+	v.waiters = append(v.waiters, w)
+	return false
+}
+
+func (v *variable) wake(r *run) {
+	waiters := v.waiters
+	v.waiters = nil
+	for _, w := range waiters {
+		r.arrived(w)
+	}
+}
+
+// connect tells a proxy what it stands for.
+func (v *variable) connect(r *run, to *variable) {
+	v.fwd = to
+	waiters := v.waiters
+	v.waiters = nil
+	for _, w := range waiters {
+		if to.waitFor(w) {
+			r.arrived(w)
+		} else {
+			r.noteWaiter(to)
+		}
+	}
+}
+
+// put is set for a value that needs no check: no instance's slot, no type.
+func (v *variable) put(r *run, value types.Value, at *place) {
+	v.value, v.has, v.at = value, true, at
+	v.wake(r)
+}
+
+// set gives the variable a value, or a list one more.
+func (v *variable) set(r *run, value types.Value, at *place, by *origin) *Error {
+	v = v.target()
+	switch v.kind {
+	case list, gathered:
+		return v.add(r, value, at, by, true)
+	case option:
+		return v.setOption(r, value, at, by, true)
+	}
+	return v.setPlain(r, value, at, by, true)
+}
+
+func (v *variable) doubleSet(value types.Value, at *place) *Error {
+	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
+		types.Text(v.value), v.at, types.Text(value), at)
+	if v.at != nil {
+		e.Hint = fmt.Sprintf("it was set before at %s; a variable has one value for the whole compile", v.at)
+	}
+	return e
+}
+
+func (v *variable) setPlain(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+	if v.has {
+		if !types.Equal(v.value, value) {
+			return v.doubleSet(value, at)
+		}
+		return nil
+	}
+	if v.attr != nil {
+		if err := v.validate(v.attr.Type, value); err != nil {
+			return err
+		}
+	}
+	v.value, v.has, v.at, v.by = value, true, at, by
+	if inverse {
+		if err := v.setInverse(r, value, at, by); err != nil {
+			return err
+		}
+	}
+	v.wake(r)
+	return nil
+}
+
+func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+	if v.has {
+		if types.Equal(v.value, value) {
+			return nil
+		}
+		return v.doubleSet(value, at)
+	}
+	_, null := value.(types.Null)
+	if !null {
+		if err := v.validate(v.attr.Type, value); err != nil {
+			return err
+		}
+	}
+	v.value, v.has, v.at, v.by = value, true, at, by
+	if !null && inverse {
+		if err := v.setInverse(r, value, at, by); err != nil {
+			return err
+		}
+	}
+	for _, l := range v.more.listeners {
+		if err := l.receive(r, value, at); err != nil {
+			return err
+		}
+	}
+	v.wake(r)
+	return nil
+}
+
+// setInverse tells the other end of the relation.
+func (v *variable) setInverse(r *run, value types.Value, at *place, by *origin) *Error {
+	if v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
+		return nil
+	}
+	other, ok := value.(*Instance)
+	if !ok {
+		return nil
+	}
+	slot := other.variable(v.attr.End.Inverse.Name)
+	var err *Error
+	switch slot.kind {
+	case list:
+		err = slot.add(r, v.owner, at, by, false)
+	case option:
+		err = slot.setOption(r, v.owner, at, by, false)
+	default:
+		err = slot.setPlain(r, v.owner, at, by, false)
+	}
+	if err != nil {
+		return attributeError(err, other, slot.attr.Name, other, other.at[0], at)
+	}
+	return nil
+}
+
+func (v *variable) validate(t types.Type, value types.Value) *Error {
+	if _, unknown := value.(types.Unknown); unknown || t == nil {
+		return nil
+	}
+	return typeError(t.Validate(value))
+}
+
+func (v *variable) holds(value types.Value) bool {
+	d := v.more
+	if i, ok := value.(*Instance); ok && d.members != nil {
+		_, have := d.members[i.id]
+		return have
+	}
+	for _, have := range d.items {
+		if types.Equal(have, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// add puts one more element, or the elements of a list, into a list.
+func (v *variable) add(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+	if err := v.addOne(r, value, at, by, inverse); err != nil {
+		return err
+	}
+	r.enqueueIfComplete(v)
+	return nil
+}
+
+func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+	if _, null := value.(types.Null); null && v.kind == list {
+		value = &types.List{}
+	}
+	if l, ok := value.(*types.List); ok {
+		for _, item := range l.Items {
+			if err := v.addOne(r, item, at, by, inverse); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	d := v.more
+	if v.kind == gathered {
+		d.items = append(d.items, value)
+		return v.tell(r, value, at)
+	}
+	if v.has {
+		if v.holds(value) {
+			return nil
+		}
+		return afterFreeze(v, value)
+	}
+	if err := v.validate(v.attr.End.Target, value); err != nil {
+		return err
+	}
+	if v.holds(value) {
+		return nil
+	}
+	if high := v.attr.End.High; high >= 0 && len(d.items)+1 > high {
+		return runtimeError("List over full: max nr of items is %d, content is %s", high, types.Repr(&types.List{Items: d.items}))
+	}
+	d.items = append(d.items, value)
+	if i, ok := value.(*Instance); ok {
+		if d.members != nil {
+			d.members[i.id] = struct{}{}
+		} else if len(d.items) >= membersFrom {
+			d.members = make(map[uint64]struct{}, 2*membersFrom)
+			for _, item := range d.items {
+				if one, ok := item.(*Instance); ok {
+					d.members[one.id] = struct{}{}
+				}
+			}
+		}
+	}
+	if v.at == nil {
+		v.at, v.by = at, by
+	}
+	if err := v.tell(r, value, at); err != nil {
+		return err
+	}
+	if inverse {
+		return v.setInverse(r, value, at, by)
+	}
+	return nil
+}
+
+func afterFreeze(v *variable, value types.Value) *Error {
+	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
+	e.Importance = 5
+	e.Hint = fmt.Sprintf("%s.%s was read in full before `%s` was added; read it where it is complete, or set it in one place", v.attr.Entity.Name, v.attr.Name, types.Text(value))
+	return e
+}
+
+func (v *variable) tell(r *run, value types.Value, at *place) *Error {
+	for i := 0; i < len(v.more.listeners); i++ {
+		if err := v.more.listeners[i].receive(r, value, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen gives c what is there and what will come. A plain variable tells
+// nothing: who listens gets its value in the end anyway.
+func (v *variable) listen(r *run, c collector) *Error {
+	v = v.target()
+	switch v.kind {
+	case option:
+		if v.has {
+			return nil
+		}
+		v.more.listeners = append(v.more.listeners, c)
+	case list, gathered:
+		for i := 0; i < len(v.more.items); i++ {
+			if err := c.receive(r, v.more.items[i], v.at); err != nil {
+				return err
+			}
+		}
+		if v.has {
+			return nil
+		}
+		v.more.listeners = append(v.more.listeners, c)
+		if c.pure() {
+			v.more.pure++
+		}
+	}
+	return nil
+}
+
+// promise announces a value; keep it with fulfil.
+func (v *variable) promise() {
+	if v = v.target(); v.more != nil {
+		v.more.promises++
+	}
+}
+
+func (v *variable) fulfil(r *run) {
+	v = v.target()
+	if v.more == nil {
+		return
+	}
+	v.more.promises--
+	r.enqueueIfComplete(v)
+}
+
+// potential is how many are blocked until v is frozen.
+func (v *variable) potential() int {
+	n := len(v.waiters)
+	if v.kind == list {
+		n -= v.more.pure
+	}
+	if v.attr != nil && v.attr.End.Precedence > 0 {
+		n++
+	}
+	return n
+}
+
+// freeze ends the gathering: what is there is the value.
+func (v *variable) freeze(r *run) {
+	if v.has {
+		return
+	}
+	v.has = true
+	if v.kind == option {
+		v.value = types.Null{}
+	} else {
+		v.value = &types.List{Items: v.more.items}
+	}
+	v.wake(r)
+}
+
+// typeError turns what a type says of a value into an error of the language.
+func typeError(err error) *Error {
+	switch err := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		return err
+	case *types.Mismatch:
+		if err.Typing {
+			return typingError("%s", err.Message)
+		}
+		e := runtimeError("%s", err.Message)
+		if err.Typedef != nil {
+			e.Stmt = err.Typedef.Name
+			e.at, _ = err.Typedef.At.(*place)
+		}
+		return e
+	default:
+		return runtimeError("%s", err)
+	}
+}
+
+// attributeError wraps an error of setting an attribute.
+func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
+	if cause.Kind == "TypingException" || cause.Kind == "AttributeException" {
+		return cause
+	}
+	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
+	e.Causes = []*Error{cause}
+	e.Hint = cause.Hint
+	e.Importance = cause.Importance
+	return e.located(stmt, at)
+}

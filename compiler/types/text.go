@@ -1,0 +1,182 @@
+package types
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Text gives the text of a value as Python's str does it.
+func Text(v Value) string {
+	switch v := v.(type) {
+	case Str:
+		return string(v)
+	case *Object:
+		if v.Text != nil {
+			return *v.Text
+		}
+	}
+	var b strings.Builder
+	repr(&b, v, false)
+	return b.String()
+}
+
+// Interpolated gives the text of a value in a "{{ }}" field: as Text, but a
+// float that is a whole number loses its fraction.
+func Interpolated(v Value) string {
+	if f, ok := v.(Float); ok && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) {
+		return Text(floatToInt(float64(f)))
+	}
+	return Text(v)
+}
+
+// Repr gives the text of a value as Python's repr does it.
+func Repr(v Value) string {
+	var b strings.Builder
+	repr(&b, v, true)
+	return b.String()
+}
+
+// instanceText is what instances have to offer besides the interface.
+type instanceText interface {
+	// Text is the long form, with where the instance was made.
+	Text() string
+	// ReprText is the short form inside lists and dicts.
+	ReprText() string
+}
+
+func repr(b *strings.Builder, v Value, quoted bool) {
+	switch v := v.(type) {
+	case nil, Null:
+		b.WriteString("null")
+	case Unknown:
+		b.WriteString("<inmanta.execute.util.Unknown>")
+	case Bool:
+		if v {
+			b.WriteString("True")
+		} else {
+			b.WriteString("False")
+		}
+	case Int:
+		b.WriteString(strconv.FormatInt(int64(v), 10))
+	case BigInt:
+		b.WriteString(v.Int.String())
+	case Float:
+		b.WriteString(FloatText(float64(v)))
+	case Str:
+		b.WriteString(Quote(string(v)))
+	case *List:
+		b.WriteByte('[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			repr(b, item, true)
+		}
+		b.WriteByte(']')
+	case *Dict:
+		b.WriteByte('{')
+		for i, k := range v.Keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(Quote(k))
+			b.WriteString(": ")
+			repr(b, v.Values[k], true)
+		}
+		b.WriteByte('}')
+	case *Reference:
+		b.WriteString(v.Type + "(")
+		for i, a := range v.Args {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(a.Name + "=")
+			repr(b, a.Value, true)
+		}
+		b.WriteByte(')')
+	case *Object:
+		if v.Text != nil {
+			b.WriteString(Quote(*v.Text))
+			return
+		}
+		b.WriteString("<" + v.Class + " object>")
+	case instanceText:
+		if quoted {
+			b.WriteString(v.ReprText())
+		} else {
+			b.WriteString(v.Text())
+		}
+	default:
+		fmt.Fprintf(b, "%v", v)
+	}
+}
+
+// FloatText writes a float as Python does: the shortest digits that read back
+// the same, with an exponent below 1e-4 and from 1e16 on.
+func FloatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case f == 0:
+		if math.Signbit(f) {
+			return "-0.0"
+		}
+		return "0.0"
+	}
+	if a := math.Abs(f); a < 1e-4 || a >= 1e16 {
+		s := strconv.FormatFloat(f, 'e', -1, 64)
+		mantissa, exponent, _ := strings.Cut(s, "e")
+		if len(exponent) == 2 {
+			exponent = exponent[:1] + "0" + exponent[1:]
+		}
+		return mantissa + "e" + exponent
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// Quote writes a string literal as Python's repr does it.
+func Quote(s string) string {
+	quote := byte('\'')
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte(quote)
+	for _, r := range s {
+		switch {
+		case r == rune(quote) || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x7f || (r != 0xad && unicode.IsPrint(r)):
+			b.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteByte(quote)
+	return b.String()
+}

@@ -1,0 +1,334 @@
+package types
+
+import "fmt"
+
+// Type is a set of values.
+type Type interface {
+	// String is the type as the language writes it.
+	String() string
+	// Validate says why a value does not belong to the type; nil when it does.
+	// Unknown belongs to every type.
+	Validate(v Value) error
+}
+
+// Mismatch says that a value does not belong to a type.
+type Mismatch struct {
+	Message string
+	// Typing is set where the reference raises a TypingException, which it
+	// does for entities only.
+	Typing bool
+	// Typedef is set when a typedef's own condition refused the value.
+	Typedef *Typedef
+}
+
+func (m *Mismatch) Error() string { return m.Message }
+
+func mismatch(v Value, t string) error {
+	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), t)}
+}
+
+// Primitive is one of the types that the language brings along.
+type Primitive string
+
+// The primitives. Any is the type of what is not annotated.
+const (
+	String  Primitive = "string"
+	IntType Primitive = "int"
+	FloatT  Primitive = "float"
+	Number  Primitive = "number"
+	BoolT   Primitive = "bool"
+	ListT   Primitive = "list"
+	DictT   Primitive = "dict"
+	Literal Primitive = "Literal"
+	Any     Primitive = "any"
+	NullT   Primitive = "null"
+)
+
+// Primitives are the types that a model can name without an import.
+var primitives = map[string]Primitive{
+	"string": String, "int": IntType, "float": FloatT, "number": Number,
+	"bool": BoolT, "list": ListT, "dict": DictT,
+}
+
+// LookupPrimitive finds a primitive by the name that models use.
+func LookupPrimitive(name string) (Primitive, bool) {
+	p, ok := primitives[name]
+	return p, ok
+}
+
+func (p Primitive) String() string { return string(p) }
+
+// Validate implements Type.
+func (p Primitive) Validate(v Value) error {
+	if p.has(v) {
+		return nil
+	}
+	if i, ok := v.(Instance); ok && p != ListT && p != DictT && p != Literal {
+		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", i.Entity().Short(), p)}
+	}
+	switch p {
+	case ListT, DictT:
+		return p.validateContainer(v)
+	}
+	return mismatch(v, string(p))
+}
+
+func (p Primitive) has(v Value) bool {
+	switch v := v.(type) {
+	case Unknown:
+		return true
+	case Null:
+		return p == NullT || p == Any || p == Literal
+	case Str:
+		return p == String || p == Any || p == Literal
+	case *Object:
+		return p == Any || (v.Text != nil && (p == String || p == Literal))
+	case Int, BigInt:
+		return p == IntType || p == Number || p == Any || p == Literal
+	case Float:
+		return p == FloatT || p == Number || p == Any || p == Literal
+	case Bool:
+		return p == BoolT || p == IntType || p == Number || p == Any || p == Literal
+	case *List:
+		return p == Any || ((p == ListT || p == Literal) && ListT.validateContainer(v) == nil)
+	case *Dict:
+		return p == Any || ((p == DictT || p == Literal) && DictT.validateContainer(v) == nil)
+	case *Reference:
+		if t, ok := LookupPrimitive(v.Of); ok {
+			return t == p || p == Any || p == Literal || (p == Number && (t == IntType || t == FloatT))
+		}
+		return p == Any || p == Literal
+	}
+	return p == Any
+}
+
+func (p Primitive) validateContainer(v Value) error {
+	switch v := v.(type) {
+	case *List:
+		if p == ListT {
+			for _, item := range v.Items {
+				if err := Literal.Validate(item); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	case *Dict:
+		if p == DictT {
+			for _, k := range v.Keys {
+				if err := Literal.Validate(v.Values[k]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return mismatch(v, string(p))
+}
+
+// ListOf is T[].
+type ListOf struct{ Of Type }
+
+func (t ListOf) String() string { return t.Of.String() + "[]" }
+
+// Validate implements Type.
+func (t ListOf) Validate(v Value) error {
+	switch v := v.(type) {
+	case Unknown:
+		return nil
+	case *List:
+		for _, item := range v.Items {
+			if err := t.Of.Validate(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return mismatch(v, t.String())
+}
+
+// Optional is T?.
+type Optional struct{ Of Type }
+
+func (t Optional) String() string { return t.Of.String() + "?" }
+
+// Validate implements Type.
+func (t Optional) Validate(v Value) error {
+	if _, null := v.(Null); null {
+		return nil
+	}
+	return t.Of.Validate(v)
+}
+
+// DictOf is a dict whose values have one type: dict[str, T] of a plug-in.
+type DictOf struct{ Of Type }
+
+func (t DictOf) String() string { return "dict[string, " + t.Of.String() + "]" }
+
+// Validate implements Type.
+func (t DictOf) Validate(v Value) error {
+	switch v := v.(type) {
+	case Unknown:
+		return nil
+	case *Dict:
+		for _, k := range v.Keys {
+			if err := t.Of.Validate(v.Values[k]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return mismatch(v, t.String())
+}
+
+// Union is any of several types.
+type Union struct {
+	Of   []Type
+	Name string
+}
+
+func (t Union) String() string { return t.Name }
+
+// Validate implements Type.
+func (t Union) Validate(v Value) error {
+	for _, alternative := range t.Of {
+		if alternative.Validate(v) == nil {
+			return nil
+		}
+	}
+	return mismatch(v, t.Name)
+}
+
+// Enum is one of some constants: typing.Literal of a plug-in.
+type Enum struct {
+	Values []Value
+	Name   string
+}
+
+func (t Enum) String() string { return t.Name }
+
+// Validate implements Type.
+func (t Enum) Validate(v Value) error {
+	if _, unknown := v.(Unknown); unknown {
+		return nil
+	}
+	for _, one := range t.Values {
+		if Equal(one, v) {
+			return nil
+		}
+	}
+	return mismatch(v, t.Name)
+}
+
+// ReferenceTo is Reference[T] of a plug-in.
+type ReferenceTo struct{ Of Type }
+
+func (t ReferenceTo) String() string {
+	if t.Of == nil {
+		return "Reference"
+	}
+	return "Reference[" + t.Of.String() + "]"
+}
+
+// Validate implements Type.
+func (t ReferenceTo) Validate(v Value) error {
+	switch v := v.(type) {
+	case Unknown:
+		return nil
+	case *Reference:
+		if t.Of == nil {
+			return nil
+		}
+		if p, ok := t.Of.(Primitive); ok {
+			if p.has(v) {
+				return nil
+			}
+		} else if v.Of == t.Of.String() {
+			return nil
+		}
+	}
+	return mismatch(v, t.String())
+}
+
+// Typedef is a named restriction of another type.
+type Typedef struct {
+	Name string // fully qualified
+	Doc  string
+	Base Type
+	// Condition is the text of the restriction, for errors.
+	Condition string
+	// Holds evaluates the restriction; an error it returns stays as it is.
+	Holds func(v Value) (bool, error)
+	// At is where it is defined; opaque here.
+	At any
+}
+
+func (t *Typedef) String() string { return t.Name }
+
+// Validate implements Type.
+func (t *Typedef) Validate(v Value) error {
+	switch v := v.(type) {
+	case Unknown:
+		return nil
+	case *Reference:
+		return t.Base.Validate(v)
+	}
+	if err := t.Base.Validate(v); err != nil {
+		return err
+	}
+	ok, err := t.Holds(v)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', does not match constraint `%s`", Text(v), t.Condition), Typedef: t}
+	}
+	return nil
+}
+
+// Validate implements Type for entities: instances of it and its descendants.
+func (e *Entity) Validate(v Value) error {
+	switch v := v.(type) {
+	case Unknown:
+		return nil
+	case *Reference:
+		if v.Of == e.Name {
+			return nil
+		}
+	case Instance:
+		if v.Entity().IsSubclassOf(e) {
+			return nil
+		}
+		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", v.Entity().Name, e.Name)}
+	}
+	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), e.Name)}
+}
+
+// PythonName is what Python calls the class of a value.
+func PythonName(v Value) string {
+	switch v := v.(type) {
+	case Null:
+		return "NoneValue"
+	case Unknown:
+		return "Unknown"
+	case Bool:
+		return "bool"
+	case Int, BigInt:
+		return "int"
+	case Float:
+		return "float"
+	case Str:
+		return "str"
+	case *List:
+		return "list"
+	case *Dict:
+		return "dict"
+	case *Object:
+		return v.Class
+	case *Reference:
+		return v.Type
+	case Instance:
+		return "Instance"
+	}
+	return fmt.Sprintf("%T", v)
+}
