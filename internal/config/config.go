@@ -31,7 +31,6 @@ type Config struct {
 
 	Python string // interpreter of compilers and executors
 
-	ExecutorCap           int           // processes per agent
 	ExecutorRetention     time.Duration // of an idle process
 	ExecutorVenvRetention time.Duration // of an unused virtual environment
 	HandlerTimeout        time.Duration // of one resource

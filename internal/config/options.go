@@ -60,8 +60,6 @@ var options = []option{
 			c.CompileMemory = n
 			return err
 		}},
-	{name: "agent.executor-cap", def: "3", doc: "executor processes that one agent may use at a time",
-		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
 	{name: "agent.executor-venv-retention-time", def: "3600", doc: "seconds after which an unused virtual environment is removed",

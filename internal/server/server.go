@@ -30,7 +30,6 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/postgres"
 	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/internal/pyworker"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/store"
 	"ordain.dev/ordain/layout"
@@ -262,10 +261,6 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	runtime, err := pyworker.UnpackRuntime(s.layout.CacheDir())
-	if err != nil {
-		return nil, err
-	}
 	maker, err := pyenv.New(pyenv.Config{Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"), Logger: s.log})
 	if err != nil {
 		return nil, err
@@ -282,11 +277,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	s.undo = append(s.undo, watch.stop)
+	s.undo = append(s.undo, watch.Stop)
 	events := &bus.Bus{}
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
-		Deployers: &deployers{server: s, store: records, maker: maker, runtime: runtime, bus: events},
+		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
 		Workspace: workspace{s.layout}, Version: s.cfg.Version,
 	}); err != nil {
 		return nil, err
