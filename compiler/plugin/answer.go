@@ -15,6 +15,9 @@ import (
 
 // answer implements pyworker.Handler: what Python asks while a request runs.
 func (h *Host) answer(op string, args json.RawMessage) (any, error) {
+	if h.onAnswer != nil {
+		h.onAnswer(op)
+	}
 	if h.heap == nil {
 		return nil, &pyworker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
 	}

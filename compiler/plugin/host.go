@@ -57,6 +57,8 @@ type Host struct {
 	plugins map[*eval.Signature]int
 	names   []string
 	pending []string // printed while no call ran
+
+	onAnswer func(op string) // for tests: called for every crossing
 }
 
 var _ eval.Host = (*Host)(nil)

@@ -82,6 +82,8 @@ class EngineModel:
             self._codec.decode(each)
         if "v" in reply:
             value = instance.known[name] = self._codec.decode(reply["v"])
+            if also and type(value) is Instance:
+                self._relate(instance.siblings or (), name)
             return value
         if "slot" in reply:
             variable = self._without_value((instance.id, name), reply["slot"])
@@ -90,6 +92,14 @@ class EngineModel:
             raise OptionalValueException(instance, name)
         self._missing.add((instance.entity_name, name))
         raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
+
+    def _relate(self, siblings: Any, name: str) -> None:
+        """Where a loop follows a relation, what is read of one end will be read of all."""
+        ends = {end.id: end for each in siblings if type(end := each.known.get(name)) is Instance}
+        if len(ends) > 1:
+            together = list(ends.values())
+            for end in together:
+                end.siblings = together
 
     def variable(self, name: str) -> "ResultVariable[Any]":
         reply = self._talk.ask("variable", {"n": name})

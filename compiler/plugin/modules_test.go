@@ -1,0 +1,172 @@
+package plugin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+// published are modules as they are on the package index, for each Python that
+// they are made for. Only the module packages and what they import are
+// installed: no inmanta-core.
+var published = []struct {
+	python  string
+	modules []string
+	names   []string
+}{
+	{"python3.11", []string{"inmanta-module-std<8"}, []string{"std"}},
+	{"python3.12", []string{"inmanta-module-std", "inmanta-module-fs", "inmanta-module-files", "inmanta-module-mitogen", "inmanta-module-config"}, []string{"std", "mitogen", "config", "fs", "files"}},
+	{"python3.13", []string{"inmanta-module-std", "inmanta-module-fs", "inmanta-module-files", "inmanta-module-mitogen", "inmanta-module-config"}, []string{"std", "mitogen", "config", "fs", "files"}},
+}
+
+var making sync.Mutex
+
+// venv gives the interpreter of a virtual environment with published modules.
+// It is made once and kept in the user's cache; ORDAIN_TEST_VENVS names a
+// folder of ready ones, called after their Python.
+func venv(t testing.TB, python string, modules []string) string {
+	t.Helper()
+	making.Lock()
+	defer making.Unlock()
+	base := os.Getenv("ORDAIN_TEST_VENVS")
+	if base == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Skip("no cache folder for a virtual environment")
+		}
+		base = filepath.Join(cache, "ordain-test-venvs")
+	}
+	dir := filepath.Join(base, python)
+	interpreter := filepath.Join(dir, "bin", "python")
+	done := filepath.Join(dir, "complete")
+	if _, err := os.Stat(done); err == nil {
+		return interpreter
+	}
+	if exec.Command(python, "--version").Run() != nil {
+		t.Skipf("no %s on this machine", python)
+	}
+	for _, command := range [][]string{
+		{python, "-m", "venv", "--clear", dir},
+		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, modules...),
+		{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)
+		}
+	}
+	if err := os.WriteFile(done, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return interpreter
+}
+
+// installed finds a module in site-packages.
+func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(interpreter), "..", "lib", "python3*", "site-packages", "inmanta_plugins", name))
+	if len(found) != 1 {
+		t.Fatalf("module %s: %v", name, found)
+	}
+	m := eval.ModuleCode{Name: name, Root: found[0], Dir: found[0]}
+	filepath.WalkDir(found[0], func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".py") {
+			m.Files = append(m.Files, path)
+		}
+		return err
+	})
+	return m
+}
+
+// openPublished loads published modules.
+func openPublished(t testing.TB, interpreter string, names []string, change ...func(*Config)) *project {
+	t.Helper()
+	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Python: interpreter, RuntimeDir: unpacked, ProjectDir: t.TempDir(), ProjectName: "test", CallTimeout: time.Minute,
+		Settings: map[string]map[string]any{"config": {"environment": "9b7b1d8c-0000-4000-8000-000000000001"}}}
+	for _, f := range change {
+		f(&c)
+	}
+	host := Start(t.Context(), c)
+	t.Cleanup(func() { host.Close() })
+	var code []eval.ModuleCode
+	for _, name := range names {
+		code = append(code, installed(t, interpreter, name))
+	}
+	loaded, err := host.Load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, host: host, heap: newHeap(), plugins: map[string]*eval.Signature{}}
+	for _, s := range loaded.Plugins {
+		p.plugins[s.Name] = s
+	}
+	return p
+}
+
+// The published modules load without inmanta-core, and their plug-ins work.
+func TestPublishedModules(t *testing.T) {
+	for _, set := range published {
+		t.Run(set.python, func(t *testing.T) {
+			p := openPublished(t, venv(t, set.python, set.modules), set.names)
+			list := &types.List{Items: []types.Value{types.Str("b"), types.Str("a")}}
+			for _, c := range []struct {
+				plugin string
+				args   []types.Value
+				want   types.Value
+			}{
+				{"std::replace", []types.Value{types.Str("abc"), types.Str("b"), types.Str("x")}, types.Str("axc")},
+				{"std::count", []types.Value{list}, types.Int(2)},
+				{"std::unique_file", []types.Value{types.Str("p"), types.Str("s"), types.Str("t")}, types.Str("p03c7c0ace395d80182db07ae2c30f034t")},
+				{"std::validate_type", []types.Value{types.Str("pydantic.PositiveInt"), types.Int(-1)}, types.Bool(false)},
+				{"std::validate_type", []types.Value{types.Str("ipaddress.IPv4Address"), types.Str("10.0.0.1")}, types.Bool(true)},
+				{"std::ipindex", []types.Value{types.Str("10.0.0.0/24"), types.Int(5)}, types.Str("10.0.0.5")},
+				{"std::environment", nil, types.Str("9b7b1d8c-0000-4000-8000-000000000001")},
+				{"std::get_env", []types.Value{types.Str("ORDAIN_SURELY_NOT_SET")}, types.Unknown{}},
+			} {
+				if got := p.value(c.plugin, c.args...); got != c.want {
+					t.Errorf("%s(%v) = %v, want %v", c.plugin, c.args, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// Jinja reads variables of the model and attributes of instances, waits for
+// what has no value, and calls plug-ins as filters.
+func TestTemplate(t *testing.T) {
+	for _, set := range published {
+		t.Run(set.python, func(t *testing.T) {
+			var dir string
+			p := openPublished(t, venv(t, set.python, set.modules), set.names, func(c *Config) { dir = c.ProjectDir })
+			if err := os.MkdirAll(filepath.Join(dir, "templates"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			text := "{{ greeting | std.upper }} {% for h in hosts %}{{ h.name }}={{ h.maybe if h.maybe is defined else '-' }} {% endfor %}{{ missing is defined }}"
+			if err := os.WriteFile(filepath.Join(dir, "templates", "x.j2"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			one, two := p.heap.add("t::Host", "name", types.Str("one"), "maybe", types.Int(1)), p.heap.add("t::Host", "name", nil)
+			two.empty["maybe"] = true
+			p.heap.variables["greeting"] = types.Str("hello")
+			p.heap.variables["hosts"] = &types.List{Items: []types.Value{one, two}}
+			if o := p.call("std::template", types.Str("/x.j2")); len(o.Unset) != 1 || o.Unset[0].(fakeSlot).name != "t::Host#2.name" {
+				t.Fatalf("outcome %+v %v", o, o.Err)
+			}
+			two.values["name"] = types.Str("two")
+			if got := p.value("std::template", types.Str("/x.j2")); got != types.Str("HELLO one=1 two=- False") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
