@@ -1,0 +1,80 @@
+package diag
+
+import "strings"
+
+// codes are the stable codes of errors, by the reference's class without its
+// module. E00 is reading, E01 names and definitions, E02 values and
+// assignments, E03 plug-ins, E04 modules and projects, E05 export.
+var codes = map[string]string{
+	"ParserException":        "E0001",
+	"InvalidNamespaceAccess": "E0002",
+	"HyphenException":        "E0003",
+	"ParserWarning":          "W0001",
+
+	"TypeNotFoundException":                       "E0101",
+	"MissingImportException":                      "E0102",
+	"AmbiguousTypeException":                      "E0103",
+	"DuplicateException":                          "E0104",
+	"CycleException":                              "E0105",
+	"TypingException":                             "E0106",
+	"InvalidTypeAnnotation":                       "E0107",
+	"DirectExecuteException":                      "E0108",
+	"IndexException":                              "E0109",
+	"IndexAttributeMissingInConstructorException": "E0110",
+	"IndexCollisionException":                     "E0111",
+	"NotFoundException":                           "E0112",
+	"CompilerException":                           "E0199",
+
+	"RuntimeException":             "E0201",
+	"DoubleSetException":           "E0202",
+	"AttributeException":           "E0203",
+	"UnsetException":               "E0204",
+	"OptionalValueException":       "E0205",
+	"ModifiedAfterFreezeException": "E0206",
+	"KeyException":                 "E0207",
+	"MultiException":               "E0208",
+	"UnexpectedReference":          "E0209",
+
+	"PluginTypeException":        "E0301",
+	"ExplicitPluginException":    "E0302",
+	"ExternalException":          "E0303",
+	"WrappingRuntimeException":   "E0304",
+	"DataClassException":         "E0305",
+	"DataClassMismatchException": "E0306",
+	"PluginException":            "E0307",
+
+	"ModuleLoadingException":               "E0401",
+	"ModuleNotFoundException":              "E0402",
+	"InvalidModuleException":               "E0403",
+	"ModuleMetadataFileNotFound":           "E0404",
+	"ModuleV2InV1PathException":            "E0405",
+	"InvalidMetadata":                      "E0406",
+	"ProjectNotFoundException":             "E0407",
+	"FileNotFoundError":                    "E0408",
+	"UnicodeDecodeError":                   "E0409",
+	"PluginModuleLoadException":            "E0410",
+	"InvalidRelationPrecedenceRuleError":   "E0411",
+	"CycleInRelationPrecedencePolicyError": "E0412",
+
+	"ResourceException":        "E0501",
+	"DependencyCycleException": "E0502",
+
+	"VariableShadowWarning":    "W0101",
+	"TypeDeprecationWarning":   "W0102",
+	"CompilerRuntimeWarning":   "W0103",
+	"PluginDeprecationWarning": "W0301",
+	"ModuleDeprecationWarning": "W0401",
+}
+
+// Code gives the stable code for a kind, whose module may be left out: E0000
+// or W0000 for one that has none.
+func Code(kind string) string {
+	name := kind[strings.LastIndexByte(kind, '.')+1:]
+	if code, ok := codes[name]; ok {
+		return code
+	}
+	if strings.HasSuffix(name, "Warning") {
+		return "W0000"
+	}
+	return "E0000"
+}

@@ -1,0 +1,59 @@
+package diag
+
+import "testing"
+
+// A diagnostic is drawn with its line, a caret under the place, and its causes
+// set in below.
+func TestRender(t *testing.T) {
+	d := Diagnostic{
+		Severity: Error, Code: "E0203", Message: "Could not set attribute x",
+		Location: &Location{File: "main.cf", Line: 12, Column: 3, EndLine: 12, EndColumn: 8},
+		Source:   "\ta.x = 4", Hint: "x was set before",
+		Causes: []Diagnostic{{Severity: Error, Message: "value set twice", Location: &Location{File: "main.cf", Line: 2}}},
+	}
+	want := `error[E0203]: Could not set attribute x
+   --> main.cf:12:3
+    |
+ 12 |  a.x = 4
+    |   ^^^^^
+    = help: x was set before
+  caused by:
+    error: value set twice
+      --> main.cf:2
+`
+	if got := d.Render(); got != want {
+		t.Errorf("drawn as\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A caret never leaves its line: a place that spans lines marks to the end of
+// the first, one that lies past the end marks one character.
+func TestCaretStaysOnTheLine(t *testing.T) {
+	for _, c := range []struct {
+		at   Location
+		want string
+	}{
+		{Location{Line: 1, Column: 3, EndLine: 3, EndColumn: 1}, "^^^"},
+		{Location{Line: 1, Column: 9, EndLine: 2}, "^"},
+		{Location{Line: 1, Column: 2}, "^"},
+	} {
+		d := Diagnostic{Location: &c.at, Source: "abcde"}
+		if got := d.caret(); got != c.want {
+			t.Errorf("%+v is marked %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// Codes are for ever: no two kinds share one.
+func TestCodesAreUnique(t *testing.T) {
+	kinds := map[string]string{}
+	for kind, code := range codes {
+		if other, taken := kinds[code]; taken {
+			t.Errorf("%s and %s share %s", kind, other, code)
+		}
+		kinds[code] = kind
+	}
+	if Code("inmanta.ast.DoubleSetException") != "E0202" || Code("x.NewError") != "E0000" || Code("x.NewWarning") != "W0000" {
+		t.Error("Code does not find codes")
+	}
+}
