@@ -79,7 +79,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-func newBench(t *testing.T, change func(*Config)) *bench {
+func newBench(t *testing.T, change func(*Config), python ...string) *bench {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -90,7 +90,7 @@ func newBench(t *testing.T, change func(*Config)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maker, err := pyenv.New(pyenv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools")})
+	maker, err := pyenv.New(pyenv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools"), Python: strings.Join(python, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +114,28 @@ func newBench(t *testing.T, change func(*Config)) *bench {
 		}
 	})
 	return b
+}
+
+// interpreters gives one Python of each version that is on this machine.
+func interpreters(t *testing.T) []pyenv.Interpreter {
+	t.Helper()
+	names := []string{"python3", "python3.11", "python3.12", "python3.13"}
+	if home, err := os.UserHomeDir(); err == nil { // where pyenv keeps those that are not active
+		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[1-9]*/bin/python3"))
+		names = append(names, more...)
+	}
+	var out []pyenv.Interpreter
+	for _, name := range names {
+		i, err := pyenv.Find(t.Context(), name)
+		known := slices.ContainsFunc(out, func(o pyenv.Interpreter) bool { return o.Minor == i.Minor })
+		if err == nil && i.HasVenv && !known {
+			out = append(out, i)
+		}
+	}
+	if len(out) == 0 {
+		t.Skip("no Python on this machine")
+	}
+	return out
 }
 
 // module puts a handler module into the store and gives its blueprint.
@@ -321,6 +343,21 @@ func TestHandlersMisbehave(t *testing.T) {
 				t.Errorf("a log of %d bytes", size)
 			}
 		})
+	}
+}
+
+// What a process prints outside of its tasks is logged, within limits.
+func TestFloodOfOutput(t *testing.T) {
+	log := &journal{}
+	o := &output{log: slog.New(slog.NewTextHandler(log, nil))}
+	for range 5 * floodLines {
+		o.line("stdout", "again")
+	}
+	o.since = time.Now().Add(-time.Minute)
+	o.line("stderr", "and later")
+	text := log.String()
+	if n := strings.Count(text, "msg=again"); n != floodLines || !strings.Contains(text, "lines=4000") || !strings.Contains(text, "and later") {
+		t.Errorf("%d lines, and\n%s", n, text[len(text)-300:])
 	}
 }
 

@@ -36,12 +36,11 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	if codeErr != nil {
 		return nil, codeErr
 	}
+	printed := &output{log: m.c.Logger.With("executor", e.hash)}
 	session, err := pyworker.StartSession(ctx, pyworker.Config{
 		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{code}, Dir: code,
 		Env: m.c.environ(), MemoryMax: m.c.MemoryMax,
-		OnOutput: func(stream, line string) {
-			m.c.Logger.Info(line, "executor", e.hash, "stream", stream)
-		},
+		OnOutput: printed.line,
 	})
 	if err != nil {
 		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process cannot start")

@@ -30,7 +30,7 @@ def main() -> None:
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     import faulthandler
 
-    faulthandler.enable()  # the last words of a process that crashes inside C code
+    faulthandler.enable(all_threads=False)  # the last words of a process that crashes inside C code
 
     from ordain_worker.frames import Channel
 

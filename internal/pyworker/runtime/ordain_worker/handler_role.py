@@ -1,4 +1,4 @@
-"""Role ``handler``: runs handlers on resources, many at a time, a thread each.
+"""Role ``handler``: runs handlers on resources, many at a time, a thread per agent.
 
     load {"modules"}            imports handler code
     run  {"action", "id", …}    deploys, dry-runs or gets the facts of one resource
@@ -27,6 +27,7 @@ from ordain_worker.frames import Channel, Conversation, Failure, Switchboard
 from ordain_worker.tasks import Files, Task, capture_output
 
 CLEAN_INTERVAL = 15.0
+AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back
 
 
 class HandlerRole:
@@ -61,41 +62,46 @@ class HandlerRole:
         with self._lock:
             if name not in self._agents:
                 self._agents[name] = AgentInstance(name, uuid.UUID(environment))
+            self._agents[name].claim()
             return self._agents[name]
 
     def clean(self) -> None:
-        """Drop what is stale from the caches of agents that do nothing now."""
+        """Drop what is stale from the caches, and agents that are not used any more."""
+        now = time.monotonic()
         with self._lock:
-            agents = list(self._agents.values())
-        for agent in agents:
-            if agent.lock.acquire(blocking=False):
-                try:
-                    agent.cache.clean_stale_entries()
-                finally:
-                    agent.lock.release()
+            gone = [name for name, agent in self._agents.items() if now - agent.last_used > AGENT_IDLE and agent.idle]
+            closing = [self._agents.pop(name) for name in gone]
+            for agent in self._agents.values():
+                agent.tend()
+        for agent in closing:
+            agent.close()
 
     def close(self) -> None:
-        """Give back what handlers hold: connections, for the most part."""
         with self._lock:
             agents = list(self._agents.values())
         for agent in agents:
-            agent.cache.close()
+            agent.close()
 
     # One task.
 
     def run(self, talk: Conversation, args: dict[str, Any]) -> dict[str, Any]:
         agent = self.agent(args["agent"], args["environment"])
-        with agent.lock:
-            agent.files = Files(talk)
-            task = Task(talk, args)
-            try:
-                with task.capturing(), agent.cache:
-                    self._run(task, agent, args)
-            finally:
-                agent.files = None
-            return task.result()
+        try:
+            return agent.call(lambda: self._run(Task(talk, args), agent, args))
+        finally:
+            with self._lock:
+                agent.release()
 
-    def _run(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
+    def _run(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> dict[str, Any]:
+        agent.files = Files(task.talk)
+        try:
+            with task.capturing(), agent.cache:
+                self._steps(task, agent, args)
+        finally:
+            agent.files = None
+        return task.result()
+
+    def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
         started = time.monotonic()
         ctx = task.ctx
         what = {"deploy": "Deploy", "dryrun": "Dry run", "facts": "Facts"}[args["action"]]

@@ -101,7 +101,7 @@ class Task:
     """One resource and what is done to it."""
 
     def __init__(self, talk: Conversation, args: dict[str, Any]) -> None:
-        self._talk = talk
+        self.talk = talk
         self._args = args
         self._masks = Masks()
         self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
@@ -151,7 +151,7 @@ class Task:
             sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
             self._lines += 1
             self._bytes += len(sent["msg"]) + len(str(sent["kwargs"]))
-        self._talk.notify("log", sent)
+        self.talk.notify("log", sent)
 
     def settle(self) -> None:
         """The end of the work: all output is told, and there is a state."""

@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"encoding/json"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/pyenv"
+)
+
+// published reads the plug-in sources of modules as they come from the package
+// index, unmodified, and gives the blueprint for them.
+func (b *bench) published(python string, requirements []string, modules ...string) intent.Blueprint {
+	b.t.Helper()
+	venv, err := b.c.Maker.Ensure(b.t.Context(), pyenv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements})
+	if fault.Is(err, fault.Unavailable) {
+		b.t.Skipf("no package index in reach: %v", err)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	blue := intent.Blueprint{Environment: b.env, Requirements: requirements, PythonVersion: venv.Interpreter.Minor, Libc: venv.Interpreter.Libc}
+	for _, module := range modules {
+		files, err := filepath.Glob(filepath.Join(venv.SitePackages, "inmanta_plugins", module, "*.py"))
+		if err != nil || len(files) == 0 {
+			b.t.Fatalf("module %s has no sources: %v", module, err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			hash, err := b.files.PutFile(b.t.Context(), content)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".py")
+			dotted := "inmanta_plugins." + module
+			if name != "__init__" {
+				dotted += "." + name
+			}
+			blue.Sources = append(blue.Sources, intent.SourceFile{Module: dotted, Path: "inmanta_plugins/" + module + "/" + filepath.Base(file), Hash: hash})
+		}
+	}
+	return blue
+}
+
+// fsTask makes a task for a resource of module fs, with the attributes that
+// its exporter gives for a host reached by a local mitogen context.
+func fsTask(blue intent.Blueprint, kind, attribute, value string, attributes map[string]any) Task {
+	full := map[string]any{
+		"send_event": true, "receive_events": true, "references": []any{}, "mutators": []any{}, "report_only": false,
+		"via": map[string]any{"method_name": "local", "name": ""}, "purged": false, "purge_on_delete": false, attribute: value,
+	}
+	for name, v := range attributes {
+		full[name] = v
+	}
+	text, err := json.Marshal(full)
+	if err != nil {
+		panic(err)
+	}
+	return Task{ID: uuid.New(), Action: Deploy, Blueprint: blue, Reason: "new version 1", Resource: intent.Resource{
+		ID: intent.ResourceID{Type: kind, Agent: "localhost", Attribute: attribute, Value: value}, Version: 1, Attributes: text,
+	}}
+}
+
+// The published module fs, unmodified, deploys a file on this machine, finds
+// it as it should be, sees and mends damage, and takes it away: on every
+// Python that is here.
+func TestPublishedFileModule(t *testing.T) {
+	for _, python := range interpreters(t) {
+		t.Run(python.Minor, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil, python.Path)
+			std := "inmanta-module-std"
+			if python.Minor < "3.12" {
+				std = "inmanta-module-std<8"
+			}
+			blue := b.published(python.Path, []string{"inmanta-module-fs", std}, "fs", "mitogen", "std")
+			hash, err := b.files.PutFile(t.Context(), []byte("hello\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "made")
+			path := filepath.Join(dir, "greeting.txt")
+			me, err := user.Current()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := func(change map[string]any) Task {
+				attributes := map[string]any{"hash": hash, "content": nil, "owner": me.Username, "group": nil, "permissions": 640}
+				for name, v := range change {
+					attributes[name] = v
+				}
+				return fsTask(blue, "fs::File", "path", path, attributes)
+			}
+			made := b.Run(t.Context(), fsTask(blue, "fs::Directory", "path", dir, map[string]any{"owner": nil, "group": nil, "permissions": 755}))
+			expect(t, made, intent.StatusDeployed, "Calling create_resource")
+
+			dry := file(nil)
+			dry.Action = DryRun
+			r := b.Run(t.Context(), dry)
+			expect(t, r, intent.StatusDry)
+			if _, err := os.Stat(path); !os.IsNotExist(err) || r.Changes["purged"].Desired != false {
+				t.Errorf("after the dry run: %v, %v", err, r.Changes)
+			}
+
+			r = b.Run(t.Context(), file(nil))
+			if expect(t, r, intent.StatusDeployed, "Calling create_resource"); r.Change != intent.Created {
+				t.Errorf("change %s", r.Change)
+			}
+			content, err := os.ReadFile(path)
+			info, statErr := os.Stat(path)
+			if err != nil || statErr != nil || string(content) != "hello\n" || info.Mode().Perm() != 0o640 {
+				t.Fatalf("%q, %v, %v, %v", content, info, err, statErr)
+			}
+			r = b.Run(t.Context(), file(nil))
+			if expect(t, r, intent.StatusDeployed); r.Change != intent.NoChange || len(r.Changes) != 0 {
+				t.Errorf("nothing to do: %s %v", r.Change, r.Changes)
+			}
+			t.Logf("a check of a file: %s", r.Finished.Sub(r.Started))
+
+			if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r = b.Run(t.Context(), file(nil))
+			if expect(t, r, intent.StatusDeployed, "Calling update_resource"); r.Change != intent.Updated || r.Changes["hash"].Desired != hash {
+				t.Errorf("repair: %s %v", r.Change, r.Changes)
+			}
+			if content, err := os.ReadFile(path); err != nil || string(content) != "hello\n" {
+				t.Errorf("repaired to %q, %v", content, err)
+			}
+
+			missing := file(map[string]any{"hash": strings.Repeat("0", 40)})
+			expect(t, b.Run(t.Context(), missing), intent.StatusFailed, "is not available")
+
+			r = b.Run(t.Context(), file(map[string]any{"purged": true}))
+			if expect(t, r, intent.StatusDeployed, "Calling delete_resource"); r.Change != intent.Purged {
+				t.Errorf("purge: %s", r.Change)
+			}
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("after the purge: %v", err)
+			}
+		})
+	}
+}
