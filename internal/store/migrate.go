@@ -57,6 +57,7 @@ func migrationsIn(files fs.FS) ([]migration, error) {
 const (
 	lockMigrations   = 0x6f726461
 	lockEnvironments = 0x6f726462
+	lockCode         = 0x6f726463
 )
 
 // migrate brings the schema up to date, one server at a time, all or nothing.

@@ -2,8 +2,42 @@ package store
 
 // statementTexts names every statement of sql/*.sql.
 type statementTexts struct {
+	// action.sql
+	ActionStart, ActionFinish, StateDeploying, StateFinish, ActionCancelOpen string
+	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows             string
+	// agent.sql
+	AgentRows, AgentPause, AgentPauseAll string
+	// compile.sql
+	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision string
+	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast                  string
+	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop             string
+	StageFinish, StageList, StageOutputList                                           string
+	// dryrun.sql
+	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd string
+	DryRunCount, DryRunDiffs                                   string
+	// environment.sql
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentExists, EnvironmentLock string
+	EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions, ClearStates       string
+	ClearVersions, ClearResources, ClearCompiles, ClearAgents, ClearParameters             string
+	SettingSet, SettingDelete, SecretSet, SecretDelete, SecretList                         string
 	// migration.sql
-	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList, MigrationDone string
+	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string
+	MigrationDone                                                     string
 	// own.sql
 	OwnTry, OwnRelease, OwnedElsewhere string
+	// parameter.sql
+	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete string
+	// project.sql
+	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete string
+	// release.sql
+	VersionRetire, VersionSkip, VersionActivate, VersionHasUndefined, VersionEdges string
+	ReleaseStates, ReleaseNewStates, ReleaseOrphans, ReleaseAgents                 string
+	// resource.sql
+	StateList, StateCounts, ResourceRows, ResourceDetail, ResourceHistoryRows string
+	// version.sql
+	VersionGet, VersionActive, VersionRows, VersionOfCompile, VersionCreate         string
+	VersionResources, VersionResourceRows, VersionResource, VersionCode, VersionOld string
+	VersionDelete, OrphanCollect, ContentCollect, ResourceCollect, ContentFind      string
+	KeysTake, CodeLockShared, CodeLockAlone, CodeStore, CodeCollect                 string
+	DiffContents, FilePut, FileGet, FileMissing                                     string
 }

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+type compileRow struct {
+	ID             uuid.UUID
+	Environment    uuid.UUID
+	Requested      time.Time
+	Started        *time.Time
+	Completed      *time.Time
+	TriggerType    string
+	TriggerMessage string
+	Metadata       json.RawMessage
+	UpdateSource   bool
+	Reinstall      bool
+	Export         bool
+	Variables      json.RawMessage
+	Success        *bool
+	Version        *int
+	Revision       json.RawMessage
+	Substitute     *uuid.UUID
+	Diagnostics    json.RawMessage
+}
+
+// revisionJSON is the revision column.
+type revisionJSON struct {
+	Commit  string    `json:"commit"`
+	Branch  string    `json:"branch"`
+	Author  string    `json:"author"`
+	Email   string    `json:"email"`
+	Subject string    `json:"subject"`
+	Time    time.Time `json:"time"`
+}
+
+func (r compileRow) value() (intent.Compile, error) {
+	metadata, err1 := fromJSON[map[string]any](r.Metadata)
+	variables, err2 := fromJSON[map[string]string](r.Variables)
+	c := intent.Compile{
+		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started), Completed: utc(r.Completed),
+		Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
+		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
+		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
+	}
+	var err3 error
+	if len(r.Revision) > 0 {
+		var j revisionJSON
+		j, err3 = fromJSON[revisionJSON](r.Revision)
+		revision := intent.Revision(j)
+		c.Revision = &revision
+	}
+	return c, errors.Join(err1, err2, err3)
+}
+
+// EnqueueCompile records a request; the same request again changes nothing.
+func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
+	const op = "store.EnqueueCompile"
+	metadata, err := json.Marshal(c.Metadata)
+	if err != nil {
+		return fault.Wrap(op, fault.Invalid, err)
+	}
+	if c.Variables == nil {
+		c.Variables = map[string]string{}
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested,
+			cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables))
+		return err
+	})
+}
+
+// StartCompile takes the next request; see control.CompileStore. Conflict when
+// another process owns the environment: two would run the same compile.
+func (s *Store) StartCompile(ctx context.Context, env intent.EnvironmentID, now time.Time) (out *intent.Compile, err error) {
+	const op = "store.StartCompile"
+	backend := s.owner.backend()
+	err = s.write(ctx, op, func(tx pgx.Tx) error {
+		out = nil
+		if _, err := lockEnvironment(ctx, tx, env); err != nil {
+			return err
+		}
+		var elsewhere bool
+		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments), int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
+			return err
+		}
+		if elsewhere {
+			return fault.New(op, fault.Conflict, "another server compiles this environment")
+		}
+		row, err := one[compileRow](ctx, tx, statements.CompileStartOver, env, now)
+		if isNoRows(err) {
+			row, err = one[compileRow](ctx, tx, statements.CompileStartNext, env, now)
+		}
+		if isNoRows(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.CompileMerge, row.ID, now); err != nil {
+			return err
+		}
+		c, err := row.value()
+		out = &c
+		return err
+	})
+	return out, err
+}
+
+// SetCompileRevision says which commit the run, and all that it answers, is about.
+func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev intent.Revision) error {
+	return s.write(ctx, "store.SetCompileRevision", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionJSON(rev))))
+	})
+}
+
+// FinishCompile ends a run and all requests that it answers. Ending it again changes nothing.
+func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, success bool, version *int, diagnostics json.RawMessage, at time.Time) error {
+	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.CompileFinish, id, success, version, rawJSON(diagnostics), at))
+	})
+}
+
+// Compile gives one report with its stages, or those of its substitute.
+func (s *Store) Compile(ctx context.Context, id intent.CompileID) (out intent.Compile, stages []intent.Stage, err error) {
+	err = s.read(ctx, "store.Compile", func(q querier) error {
+		row, err := one[compileRow](ctx, q, statements.CompileGet, id)
+		if err != nil {
+			return err
+		}
+		if out, err = row.value(); err != nil {
+			return err
+		}
+		run := id
+		if row.Substitute != nil {
+			run = *row.Substitute
+		}
+		stages, err = readStages(ctx, q, run)
+		return err
+	})
+	return out, stages, err
+}
+
+// Compiles lists reports.
+func (s *Store) Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error) {
+	return page(ctx, s, "store.Compiles", lists.compiles, q, compileRow.value, env)
+}
+
+// OpenCompiles lists requests not completed, oldest first.
+func (s *Store) OpenCompiles(ctx context.Context, env intent.EnvironmentID) (out []intent.Compile, err error) {
+	err = s.read(ctx, "store.OpenCompiles", func(q querier) error {
+		rows, err := many[compileRow](ctx, q, statements.CompileOpen, env)
+		if err == nil {
+			out, err = convert(rows, compileRow.value)
+		}
+		return err
+	})
+	return out, err
+}
+
+// LastCompile gives the newest completed compile that had a revision, nil when none.
+func (s *Store) LastCompile(ctx context.Context, env intent.EnvironmentID) (out *intent.Compile, err error) {
+	err = s.read(ctx, "store.LastCompile", func(q querier) error {
+		out = nil
+		row, err := one[compileRow](ctx, q, statements.CompileLast, env)
+		if isNoRows(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c, err := row.value()
+		out = &c
+		return err
+	})
+	return out, err
+}
+
+// DeleteCompilesBefore drops reports that completed before a time.
+func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, err error) {
+	err = s.write(ctx, "store.DeleteCompilesBefore", func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, statements.CompileDelete, t)
+		n = int(tag.RowsAffected())
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+type environmentRow struct {
+	ID          uuid.UUID
+	Project     uuid.UUID
+	ProjectName string
+	Name        string
+	RepoURL     string
+	RepoBranch  string
+	RepoSubdir  string
+	Description string
+	Icon        string
+	Halted      bool
+	Settings    json.RawMessage
+	Created     time.Time
+}
+
+func (r environmentRow) value() (intent.Environment, error) {
+	settings := map[string]any{}
+	err := json.Unmarshal(r.Settings, &settings)
+	return intent.Environment{
+		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
+		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
+		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Created: r.Created.UTC(),
+	}, err
+}
+
+// CreateEnvironment makes an environment; Conflict for a taken name or id,
+// NotFound when there is no such project.
+func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) error {
+	if e.Settings == nil {
+		e.Settings = map[string]any{}
+	}
+	settings, err := json.Marshal(e.Settings)
+	if err != nil {
+		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
+	}
+	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name,
+			e.Source.URL, e.Source.Branch, e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created)
+		return err
+	})
+}
+
+// Environments lists all by project name and name.
+func (s *Store) Environments(ctx context.Context) (out []intent.Environment, err error) {
+	err = s.read(ctx, "store.Environments", func(q querier) error {
+		rows, err := many[environmentRow](ctx, q, statements.EnvironmentList)
+		if err == nil {
+			out, err = convert(rows, environmentRow.value)
+		}
+		return err
+	})
+	return out, err
+}
+
+// Environment finds one.
+func (s *Store) Environment(ctx context.Context, id intent.EnvironmentID) (out intent.Environment, err error) {
+	err = s.read(ctx, "store.Environment", func(q querier) error {
+		row, err := one[environmentRow](ctx, q, statements.EnvironmentGet, id)
+		if err == nil {
+			out, err = row.value()
+		}
+		return err
+	})
+	return out, err
+}
+
+// UpdateEnvironment writes name, project, source, description and icon.
+func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) error {
+	return s.write(ctx, "store.UpdateEnvironment", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.EnvironmentUpdate, e.ID, e.ProjectID, e.Name,
+			e.Source.URL, e.Source.Branch, e.Source.Subdir, e.Description, e.Icon))
+	})
+}
+
+// SetHalted marks or unmarks it; marking twice is fine.
+func (s *Store) SetHalted(ctx context.Context, id intent.EnvironmentID, halted bool) error {
+	return s.write(ctx, "store.SetHalted", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.EnvironmentHalt, id, halted))
+	})
+}
+
+// DeleteEnvironment deletes it with all that belongs to it.
+func (s *Store) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) error {
+	return s.write(ctx, "store.DeleteEnvironment", func(tx pgx.Tx) error {
+		if err := clearEnvironment(ctx, tx, id); err != nil {
+			return err
+		}
+		return affected(tx.Exec(ctx, statements.EnvironmentDelete, id))
+	})
+}
+
+// ClearEnvironment drops all but the environment, its settings and secrets.
+// Version numbers go on where they were: a number never means two things.
+func (s *Store) ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error {
+	return s.write(ctx, "store.ClearEnvironment", func(tx pgx.Tx) error {
+		return clearEnvironment(ctx, tx, id)
+	})
+}
+
+func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) error {
+	if _, err := lockEnvironment(ctx, tx, id); err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		statements.ClearActions, statements.ClearStates, statements.ClearVersions, statements.ClearResources,
+		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters,
+	} {
+		if _, err := tx.Exec(ctx, sql, id); err != nil {
+			return err
+		}
+	}
+	return collectCode(ctx, tx)
+}
+
+// lockEnvironment makes the transaction the only one that compiles, stores,
+// releases or deletes in the environment; it gives the last version's number.
+func lockEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) (last int, err error) {
+	err = tx.QueryRow(ctx, statements.EnvironmentLock, id).Scan(&last)
+	if isNoRows(err) {
+		err = fault.New("store.lockEnvironment", fault.NotFound, "there is no such environment")
+	}
+	return last, err
+}
+
+// SetSetting stores a converted value; nil goes back to the default.
+func (s *Store) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
+	const op = "store.SetEnvironmentSetting"
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if value == nil {
+			return affected(tx.Exec(ctx, statements.SettingDelete, id, name))
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fault.Wrap(op, fault.Invalid, err)
+		}
+		return affected(tx.Exec(ctx, statements.SettingSet, id, name, string(text)))
+	})
+}
+
+// SetSecret stores sealed bytes under a name; nil deletes it.
+func (s *Store) SetSecret(ctx context.Context, id intent.EnvironmentID, name string, sealed []byte) error {
+	return s.write(ctx, "store.SetEnvironmentSecret", func(tx pgx.Tx) error {
+		if sealed == nil {
+			_, err := tx.Exec(ctx, statements.SecretDelete, id, name)
+			return err
+		}
+		_, err := tx.Exec(ctx, statements.SecretSet, id, name, sealed)
+		return err
+	})
+}
+
+type secretRow struct {
+	Name   string
+	Sealed []byte
+}
+
+// Secrets gives all sealed secrets of an environment by name.
+func (s *Store) Secrets(ctx context.Context, id intent.EnvironmentID) (map[string][]byte, error) {
+	out := make(map[string][]byte)
+	err := s.read(ctx, "store.EnvironmentSecrets", func(q querier) error {
+		rows, err := many[secretRow](ctx, q, statements.SecretList, id)
+		for _, r := range rows {
+			out[r.Name] = r.Sealed
+		}
+		return err
+	})
+	return out, err
+}
+
+// exists turns a missing environment into NotFound for lists that would be empty.
+func (s *Store) exists(ctx context.Context, q querier, id intent.EnvironmentID) error {
+	var found bool
+	err := q.QueryRow(ctx, statements.EnvironmentExists, id).Scan(&found)
+	if err == nil && !found {
+		err = fault.New("store.exists", fault.NotFound, "there is no such environment")
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+type projectRow struct {
+	ID   uuid.UUID
+	Name string
+}
+
+func (r projectRow) value() (intent.Project, error) {
+	return intent.Project{ID: r.ID, Name: r.Name}, nil
+}
+
+// CreateProject makes a project; Conflict for a taken name or id.
+func (s *Store) CreateProject(ctx context.Context, p intent.Project) error {
+	return s.write(ctx, "store.CreateProject", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.ProjectCreate, p.ID, p.Name)
+		return err
+	})
+}
+
+// Projects lists all projects by name.
+func (s *Store) Projects(ctx context.Context) (out []intent.Project, err error) {
+	err = s.read(ctx, "store.Projects", func(q querier) error {
+		rows, err := many[projectRow](ctx, q, statements.ProjectList)
+		if err == nil {
+			out, err = convert(rows, projectRow.value)
+		}
+		return err
+	})
+	return out, err
+}
+
+// Project finds one.
+func (s *Store) Project(ctx context.Context, id intent.ProjectID) (out intent.Project, err error) {
+	err = s.read(ctx, "store.Project", func(q querier) error {
+		row, err := one[projectRow](ctx, q, statements.ProjectGet, id)
+		if err == nil {
+			out, err = row.value()
+		}
+		return err
+	})
+	return out, err
+}
+
+// RenameProject gives it another name.
+func (s *Store) RenameProject(ctx context.Context, id intent.ProjectID, name string) error {
+	return s.write(ctx, "store.RenameProject", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.ProjectRename, id, name))
+	})
+}
+
+// DeleteProject deletes it with all that belongs to it.
+func (s *Store) DeleteProject(ctx context.Context, id intent.ProjectID) error {
+	return s.write(ctx, "store.DeleteProject", func(tx pgx.Tx) error {
+		if err := affected(tx.Exec(ctx, statements.ProjectDelete, id)); err != nil {
+			return err
+		}
+		return collectCode(ctx, tx)
+	})
+}

@@ -1,0 +1,73 @@
+-- name: ActionStart :exec
+INSERT INTO action (id, environment, kind, resource, version, started, finished, status, change, changes, messages)
+SELECT a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes::json, a.messages::json
+FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[])
+     AS a(id, kind, resource, version, started, finished, status, change, changes, messages)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: ActionFinish :exec
+-- One that was never started is recorded whole; one that ended stays as it ended.
+INSERT INTO action (id, environment, kind, resource, version, started, finished, status, change, changes, messages)
+SELECT DISTINCT ON (a.id) a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes::json, a.messages::json
+FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[])
+     AS a(id, kind, resource, version, started, finished, status, change, changes, messages)
+ORDER BY a.id
+ON CONFLICT (id) DO UPDATE SET
+    finished = excluded.finished, status = excluded.status, change = excluded.change, changes = excluded.changes, messages = excluded.messages
+WHERE action.finished IS NULL;
+
+-- name: StateDeploying :exec
+UPDATE resource_state s SET is_deploying = true
+FROM resource r
+WHERE s.resource = r.key AND r.environment = $1 AND r.id = ANY ($2::text[]) AND NOT s.is_deploying;
+
+-- name: StateFinish :exec
+-- What follows from the intent (compliance, blocked, attempts) is written only
+-- when the intent is still the one that was deployed. Otherwise, should an
+-- older intent have been deployed under one that counted as compliant, that
+-- one is to be deployed again.
+UPDATE resource_state s SET
+    last_run = x.last_run,
+    is_deploying = x.is_deploying,
+    last_run_at = x.last_run_at,
+    last_success = x.last_success,
+    last_deployed = x.last_deployed,
+    deployed_hash = x.deployed_hash,
+    last_events = x.last_events,
+    compliance = CASE
+        WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.compliance
+        WHEN s.orphaned = 0 AND s.compliance IN ('compliant', 'non_compliant') THEN 'has_update'
+        ELSE s.compliance END,
+    blocked = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.blocked ELSE s.blocked END,
+    attempts = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.attempts ELSE s.attempts END
+FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::timestamptz[], $8::timestamptz[], $9::int[], $10::text[],
+            $11::text[], $12::timestamptz[], $13::int[])
+     AS x(id, compliance, last_run, blocked, is_deploying, last_run_at, last_success, last_deployed, deployed_hash, intent_hash, last_events, attempts)
+JOIN resource r ON r.environment = $1 AND r.id = x.id
+WHERE s.resource = r.key;
+
+-- name: ActionCancelOpen :exec
+UPDATE action SET finished = $2, status = 'cancelled' WHERE environment = $1 AND finished IS NULL;
+
+-- name: StateNotDeploying :exec
+UPDATE resource_state SET is_deploying = false WHERE environment = $1 AND is_deploying;
+
+-- name: ActionDelete :exec
+DELETE FROM action WHERE environment = $1 AND started < $2 AND finished IS NOT NULL;
+
+-- name: ActionList :many
+SELECT id, environment, kind, resource, version, started, finished, status, change, changes, messages
+FROM action
+WHERE environment = $1 AND ($2::text IS NULL OR resource = $2) AND ($3::text = '' OR kind = $3)
+ORDER BY started DESC, id DESC
+LIMIT $4;
+
+-- name: ResourceLogRows :list
+SELECT a.id AS action, a.kind, m.level, m.message, m.moment, m.arguments,
+       CASE m.level WHEN 'TRACE' THEN 3 WHEN 'DEBUG' THEN 10 WHEN 'INFO' THEN 20 WHEN 'WARNING' THEN 30 WHEN 'ERROR' THEN 40
+                    WHEN 'CRITICAL' THEN 50 ELSE 20 END AS severity,
+       a.id::text || to_char(m.ord, 'FM0000000000') AS line
+FROM action a,
+     ROWS FROM (json_to_recordset(a.messages) AS (level text, message text, moment timestamptz, arguments json)) WITH ORDINALITY
+         AS m(level, message, moment, arguments, ord)
+WHERE a.environment = $1 AND a.resource = $2;

@@ -1,0 +1,97 @@
+-- name: CompileEnqueue :exec
+INSERT INTO compile (id, environment, requested, trigger_type, trigger_message, metadata, update_source, reinstall, export, variables)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: CompileStartOver :one
+-- The run that a killed server left open, and what it answers, start over.
+WITH run AS (
+    SELECT id FROM compile
+    WHERE environment = $1 AND started IS NOT NULL AND completed IS NULL AND substitute IS NULL
+), answered AS (
+    UPDATE compile SET started = $2 FROM run WHERE compile.substitute = run.id AND compile.completed IS NULL
+)
+UPDATE compile SET started = $2, revision = NULL FROM run WHERE compile.id = run.id
+RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+          reinstall, export, variables, success, version, revision, substitute, diagnostics;
+
+-- name: CompileStartNext :one
+UPDATE compile SET started = $2
+WHERE id = (SELECT id FROM compile WHERE environment = $1 AND started IS NULL ORDER BY requested, id LIMIT 1)
+RETURNING id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+          reinstall, export, variables, success, version, revision, substitute, diagnostics;
+
+-- name: CompileMerge :exec
+-- Waiting requests that ask for nothing more than the run are answered by it.
+UPDATE compile SET started = $2, substitute = run.id
+FROM compile run
+WHERE run.id = $1
+  AND compile.environment = run.environment AND compile.started IS NULL AND compile.requested <= $2
+  AND compile.export = run.export AND compile.reinstall = run.reinstall AND compile.variables = run.variables
+  AND (run.update_source OR NOT compile.update_source);
+
+-- name: CompileRevision :exec
+UPDATE compile SET revision = $2 WHERE id = $1 OR substitute = $1;
+
+-- name: CompileFinish :exec
+UPDATE compile SET
+    success = CASE WHEN completed IS NULL THEN $2 ELSE success END,
+    version = CASE WHEN completed IS NULL THEN $3 ELSE version END,
+    diagnostics = CASE WHEN completed IS NULL THEN $4 ELSE diagnostics END,
+    completed = COALESCE(completed, $5)
+WHERE id = $1 OR substitute = $1;
+
+-- name: CompileGet :one
+SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+       reinstall, export, variables, success, version, revision, substitute, diagnostics
+FROM compile WHERE id = $1;
+
+-- name: CompileRows :list
+SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+       reinstall, export, variables, success, version, revision, substitute, diagnostics
+FROM compile WHERE environment = $1;
+
+-- name: CompileOpen :many
+SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+       reinstall, export, variables, success, version, revision, substitute, diagnostics
+FROM compile WHERE environment = $1 AND completed IS NULL
+ORDER BY requested, id;
+
+-- name: CompileLast :one
+SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
+       reinstall, export, variables, success, version, revision, substitute, diagnostics
+FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL
+ORDER BY completed DESC, requested DESC, id DESC
+LIMIT 1;
+
+-- name: CompileDelete :exec
+DELETE FROM compile WHERE completed < $1;
+
+-- name: StageStart :exec
+INSERT INTO stage (id, compile, name, command, started) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: StageGrow :one
+-- Makes room in both streams; gives where the new bytes begin.
+UPDATE stage SET out_bytes = out_bytes + $2, err_bytes = err_bytes + $3
+WHERE id = $1
+RETURNING out_bytes - $2 AS out_start, err_bytes - $3 AS err_start;
+
+-- name: StageOutputAdd :exec
+INSERT INTO stage_output (stage, stream, start, bytes)
+SELECT $1, $2, start, bytes FROM unnest($3::bigint[], $4::bytea[]) AS piece(start, bytes);
+
+-- name: StageOutputDrop :exec
+DELETE FROM stage_output WHERE stage = $1 AND stream = $2 AND start >= $3 AND start + length(bytes) <= $4;
+
+-- name: StageFinish :exec
+UPDATE stage SET completed = $3, return_code = $2 WHERE id = $1;
+
+-- name: StageList :many
+SELECT id, compile, name, command, started, completed, return_code FROM stage WHERE compile = $1 ORDER BY position;
+
+-- name: StageOutputList :many
+SELECT o.stage, o.stream, o.start, o.bytes
+FROM stage_output o JOIN stage s ON s.id = o.stage
+WHERE s.compile = $1
+ORDER BY o.stage, o.stream, o.start;

@@ -1,0 +1,68 @@
+-- name: EnvironmentCreate :exec
+INSERT INTO environment (id, project, name, repo_url, repo_branch, repo_subdir, description, icon, halted, settings, created)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: EnvironmentList :many
+SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
+       e.description, e.icon, e.halted, e.settings, e.created
+FROM environment e JOIN project p ON p.id = e.project
+ORDER BY p.name, e.name, e.id;
+
+-- name: EnvironmentGet :one
+SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
+       e.description, e.icon, e.halted, e.settings, e.created
+FROM environment e JOIN project p ON p.id = e.project
+WHERE e.id = $1;
+
+-- name: EnvironmentExists :one
+SELECT EXISTS (SELECT FROM environment WHERE id = $1);
+
+-- name: EnvironmentLock :one
+SELECT last_version FROM environment WHERE id = $1 FOR NO KEY UPDATE;
+
+-- name: EnvironmentUpdate :exec
+UPDATE environment SET project = $2, name = $3, repo_url = $4, repo_branch = $5, repo_subdir = $6, description = $7, icon = $8
+WHERE id = $1;
+
+-- name: EnvironmentHalt :exec
+UPDATE environment SET halted = $2 WHERE id = $1;
+
+-- name: EnvironmentDelete :exec
+DELETE FROM environment WHERE id = $1;
+
+-- name: ClearActions :exec
+DELETE FROM action WHERE environment = $1;
+
+-- name: ClearStates :exec
+DELETE FROM resource_state WHERE environment = $1;
+
+-- name: ClearVersions :exec
+DELETE FROM version WHERE environment = $1;
+
+-- name: ClearResources :exec
+DELETE FROM resource WHERE environment = $1;
+
+-- name: ClearCompiles :exec
+DELETE FROM compile WHERE environment = $1;
+
+-- name: ClearAgents :exec
+DELETE FROM agent WHERE environment = $1;
+
+-- name: ClearParameters :exec
+DELETE FROM parameter WHERE environment = $1;
+
+-- name: SettingSet :exec
+UPDATE environment SET settings = jsonb_set(settings, ARRAY[$2::text], $3::jsonb) WHERE id = $1;
+
+-- name: SettingDelete :exec
+UPDATE environment SET settings = settings - $2::text WHERE id = $1;
+
+-- name: SecretSet :exec
+INSERT INTO environment_secret (environment, name, sealed) VALUES ($1, $2, $3)
+ON CONFLICT (environment, name) DO UPDATE SET sealed = excluded.sealed;
+
+-- name: SecretDelete :exec
+DELETE FROM environment_secret WHERE environment = $1 AND name = $2;
+
+-- name: SecretList :many
+SELECT name, sealed FROM environment_secret WHERE environment = $1;

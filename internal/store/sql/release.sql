@@ -1,0 +1,77 @@
+-- name: VersionRetire :exec
+UPDATE version SET status = 'retired' WHERE environment = $1 AND status = 'active' AND number < $2;
+
+-- name: VersionSkip :exec
+UPDATE version SET status = 'skipped_candidate' WHERE environment = $1 AND status = 'candidate' AND number < $2;
+
+-- name: VersionActivate :exec
+UPDATE version SET status = 'active', released = $3 WHERE environment = $1 AND number = $2;
+
+-- name: VersionHasUndefined :one
+SELECT EXISTS (
+    SELECT FROM version v, unnest(v.contents) AS k(key), resource_content c
+    WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND c.undefined <> '{}');
+
+-- name: VersionEdges :many
+SELECT c.resource, r.id, c.requires, c.undefined <> '{}' AS undefined
+FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
+WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
+
+-- name: ReleaseStates :exec
+-- The states of resources that were known before and for which something
+-- changes. $3 are the resources that are undefined or behind one that is.
+-- A resource is compliant again at once only when exactly this intent was
+-- deployed last, with success, and nothing runs that could spoil it.
+WITH new AS (
+    SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined, b.resource IS NOT NULL AS blocked
+    FROM version v
+    CROSS JOIN unnest(v.contents) AS k(key)
+    JOIN resource_content c ON c.key = k.key
+    LEFT JOIN unnest($3::bigint[]) AS b(resource) ON b.resource = c.resource
+    WHERE v.environment = $1 AND v.number = $2
+)
+UPDATE resource_state s SET
+    content = new.content,
+    intent_hash = new.hash,
+    orphaned = 0,
+    compliance = CASE
+        WHEN new.undefined THEN 'undefined'
+        WHEN s.intent_hash = new.hash AND s.orphaned = 0 AND s.compliance <> 'undefined' THEN s.compliance
+        WHEN s.deployed_hash = new.hash AND s.last_run = 'successful' AND NOT s.is_deploying THEN 'compliant'
+        ELSE 'has_update' END,
+    blocked = CASE
+        WHEN new.blocked THEN 'blocked'
+        WHEN s.blocked = 'blocked' OR s.intent_hash <> new.hash OR s.orphaned > 0 THEN 'not_blocked'
+        ELSE s.blocked END,
+    attempts = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.attempts ELSE 0 END
+FROM new
+WHERE s.resource = new.resource
+  AND (s.content <> new.content OR s.orphaned > 0 OR (s.blocked = 'blocked') <> new.blocked);
+
+-- name: ReleaseNewStates :exec
+INSERT INTO resource_state (resource, environment, content, compliance, blocked, intent_hash)
+SELECT c.resource, $1, c.key,
+       CASE WHEN c.undefined <> '{}' THEN 'undefined' ELSE 'has_update' END,
+       CASE WHEN b.resource IS NULL THEN 'not_blocked' ELSE 'blocked' END,
+       c.attribute_hash
+FROM version v
+CROSS JOIN unnest(v.contents) AS k(key)
+JOIN resource_content c ON c.key = k.key
+LEFT JOIN unnest($3::bigint[]) AS b(resource) ON b.resource = c.resource
+WHERE v.environment = $1 AND v.number = $2
+  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.resource = c.resource);
+
+-- name: ReleaseOrphans :exec
+-- What was in the version before and is not in this one: its last version is
+-- the newest released one before this.
+UPDATE resource_state s SET
+    orphaned = (SELECT max(v.number) FROM version v WHERE v.environment = $1 AND v.released IS NOT NULL AND v.number < $2)
+WHERE s.environment = $1 AND s.orphaned = 0
+  AND s.content NOT IN (SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2);
+
+-- name: ReleaseAgents :exec
+INSERT INTO agent (environment, name)
+SELECT DISTINCT $1::uuid, r.agent
+FROM resource_state s JOIN resource r ON r.key = s.resource
+WHERE s.environment = $1 AND s.orphaned = 0
+ON CONFLICT (environment, name) DO NOTHING;

@@ -1,0 +1,52 @@
+-- name: StateList :many
+SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
+       s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned
+FROM resource_state s JOIN resource r ON r.key = s.resource
+WHERE s.environment = $1
+ORDER BY r.id;
+
+-- name: StateCounts :many
+SELECT status, count(*) AS count FROM resource_state WHERE environment = $1 AND orphaned = 0 GROUP BY status;
+
+-- name: ResourceRows :list
+SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
+       s.last_success, s.last_deployed, s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+       CASE WHEN s.orphaned > 0 THEN s.orphaned
+            ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
+       c.requires
+FROM resource_state s JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content
+WHERE s.environment = $1;
+
+-- name: ResourceDetail :one
+SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
+       s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+       CASE WHEN s.orphaned > 0 THEN s.orphaned
+            ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
+       r.first_seen, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined, c.send_event, c.receive_events, c.purged,
+       needs.ids AS requires_known, needs.statuses AS requires_status,
+       ARRAY(SELECT dr.id
+             FROM resource_state ds JOIN resource_content dc ON dc.key = ds.content JOIN resource dr ON dr.key = ds.resource
+             WHERE ds.environment = $1 AND ds.orphaned = 0 AND r.id = ANY (dc.requires)
+             ORDER BY dr.id) AS provides
+FROM resource r
+JOIN resource_state s ON s.resource = r.key
+JOIN resource_content c ON c.key = s.content
+CROSS JOIN LATERAL (
+    SELECT COALESCE(array_agg(nr.id ORDER BY nr.id), '{}') AS ids, COALESCE(array_agg(ns.status ORDER BY nr.id), '{}') AS statuses
+    FROM resource nr JOIN resource_state ns ON ns.resource = nr.key
+    WHERE nr.environment = $1 AND nr.id = ANY (c.requires)
+) AS needs
+WHERE r.environment = $1 AND r.id = $2;
+
+-- name: ResourceHistoryRows :list
+-- Each released version in which the resource is not as in the one before.
+SELECT date, version, attributes, attribute_hash, requires
+FROM (
+    SELECT v.created AS date, v.number AS version, c.attributes, c.attribute_hash, c.requires,
+           lag(c.attribute_hash) OVER (ORDER BY v.number) AS previous
+    FROM resource r
+    JOIN resource_content c ON c.resource = r.key
+    JOIN version v ON v.environment = r.environment AND v.released IS NOT NULL AND c.key = ANY (v.contents)
+    WHERE r.environment = $1 AND r.id = $2
+) AS each
+WHERE previous IS DISTINCT FROM attribute_hash;

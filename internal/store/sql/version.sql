@@ -1,0 +1,119 @@
+-- name: VersionGet :one
+SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1 AND number = $2;
+
+-- name: VersionActive :one
+SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1 AND status = 'active';
+
+-- name: VersionRows :list
+SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1;
+
+-- name: VersionOfCompile :one
+SELECT number FROM version WHERE environment = $1 AND compile = $2;
+
+-- name: VersionCreate :exec
+WITH counted AS (
+    UPDATE environment SET last_version = $2 WHERE id = $1
+)
+INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, code, contents)
+VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9);
+
+-- name: VersionResources :many
+SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
+       c.send_event, c.receive_events, c.purged
+FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
+WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource
+ORDER BY r.id;
+
+-- name: VersionResourceRows :list
+SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
+       c.send_event, c.receive_events, c.purged
+FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
+WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
+
+-- name: VersionResource :one
+SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
+       c.send_event, c.receive_events, c.purged
+FROM resource r
+JOIN resource_content c ON c.resource = r.key
+JOIN version v ON v.environment = r.environment AND v.number = $2 AND c.key = ANY (v.contents)
+WHERE r.environment = $1 AND r.id = $3;
+
+-- name: VersionCode :one
+SELECT c.document FROM version v JOIN code c ON c.hash = v.code WHERE v.environment = $1 AND v.number = $2;
+
+-- name: VersionOld :many
+SELECT number FROM version
+WHERE environment = $1 AND status IN ('retired', 'skipped_candidate')
+ORDER BY number DESC
+OFFSET $2;
+
+-- name: VersionDelete :many
+-- Gives the contents that no other version has.
+WITH gone AS (
+    DELETE FROM version WHERE environment = $1 AND number = ANY ($2::int[]) RETURNING contents
+)
+SELECT DISTINCT k FROM gone, unnest(gone.contents) AS k
+EXCEPT
+SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number <> ALL ($2::int[]);
+
+-- name: OrphanCollect :exec
+DELETE FROM resource_state WHERE environment = $1 AND orphaned > 0 AND content = ANY ($2::bigint[]);
+
+-- name: ContentCollect :exec
+-- Orphans keep their last content, unless they were forgotten.
+DELETE FROM resource_content c USING resource r
+WHERE r.key = c.resource AND r.environment = $1 AND c.key = ANY ($2::bigint[])
+  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.content = c.key);
+
+-- name: ResourceCollect :exec
+DELETE FROM resource r
+WHERE r.environment = $1
+  AND NOT EXISTS (SELECT FROM resource_content c WHERE c.resource = r.key)
+  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.resource = r.key);
+
+-- name: ContentFind :many
+SELECT i.ord, r.key AS resource, c.key AS content
+FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS i(id, digest, ord)
+JOIN resource r ON r.environment = $1 AND r.id = i.id
+LEFT JOIN resource_content c ON c.resource = r.key AND c.digest = i.digest;
+
+-- name: KeysTake :many
+SELECT nextval(pg_get_serial_sequence($1::text, 'key')::regclass) FROM generate_series(1, $2::int);
+
+-- name: CodeLockShared :exec
+SELECT pg_advisory_xact_lock_shared($1, 0);
+
+-- name: CodeLockAlone :one
+SELECT pg_try_advisory_xact_lock($1, 0);
+
+-- name: CodeStore :exec
+INSERT INTO code (hash, document) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING;
+
+-- name: CodeCollect :exec
+DELETE FROM code c WHERE NOT EXISTS (SELECT FROM version v WHERE v.code = c.hash);
+
+-- name: DiffContents :many
+-- The contents that one of two versions has and the other has not.
+WITH before AS (
+    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
+), after AS (
+    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $3
+), changed AS (
+    (SELECT k, false AS newer FROM before EXCEPT SELECT k, false FROM after)
+    UNION ALL
+    (SELECT k, true FROM after EXCEPT SELECT k, true FROM before)
+)
+SELECT r.id, d.newer, c.attributes, c.requires
+FROM changed d JOIN resource_content c ON c.key = d.k JOIN resource r ON r.key = c.resource
+ORDER BY r.id, d.newer;
+
+-- name: FilePut :exec
+INSERT INTO file (sha1, content) VALUES ($1, $2) ON CONFLICT (sha1) DO NOTHING;
+
+-- name: FileGet :one
+SELECT content FROM file WHERE sha1 = $1;
+
+-- name: FileMissing :many
+SELECT i.sha1 FROM unnest($1::text[]) WITH ORDINALITY AS i(sha1, ord)
+WHERE NOT EXISTS (SELECT FROM file f WHERE f.sha1 = i.sha1)
+ORDER BY i.ord;

@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+type versionRow struct {
+	Environment uuid.UUID
+	Number      int
+	Created     time.Time
+	Released    *time.Time
+	Status      string
+	Total       int
+	Provenance  json.RawMessage
+}
+
+func (r versionRow) value() (intent.Version, error) {
+	provenance, err := fromJSON[intent.Provenance](r.Provenance)
+	return intent.Version{
+		Environment: r.Environment, Number: r.Number, Created: r.Created.UTC(), Released: utc(r.Released),
+		Status: intent.VersionStatus(r.Status), Total: r.Total, Provenance: provenance,
+	}, err
+}
+
+// Version finds one.
+func (s *Store) Version(ctx context.Context, env intent.EnvironmentID, number int) (out intent.Version, err error) {
+	err = s.read(ctx, "store.Version", func(q querier) error {
+		row, err := one[versionRow](ctx, q, statements.VersionGet, env, number)
+		if err == nil {
+			out, err = row.value()
+		}
+		return err
+	})
+	return out, err
+}
+
+// ActiveVersion gives the intent, nil before the first release.
+func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (out *intent.Version, err error) {
+	err = s.read(ctx, "store.ActiveVersion", func(q querier) error {
+		out = nil
+		row, err := one[versionRow](ctx, q, statements.VersionActive, env)
+		if isNoRows(err) {
+			return s.exists(ctx, q, env)
+		}
+		if err != nil {
+			return err
+		}
+		v, err := row.value()
+		out = &v
+		return err
+	})
+	return out, err
+}
+
+// Versions lists versions.
+func (s *Store) Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error) {
+	return page(ctx, s, "store.Versions", lists.versions, q, versionRow.value, env)
+}
+
+type resourceRow struct {
+	ID            string
+	Type          string
+	Agent         string
+	Value         string
+	Attributes    json.RawMessage
+	AttributeHash string
+	Requires      []string
+	ResourceSet   string
+	Undefined     []string
+	SendEvent     bool
+	ReceiveEvents bool
+	Purged        bool
+}
+
+func (r resourceRow) value(version int) (intent.Resource, error) {
+	id, err1 := intent.ParseResourceID(r.ID)
+	requires, err2 := parseIDs(r.Requires)
+	undefined := r.Undefined
+	if len(undefined) == 0 {
+		undefined = nil
+	}
+	return intent.Resource{
+		ID: id, Version: version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
+		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
+	}, errors.Join(err1, err2)
+}
+
+func atVersion(number int) func(resourceRow) (intent.Resource, error) {
+	return func(r resourceRow) (intent.Resource, error) { return r.value(number) }
+}
+
+func parseIDs(texts []string) ([]intent.ResourceID, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	return convert(texts, intent.ParseResourceID)
+}
+
+func idTexts(ids []intent.ResourceID) []string {
+	texts := make([]string, 0, len(ids))
+	for _, id := range ids {
+		texts = append(texts, id.String())
+	}
+	return texts
+}
+
+// VersionResources gives all resources of a version by id.
+func (s *Store) VersionResources(ctx context.Context, env intent.EnvironmentID, number int) (out []intent.Resource, err error) {
+	err = s.read(ctx, "store.VersionResources", func(q querier) error {
+		rows, err := many[resourceRow](ctx, q, statements.VersionResources, env, number)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return requireVersion(ctx, q, env, number)
+		}
+		out, err = convert(rows, atVersion(number))
+		return err
+	})
+	return out, err
+}
+
+func requireVersion(ctx context.Context, q querier, env intent.EnvironmentID, number int) error {
+	_, err := one[versionRow](ctx, q, statements.VersionGet, env, number)
+	if isNoRows(err) {
+		err = fault.New("store.Version", fault.NotFound, "there is no such version")
+	}
+	return err
+}
+
+// VersionResourcePage lists the resources of a version.
+func (s *Store) VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error) {
+	const op = "store.VersionResourcePage"
+	if err := s.read(ctx, op, func(q querier) error { return requireVersion(ctx, q, env, number) }); err != nil {
+		return intent.Page[intent.Resource]{}, err
+	}
+	return page(ctx, s, op, lists.versionResources, q, atVersion(number), env, number)
+}
+
+// VersionResource finds one resource as a version has it.
+func (s *Store) VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (out intent.Resource, err error) {
+	err = s.read(ctx, "store.VersionResource", func(q querier) error {
+		row, err := one[resourceRow](ctx, q, statements.VersionResource, env, number, id.String())
+		if err == nil {
+			out, err = row.value(number)
+		}
+		return err
+	})
+	return out, err
+}
+
+// codeJSON is the document column of code.
+type codeJSON struct {
+	Code []intent.ResourceCode `json:"code"`
+	Pip  intent.PipConfig      `json:"pip"`
+}
+
+// VersionCode gives what executors load for a version.
+func (s *Store) VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error) {
+	var document codeJSON
+	err := s.read(ctx, "store.VersionCode", func(q querier) error {
+		var raw []byte
+		err := q.QueryRow(ctx, statements.VersionCode, env, number).Scan(&raw)
+		if err == nil {
+			document, err = fromJSON[codeJSON](raw)
+		}
+		return err
+	})
+	return document.Code, document.Pip, err
+}
+
+// DeleteVersion deletes a version; Conflict for the active one.
+func (s *Store) DeleteVersion(ctx context.Context, env intent.EnvironmentID, number int) error {
+	const op = "store.DeleteVersion"
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if _, err := lockEnvironment(ctx, tx, env); err != nil {
+			return err
+		}
+		v, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
+		if err != nil {
+			return err
+		}
+		if v.Status == string(intent.VersionActive) {
+			return fault.New(op, fault.Conflict, "the active version cannot be deleted").Hint("release another one first")
+		}
+		return deleteVersions(ctx, tx, env, []int{number})
+	})
+}
+
+// PruneVersions deletes the oldest retired and skipped versions beyond keep.
+func (s *Store) PruneVersions(ctx context.Context, env intent.EnvironmentID, keep int) (n int, err error) {
+	const op = "store.PruneVersions"
+	if keep < 0 {
+		return 0, fault.New(op, fault.Invalid, "the number of versions to keep is negative")
+	}
+	err = s.write(ctx, op, func(tx pgx.Tx) error {
+		if _, err := lockEnvironment(ctx, tx, env); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, statements.VersionOld, env, keep)
+		if err != nil {
+			return err
+		}
+		numbers, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if err != nil {
+			return err
+		}
+		n = len(numbers)
+		return deleteVersions(ctx, tx, env, numbers)
+	})
+	return n, err
+}
+
+// deleteVersions deletes versions and what only they had.
+func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, numbers []int) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	rows, err := tx.Query(ctx, statements.VersionDelete, env, numbers)
+	if err != nil {
+		return err
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
+	if len(keys) > 0 {
+		// Orphans that no version has any more are forgotten with their state.
+		if _, err := tx.Exec(ctx, statements.OrphanCollect, env, keys); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.ContentCollect, env, keys); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.ResourceCollect, env); err != nil {
+			return err
+		}
+	}
+	return collectCode(ctx, tx)
+}
+
+// collectCode drops what no version loads any more, unless one is being stored.
+func collectCode(ctx context.Context, tx pgx.Tx) error {
+	var alone bool
+	if err := tx.QueryRow(ctx, statements.CodeLockAlone, lockCode).Scan(&alone); err != nil || !alone {
+		return err
+	}
+	_, err := tx.Exec(ctx, statements.CodeCollect)
+	return err
+}
