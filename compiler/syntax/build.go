@@ -117,25 +117,32 @@ func (p *parser) join(n Name, t token) Name {
 	return n
 }
 
-// Failures. They return 1, which ends the generated parser.
+// Failures of the checks that are made while parsing. Each gives nil, or 1 to
+// end the generated parser at once.
 
-func (p *parser) parserError(at Span, message string) int {
-	p.fail(&Error{Kind: KindParser, Message: "Syntax error: " + message, At: at})
+func (p *parser) wrong(left string, at Span, message string) any {
+	return p.refuse(left, &Error{Kind: KindParser, Message: "Syntax error: " + message, At: at})
+}
+
+func (p *parser) badName(left string, name token, message string) int {
+	p.wrong(left, p.span(name), message)
 	return 1
 }
 
-func (p *parser) syntaxError(t token, message string) int { return p.parserError(p.span(t), message) }
-
-func (p *parser) nullForDict(name token) int {
-	return p.syntaxError(name, "null can not be assigned to dict, did you mean \"dict? "+name.text+" = null\"")
+func (p *parser) badClass(ref any) int {
+	p.wrong("class_ref_list", ref.(Expr).Where(), msgEntityName)
+	return 1
 }
 
-func (p *parser) hyphen(name string, at Span) any {
-	p.fail(&Error{
+func (p *parser) nullForDict(name token) int {
+	return p.badName("attr", name, "null can not be assigned to dict, did you mean \"dict? "+name.text+" = null\"")
+}
+
+func (p *parser) hyphen(left, name string, at Span) any {
+	return p.refuse(left, &Error{
 		Kind: KindHyphen, Message: "The use of '-' in identifiers is not allowed. please rename " + name + ".",
 		At: at, Statement: name, Hint: "for a subtraction, put blanks around the minus sign",
 	})
-	return nil
 }
 
 // Constants.

@@ -7,16 +7,15 @@ func (p *parser) importStmt(word token, module any, alias *token) any {
 	n.At = p.coarse(word)
 	n.At.End = n.Module.At.End
 	if strings.Contains(n.Module.Text, "-") {
-		p.fail(&Error{
+		return p.refuse("import", &Error{
 			Kind: KindCompiler, Message: n.Module.Text + " is not a valid module name: hyphens are not allowed, please use underscores instead.",
 			Hint: "at " + n.Module.At.String(),
 		})
-		return nil
 	}
 	if alias != nil {
 		n.Alias = alias.text
 		if strings.Contains(n.Alias, "-") {
-			return p.hyphen(n.Alias, p.span(*alias))
+			return p.hyphen("import", n.Alias, p.span(*alias))
 		}
 	}
 	return n
@@ -26,11 +25,10 @@ func (p *parser) assign(target any, op token, value any, extend bool) any {
 	n := &Assign{Target: target.(Expr), Extend: extend, Value: value.(Expr), At: p.coarse(op)}
 	if r, ok := target.(*Ref); ok {
 		if extend {
-			p.parserError(r.Name.At, "Can not perform += on variable "+r.Name.Text)
-			return nil
+			return p.wrong("assign", r.Name.At, "Can not perform += on variable "+r.Name.Text)
 		}
 		if strings.Contains(r.Name.Text, "-") {
-			return p.hyphen(r.Name.Text, r.Name.At)
+			return p.hyphen("assign", r.Name.Text, r.Name.At)
 		}
 	}
 	return n
@@ -46,7 +44,7 @@ func (p *parser) entity(name token, parents, body any) any {
 	b := body.(*entityBody)
 	n.Doc, n.Attributes = b.doc, b.attributes
 	if strings.Contains(name.text, "-") {
-		return p.hyphen(name.text, n.At)
+		return p.hyphen("entity_def", name.text, n.At)
 	}
 	return n
 }
@@ -59,7 +57,7 @@ func (p *parser) attribute(typ any, name token, value any, undef bool) any {
 	n := &Attribute{Type: typ.(TypeRef), Name: p.ident(name), Undef: undef, At: p.span(name)}
 	n.Default, _ = value.(Expr)
 	if strings.Contains(name.text, "-") {
-		return p.hyphen(name.text, n.At)
+		return p.hyphen("attr", name.text, n.At)
 	}
 	return n
 }
@@ -71,11 +69,10 @@ func (p *parser) implement(word token, entity, list, when any, doc string) any {
 	n.At.End = n.Entity.At.End
 	n.When, _ = when.(Expr)
 	if always, ok := n.When.(*Literal); l.parents && n.When != nil && !(ok && always.Kind == BoolLiteral && always.Bool) {
-		p.fail(&Error{
+		return p.refuse("implement_def", &Error{
 			Kind: KindRuntime, Message: "Conditional implementation with parents not allowed",
 			At: n.Entity.At, Statement: Render(n),
 		})
-		return nil
 	}
 	return n
 }
@@ -84,7 +81,7 @@ func (p *parser) implementation(name token, entity, body any) any {
 	b := body.(*implementationBody)
 	n := &Implementation{Name: p.ident(name), For: entity.(Name), Doc: b.doc, Body: b.body, At: p.span(name)}
 	if strings.Contains(name.text, "-") {
-		return p.hyphen(name.text, n.At)
+		return p.hyphen("implementation_def", name.text, n.At)
 	}
 	return n
 }
@@ -115,7 +112,7 @@ func (p *parser) relation(dot token, left, right side, annotations any) any {
 		}
 		s.to.Attribute = p.ident(*s.from.attr)
 		if strings.Contains(s.from.attr.text, "-") {
-			return p.hyphen(s.from.attr.text, s.to.Attribute.At)
+			return p.hyphen("relation_def", s.from.attr.text, s.to.Attribute.At)
 		}
 	}
 	return n
@@ -124,11 +121,10 @@ func (p *parser) relation(dot token, left, right side, annotations any) any {
 func (p *parser) typedef(name token, base Name, match Expr) any {
 	n := &Typedef{Name: p.ident(name), Base: base, Match: match, At: p.coarse(name)}
 	if !mentions(match, name.text) {
-		p.fail(&Error{
+		return p.refuse("typedef_inner", &Error{
 			Kind: KindTyping, Message: "typedef expressions should reference the self variable",
 			At: p.span(name), Statement: Render(n), Hint: "say what must hold for the value, which is called self",
 		})
-		return nil
 	}
 	switch name.text {
 	case "string", "float", "int", "number", "bool", "list", "dict":
@@ -137,7 +133,7 @@ func (p *parser) typedef(name token, base Name, match Expr) any {
 		})
 	}
 	if strings.Contains(name.text, "-") {
-		return p.hyphen(name.text, p.span(name))
+		return p.hyphen("typedef_inner", name.text, p.span(name))
 	}
 	return n
 }

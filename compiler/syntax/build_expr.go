@@ -41,11 +41,10 @@ func (p *parser) construct(typ Name, paren token, list any) any {
 	a := list.(arguments).ordered()
 	n := &Construct{Type: typ, Named: a.named, Splats: a.splats, At: from(p.coarse(paren), typ.At)}
 	if twice := repeated(a.named); twice != "" {
-		p.fail(&Error{
+		return p.refuse("constructor", &Error{
 			Kind: KindRuntime, Message: "The attribute " + twice + " in the constructor call of " + typ.Text + " is already set.",
 			At: n.At, Statement: Render(n),
 		})
-		return nil
 	}
 	return n
 }
@@ -54,11 +53,10 @@ func (p *parser) call(f Name, list any) any {
 	a := list.(arguments).ordered()
 	n := &Call{Func: f, Args: a.args, Named: a.named, Splats: a.splats, At: f.At}
 	if twice := repeated(a.named); twice != "" {
-		p.fail(&Error{
+		return p.refuse("function_call", &Error{
 			Kind: KindRuntime, Message: "Keyword argument " + twice + " repeated in function call " + f.Text + "()",
 			At: n.At, Statement: Render(n),
 		})
-		return nil
 	}
 	return n
 }
@@ -79,9 +77,9 @@ func repeated(named []Argument) string {
 }
 
 // namespaceAccess refuses a.b where a::b was meant.
-func (p *parser) namespaceAccess(text string, at Span) int {
+func (p *parser) namespaceAccess(left, text string, at Span) int {
 	meant := strings.ReplaceAll(text, ".", "::")
-	p.fail(&Error{
+	p.refuse(left, &Error{
 		Kind: KindNamespaceAccess,
 		Message: "Syntax error: invalid namespace access `" + text + "`. Namespaces should be accessed with '::' rather than '.'. " +
 			"The '.' separator is reserved for attribute and relation access. Did you mean: `" + meant + "`",
@@ -113,9 +111,8 @@ func (p *parser) guard(word token, cond, rest any) any {
 
 func (p *parser) dictKey(t token) any {
 	if len(interpolations(t.text)) > 0 {
-		p.syntaxError(t, "String interpolation is not supported in dictionary keys. "+
+		return p.wrong("dict_key", p.span(t), "String interpolation is not supported in dictionary keys. "+
 			"Use raw string to use a key containing double curly brackets")
-		return nil
 	}
 	return t
 }
@@ -129,11 +126,10 @@ func (p *parser) dict(brace token, pairs any) any {
 	for _, e := range entries {
 		if first, ok := seen[e.Key]; ok {
 			other := first.Where()
-			p.fail(&Error{
+			return p.refuse("map_def", &Error{
 				Kind: KindDuplicate, Message: "duplicate key in dict " + e.Key,
 				At: e.Value.Where(), Other: &other, Statement: Render(e.Value),
 			})
-			return nil
 		}
 		seen[e.Key] = e.Value
 	}

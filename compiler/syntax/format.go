@@ -118,11 +118,10 @@ func (p *parser) reference(text string, at Pos) Expr {
 func (p *parser) fstring(t token) any {
 	pieces, problem := splitFormat(t.text)
 	if problem != "" {
-		p.fail(&Error{
+		return p.refuse("constant", &Error{
 			Kind: KindParser, Message: "Syntax error: Invalid f-string: " + problem, At: p.span(t),
 			Hint: "for a brace that is text, write it twice",
 		})
-		return nil
 	}
 	n := &FString{Text: t.text, At: p.span(t)}
 	length := func(s string) int32 { return int32(utf8.RuneCountInString(s)) }
@@ -145,8 +144,7 @@ func (p *parser) fstring(t token) any {
 		if f.spec != "" {
 			inner, problem := splitFormat(f.spec)
 			if problem != "" {
-				p.fail(&Error{Kind: KindParser, Message: "Syntax error: Invalid f-string: " + problem, At: p.span(t)})
-				return nil
+				return p.refuse("constant", &Error{Kind: KindParser, Message: "Syntax error: Invalid f-string: " + problem, At: p.span(t)})
 			}
 			col++
 			within := resolving

@@ -882,7 +882,7 @@ yydefault:
 	case 32:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgEntityName)
+			return on(yylex).badName("entity_def", yyDollar[2].tok, msgEntityName)
 		}
 	case 33:
 		yyDollar = yyS[yypt-6 : yypt+1]
@@ -894,7 +894,7 @@ yydefault:
 	case 34:
 		yyDollar = yyS[yypt-6 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgEntityName)
+			return on(yylex).badName("entity_def", yyDollar[2].tok, msgEntityName)
 		}
 	case 35:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -955,22 +955,22 @@ yydefault:
 	case 48:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[2].tok, msgAttributeName)
 		}
 	case 49:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[2].tok, msgAttributeName)
 		}
 	case 50:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[2].tok, msgAttributeName)
 		}
 	case 51:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[2].tok, msgAttributeName)
 		}
 	case 52:
 		yyDollar = yyS[yypt-2 : yypt+1]
@@ -1003,32 +1003,32 @@ yydefault:
 	case 56:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 57:
 		yyDollar = yyS[yypt-5 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 58:
 		yyDollar = yyS[yypt-5 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 59:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 60:
 		yyDollar = yyS[yypt-5 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 61:
 		yyDollar = yyS[yypt-5 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[3].tok, msgAttributeName)
+			return on(yylex).badName("attr", yyDollar[3].tok, msgAttributeName)
 		}
 	case 62:
 		yyDollar = yyS[yypt-2 : yypt+1]
@@ -1229,7 +1229,7 @@ yydefault:
 	case 94:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).syntaxError(yyDollar[2].tok, msgDefaultConstructor)
+			return on(yylex).badName("typedef_inner", yyDollar[2].tok, msgDefaultConstructor)
 		}
 	case 95:
 		yyDollar = yyS[yypt-5 : yypt+1]
@@ -1366,7 +1366,7 @@ yydefault:
 	case 130:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			return on(yylex).namespaceAccess(refText(yyDollar[1].node), refSpan(yyDollar[1].node))
+			return on(yylex).namespaceAccess("function_call", refText(yyDollar[1].node), refSpan(yyDollar[1].node))
 		}
 	case 131:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -1625,7 +1625,7 @@ yydefault:
 			p := on(yylex)
 			s := refSpan(yyDollar[1].node)
 			s.End = yyDollar[3].tok.end
-			return p.namespaceAccess(refText(yyDollar[1].node)+"."+yyDollar[3].tok.text, s)
+			return p.namespaceAccess("class_ref", refText(yyDollar[1].node)+"."+yyDollar[3].tok.text, s)
 		}
 	case 184:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -1635,7 +1635,7 @@ yydefault:
 	case 185:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			return on(yylex).parserError(yyDollar[1].node.(Expr).Where(), msgEntityName)
+			return on(yylex).badClass(yyDollar[1].node)
 		}
 	case 186:
 		yyDollar = yyS[yypt-1 : yypt+1]
@@ -1645,7 +1645,7 @@ yydefault:
 	case 187:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			return on(yylex).parserError(yyDollar[1].node.(Expr).Where(), msgEntityName)
+			return on(yylex).badClass(yyDollar[1].node)
 		}
 	case 188:
 		yyDollar = yyS[yypt-3 : yypt+1]

@@ -95,9 +95,9 @@ if_next: empty { $$ = nil }
 	| tELIF if_body { $$ = pushStmt(nil, $2) }
 
 entity_def: tENTITY tCID ':' entity_body_outer { if $$ = on(yylex).entity($2, nil, $4); $$ == nil { return 1 } }
-	| tENTITY tID ':' entity_body_outer { return on(yylex).syntaxError($2, msgEntityName) }
+	| tENTITY tID ':' entity_body_outer { return on(yylex).badName("entity_def", $2, msgEntityName) }
 	| tENTITY tCID tEXTENDS class_ref_list ':' entity_body_outer { if $$ = on(yylex).entity($2, $4, $6); $$ == nil { return 1 } }
-	| tENTITY tID tEXTENDS class_ref_list ':' entity_body_outer { return on(yylex).syntaxError($2, msgEntityName) }
+	| tENTITY tID tEXTENDS class_ref_list ':' entity_body_outer { return on(yylex).badName("entity_def", $2, msgEntityName) }
 
 entity_body_outer: tMLS entity_body tEND { $$ = &entityBody{doc: $1.text, attributes: $2.([]*Attribute)} }
 	| entity_body tEND { $$ = &entityBody{attributes: $1.([]*Attribute)} }
@@ -118,20 +118,20 @@ attr_type: attr_type_opt
 	| attr_type_multi
 	| attr_base_type
 
-attr: attr_type tCID empty { return on(yylex).syntaxError($2, msgAttributeName) }
-	| attr_type tCID '=' constant { return on(yylex).syntaxError($2, msgAttributeName) }
-	| attr_type tCID '=' constant_list { return on(yylex).syntaxError($2, msgAttributeName) }
-	| attr_type tCID '=' tUNDEF { return on(yylex).syntaxError($2, msgAttributeName) }
+attr: attr_type tCID empty { return on(yylex).badName("attr", $2, msgAttributeName) }
+	| attr_type tCID '=' constant { return on(yylex).badName("attr", $2, msgAttributeName) }
+	| attr_type tCID '=' constant_list { return on(yylex).badName("attr", $2, msgAttributeName) }
+	| attr_type tCID '=' tUNDEF { return on(yylex).badName("attr", $2, msgAttributeName) }
 	| attr_type tID { if $$ = on(yylex).attribute($1, $2, nil, false); $$ == nil { return 1 } }
 	| attr_type tID '=' constant { if $$ = on(yylex).attribute($1, $2, $4, false); $$ == nil { return 1 } }
 	| attr_type tID '=' constant_list { if $$ = on(yylex).attribute($1, $2, $4, false); $$ == nil { return 1 } }
 	| attr_type tID '=' tUNDEF { if $$ = on(yylex).attribute($1, $2, nil, true); $$ == nil { return 1 } }
-	| tDICT empty tCID empty { return on(yylex).syntaxError($3, msgAttributeName) }
-	| tDICT empty tCID '=' map_def { return on(yylex).syntaxError($3, msgAttributeName) }
-	| tDICT empty tCID '=' tNULL { return on(yylex).syntaxError($3, msgAttributeName) }
-	| tDICT '?' tCID empty { return on(yylex).syntaxError($3, msgAttributeName) }
-	| tDICT '?' tCID '=' map_def { return on(yylex).syntaxError($3, msgAttributeName) }
-	| tDICT '?' tCID '=' tNULL { return on(yylex).syntaxError($3, msgAttributeName) }
+	| tDICT empty tCID empty { return on(yylex).badName("attr", $3, msgAttributeName) }
+	| tDICT empty tCID '=' map_def { return on(yylex).badName("attr", $3, msgAttributeName) }
+	| tDICT empty tCID '=' tNULL { return on(yylex).badName("attr", $3, msgAttributeName) }
+	| tDICT '?' tCID empty { return on(yylex).badName("attr", $3, msgAttributeName) }
+	| tDICT '?' tCID '=' map_def { return on(yylex).badName("attr", $3, msgAttributeName) }
+	| tDICT '?' tCID '=' tNULL { return on(yylex).badName("attr", $3, msgAttributeName) }
 	| tDICT tID { if $$ = on(yylex).attribute(on(yylex).dictType($1, false), $2, nil, false); $$ == nil { return 1 } }
 	| tDICT tID '=' map_def { if $$ = on(yylex).attribute(on(yylex).dictType($1, false), $2, $4, false); $$ == nil { return 1 } }
 	| tDICT tID '=' tNULL { return on(yylex).nullForDict($2) }
@@ -175,7 +175,7 @@ typedef: typedef_inner empty { $$ = $1 }
 
 typedef_inner: tTYPEDEF tID tAS ns_ref tMATCHING expression { if $$ = on(yylex).typedef($2, $4.(Name), $6.(Expr)); $$ == nil { return 1 } }
 	| tTYPEDEF tID tAS ns_ref tREGEX { if $$ = on(yylex).typedef($2, $4.(Name), on(yylex).regex($5)); $$ == nil { return 1 } }
-	| tTYPEDEF tCID tAS constructor { return on(yylex).syntaxError($2, msgDefaultConstructor) }
+	| tTYPEDEF tCID tAS constructor { return on(yylex).badName("typedef_inner", $2, msgDefaultConstructor) }
 
 index: tINDEX class_ref '(' id_list ')' { $$ = &Index{Entity: $2.(Name), Attributes: reversed($4.([]Ident)), At: on(yylex).coarse($1)} }
 
@@ -220,7 +220,7 @@ map_lookup: attr_ref '[' operand ']' { $$ = mapLookup($1, $3) }
 constructor: class_ref '(' param_list ')' { if $$ = on(yylex).construct($1.(Name), $2, $3); $$ == nil { return 1 } }
 
 function_call: ns_ref '(' function_param_list ')' { if $$ = on(yylex).call($1.(Name), $3); $$ == nil { return 1 } }
-	| attr_ref '(' function_param_list ')' { return on(yylex).namespaceAccess(refText($1), refSpan($1)) }
+	| attr_ref '(' function_param_list ')' { return on(yylex).namespaceAccess("function_call", refText($1), refSpan($1)) }
 
 list_def: '[' operand_list ']' { $$ = &List{Items: exprs($2), At: on(yylex).coarse($1)} }
 
@@ -301,12 +301,12 @@ var_ref: ns_ref empty { $$ = &Ref{Name: $1.(Name)} }
 
 class_ref: tCID { $$ = on(yylex).name($1) }
 	| ns_ref tSEP tCID { $$ = on(yylex).join($1.(Name), $3) }
-	| var_ref '.' tCID { p := on(yylex); s := refSpan($1); s.End = $3.end; return p.namespaceAccess(refText($1) + "." + $3.text, s) }
+	| var_ref '.' tCID { p := on(yylex); s := refSpan($1); s.End = $3.end; return p.namespaceAccess("class_ref", refText($1) + "." + $3.text, s) }
 
 class_ref_list: class_ref ',' class_ref_list { $$ = append($3.([]Name), $1.(Name)) }
-	| var_ref ',' class_ref_list { return on(yylex).parserError($1.(Expr).Where(), msgEntityName) }
+	| var_ref ',' class_ref_list { return on(yylex).badClass($1) }
 	| class_ref { $$ = []Name{$1.(Name)} }
-	| var_ref { return on(yylex).parserError($1.(Expr).Where(), msgEntityName) }
+	| var_ref { return on(yylex).badClass($1) }
 
 ns_ref: ns_ref tSEP tID { $$ = on(yylex).join($1.(Name), $3) }
 	| tID { $$ = on(yylex).name($1) }

@@ -18,11 +18,11 @@ type FileInfo struct {
 // builder that its actions call. An action that returns nil has failed.
 type parser struct {
 	scanner
-	top []Stmt
-	doc string
-	// ahead is the token that the parser looks at, behind the one before it.
-	ahead, behind         token
-	aheadKind, behindKind int
+	yacc      yyParser
+	delivered int // tokens that the generated parser has seen
+	top       []Stmt
+	doc       string
+	refused   *refusal
 }
 
 // Parse reads one model file. The error, if any, is an *Error.
@@ -46,12 +46,24 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 	if len(text) == 0 {
 		return file, nil
 	}
-	p := &parser{scanner: *newScanner(file, append(text[:len(text):len(text)], '\n'))}
-	if yyNewParser().Parse(p) != 0 || p.err != nil {
-		return nil, p.err
+	text = append(text[:len(text):len(text)], '\n')
+	p := &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
+	if p.yacc.Parse(p) != 0 || p.err != nil {
+		return nil, p.failure(text)
 	}
 	file.Statements, file.Doc = p.top, p.doc
 	return file, nil
+}
+
+// failure is why a text was refused.
+func (p *parser) failure(text []byte) error {
+	if e := judge(text, p.file, p.refused); e != nil {
+		return e
+	}
+	if p.refused != nil {
+		return p.refused.err
+	}
+	return p.err
 }
 
 func invalidUTF8(text []byte) (int, bool) {
@@ -81,46 +93,20 @@ func on(l yyLexer) *parser { return l.(*parser) }
 
 // Lex gives the generated parser its next token.
 func (p *parser) Lex(v *yySymType) int {
-	p.behind, p.behindKind = p.ahead, p.aheadKind
-	p.aheadKind = p.next(&v.tok)
-	p.ahead = v.tok
-	return p.aheadKind
+	p.delivered++
+	return p.next(&v.tok)
 }
 
-// Error is called by the generated parser where no production goes on. The
-// place is that of the scanner, the end of the token looked at, except for a
-// keyword in place of a name.
-func (p *parser) Error(string) {
-	at := p.place(p.pos)
-	switch {
-	case p.aheadKind == 0:
-		at.Col++ // the reference counts the end of the text as one character
-		p.fail(&Error{Kind: KindParser, Message: "Syntax error: Unexpected end of file", At: p.spanOf(at, at), Hint: "is an `end`, a bracket or a value missing?"})
-	case keywordKinds[p.aheadKind]:
-		p.reserved(p.ahead)
-	case keywordKinds[p.behindKind]:
-		p.reserved(p.behind)
-	default:
-		p.fail(&Error{Kind: KindParser, Message: "Syntax error at token " + tokenText(p.aheadKind, p.ahead), At: p.spanOf(at, at)})
+// Error is called by the generated parser where no production goes on. What to
+// say is for the judge.
+func (p *parser) Error(string) {}
+
+// refuse notes that an action found something wrong, and gives nil, the value of
+// a failed action. left is the left side of its production.
+func (p *parser) refuse(left string, e *Error) any {
+	p.refused = &refusal{err: e, left: left, shifted: p.delivered}
+	if p.yacc.Lookahead() >= 0 {
+		p.refused.shifted--
 	}
-}
-
-func (p *parser) reserved(t token) {
-	p.fail(&Error{
-		Kind: KindParser, Message: "Syntax error: invalid identifier, " + t.text + " is a reserved keyword",
-		At: p.spanOf(t.start, t.end),
-	})
-}
-
-// tokenText is a token as the reference prints it: by its value.
-func tokenText(kind int, t token) string {
-	switch kind {
-	case tINT:
-		return parseInt(t.text).String()
-	case tFLOAT:
-		return pyFloat(parseFloat(t.text))
-	case tREGEX:
-		return "/" + t.text + "/"
-	}
-	return t.text
+	return nil
 }

@@ -398,6 +398,11 @@ func (s *scanner) regex(t *token, end, slash int) int {
 	t.end = s.place(end)
 	t.text = pattern
 	s.pos = end
+	if problem := checkRegex(pattern); problem != "" {
+		text := "/" + pattern + "/"
+		s.fail(&Error{Kind: KindParser, Message: "Syntax error: Regex error in " + text + ": '" + problem + "'", At: s.spanOf(t.start, t.end)})
+		return tBAD
+	}
 	return tREGEX
 }
 

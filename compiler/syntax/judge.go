@@ -1,0 +1,94 @@
+package syntax
+
+// refusal is a check of an action that failed.
+type refusal struct {
+	err *Error
+	// left is the left side of the production, and shifted how many tokens were
+	// shifted before: together they name the reduction.
+	left    string
+	shifted int
+}
+
+// judge goes through a refused text again with the exact tables, without
+// building anything, and gives the error that the reference reports: that of
+// the scanner, a syntax error, or the refusal, whichever comes first. It gives
+// nil when it finds none.
+func judge(text []byte, file *File, r *refusal) *Error {
+	t := exact()
+	s := newScanner(&File{Path: file.Path, Namespace: file.Namespace}, text)
+	stack := []int16{0}
+	var tok, behind token
+	kind, behindKind := -1, -1 // of the token looked at, and of a token on top of the stack
+	for shifted := 0; ; {
+		state := stack[len(stack)-1]
+		action := t.alone[state]
+		if action == 0 {
+			if kind < 0 {
+				if kind = s.next(&tok); s.err != nil {
+					s.err.At.File = file
+					return s.err
+				}
+			}
+			action = t.action[state][t.kinds[kind]]
+		}
+		switch {
+		case action == 0:
+			e := syntaxError(s, kind, tok, behindKind, behind)
+			e.At.File = file
+			return e
+		case action > 0:
+			stack = append(stack, action-1)
+			behind, behindKind = tok, kind
+			kind = -1
+			shifted++
+		case action == -acceptRule-1:
+			return nil
+		default:
+			rule := t.rules[-action-1]
+			if r != nil && r.shifted == shifted && r.left == t.names[rule.left] {
+				return r.err
+			}
+			stack = stack[:len(stack)-len(rule.right)]
+			stack = append(stack, t.jump[stack[len(stack)-1]][rule.left])
+			behindKind = -1
+		}
+	}
+}
+
+// syntaxError is what the reference says where no production goes on. The
+// place is that of the scanner, the end of the token looked at, except for a
+// keyword in place of a name: the token, or what lies on top of the stack.
+func syntaxError(s *scanner, kind int, tok token, behindKind int, behind token) *Error {
+	at := s.place(s.pos)
+	e := &Error{Kind: KindParser}
+	switch {
+	case kind == 0:
+		at.Col++ // the end of the text counts as one character
+		e.Message = "Syntax error: Unexpected end of file"
+		e.Hint = "is an `end`, a bracket or a value missing?"
+	case keywordKinds[kind] || keywordKinds[behindKind]:
+		if !keywordKinds[kind] {
+			tok = behind
+		}
+		e.Message = "Syntax error: invalid identifier, " + tok.text + " is a reserved keyword"
+		e.At = s.spanOf(tok.start, tok.end)
+		return e
+	default:
+		e.Message = "Syntax error at token " + tokenText(kind, tok)
+	}
+	e.At = s.spanOf(at, at)
+	return e
+}
+
+// tokenText is a token as the reference prints it: by its value.
+func tokenText(kind int, t token) string {
+	switch kind {
+	case tINT:
+		return parseInt(t.text).String()
+	case tFLOAT:
+		return pyFloat(parseFloat(t.text))
+	case tREGEX:
+		return "/" + t.text + "/"
+	}
+	return t.text
+}
