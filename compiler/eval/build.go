@@ -424,7 +424,7 @@ func (b *builder) qualified(n *ref, ns, last string) {
 	i, ok := space.vars[last]
 	if !ok {
 		n.kind = refAbsent
-		n.absent = notFound("variable %s not found", n.name).in(n)
+		n.absent = notFound("variable %s not found", last)
 		n.absent.Hint = suggest("variable", last, space.names)
 		return
 	}

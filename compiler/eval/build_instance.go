@@ -11,7 +11,7 @@ import (
 // construct resolves a constructor call: which arguments an index needs first
 // and which can follow.
 func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
-	info := b.entity(x.Type, left)
+	info := b.entity(x.Type, left, x)
 	n := &construct{at: standing(x), info: info}
 	if info == nil {
 		return &literal{standing(x), null}
@@ -155,7 +155,7 @@ func (b *builder) inverse(n *construct, left *lhs) {
 }
 
 func (b *builder) lookup(x *syntax.Lookup) expr {
-	n := &lookup{at: standing(x), info: b.entity(x.Type, nil)}
+	n := &lookup{at: standing(x), info: b.entity(x.Type, nil, x)}
 	b.query(n, x.Named, x.Splats)
 	return n
 }
@@ -171,7 +171,7 @@ func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Expr
 }
 
 // entity resolves the type of a constructor or lookup.
-func (b *builder) entity(name syntax.Name, left *lhs) *entityInfo {
+func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entityInfo {
 	thing, err := b.ns.find(name)
 	if err != nil && left != nil && left.hint != nil && !name.Qualified() {
 		if thing = b.hinted(name, left.hint); thing != nil {
@@ -188,7 +188,9 @@ func (b *builder) entity(name syntax.Name, left *lhs) *entityInfo {
 		return nil
 	}
 	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) {
-		b.failAt(typingError("Can not assign a value of type %s to a variable of type %s", info.entity.Name, left.hint.Name), name.At)
+		err := typingError("Can not assign a value of type %s to a variable of type %s", info.entity.Name, left.hint.Name)
+		err.Stmt = syntax.Render(whole)
+		b.failAt(err, whole.Where())
 		return nil
 	}
 	return info

@@ -151,7 +151,7 @@ func (u *callUnit) run(r *run) *Error {
 		}
 		d, ok := v.(*types.Dict)
 		if !ok {
-			return typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v))
+			return notDict(x)
 		}
 		for _, k := range d.Keys {
 			for _, g := range named {

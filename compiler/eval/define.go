@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -221,9 +222,6 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 		d.entities = append(d.entities, info)
 		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
 	case *syntax.Typedef:
-		if _, builtin := types.LookupPrimitive(st.Name.Name); builtin {
-			p.warn("CompilerRuntimeWarning", st.Name.At, "Trying to override a built-in type: %s", st.Name.Name)
-		}
 		info := &typedefInfo{t: &types.Typedef{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
 		d.typedefs = append(d.typedefs, info)
 		p.typedefs = append(p.typedefs, info)
@@ -365,8 +363,11 @@ func (p *program) acyclic(info *entityInfo, chain []string) *Error {
 	}
 	chain = append(chain, info.entity.Name)
 	if info.state == 1 {
-		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain[1:], ","))
-		e.Stmt, e.at = syntax.Render(info.ast), &info.ast.At
+		chain = chain[slices.Index(chain, info.entity.Name) : len(chain)-1]
+		slices.Reverse(chain)
+		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain, ","))
+		last := p.infoNamed(chain[0])
+		e.Stmt, e.at = syntax.Render(last.ast), coarse(last.ast.At)
 		return e
 	}
 	info.state = 1
@@ -377,6 +378,21 @@ func (p *program) acyclic(info *entityInfo, chain []string) *Error {
 	}
 	info.state = 2
 	return nil
+}
+
+func (p *program) infoNamed(name string) *entityInfo {
+	for _, info := range p.info {
+		if info.entity.Name == name {
+			return info
+		}
+	}
+	return nil
+}
+
+// coarse is a place of which only the line is shown.
+func coarse(at place) *place {
+	at.Coarse = true
+	return &at
 }
 
 func (p *program) ownAttributes(info *entityInfo) *Error {
@@ -393,7 +409,7 @@ func (p *program) ownAttributes(info *entityInfo) *Error {
 			return duplicateAttribute(a.Name.Name, info, have, &at)
 		}
 		info.places[a.Name.Name] = &at
-		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.entity})
+		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.entity, At: at})
 	}
 	return nil
 }

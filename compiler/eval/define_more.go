@@ -86,26 +86,21 @@ func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error 
 	if own.End == nil && have.End == nil && own.Type.String() == have.Type.String() {
 		return nil
 	}
-	first, second := p.attributePlace(have), p.attributePlace(own)
+	first, second := &have.At, &own.At
 	e := fail("DuplicateException", "Incompatible attributes (original at (%s)) (duplicate at (%s))", second, first)
 	e.at, e.whole = second, true
 	return e
 }
 
-func (p *program) attributePlace(a *types.Attribute) *place {
-	if at := p.info[a.Entity.Number].places[a.Name]; at != nil {
-		return at
-	}
-	return &place{}
-}
-
 func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 	left, err := p.entityNamed(ns, rel.Left.Entity, rel)
 	if err != nil {
+		err.Stmt = ""
 		return err
 	}
 	right, err := p.entityNamed(ns, rel.Right.Entity, rel)
 	if err != nil {
+		err.Stmt = ""
 		return err
 	}
 	end := func(side *syntax.RelationEnd, of, to *entityInfo) (*types.Attribute, *Error) {
@@ -114,15 +109,17 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 			return nil, nil
 		}
 		if have := of.places[name]; have != nil {
-			return nil, duplicateAttribute(name, of, &side.Attribute.At, have)
+			return nil, duplicateAttribute(name, of, have, &side.Attribute.At)
 		}
 		if inherited := p.inherited(of, name); inherited != nil {
-			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", name, inherited.Name)
-			e.Stmt, e.at = syntax.Render(rel), &side.Attribute.At
+			first := &side.Attribute.At
+			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship (original at (%s)) (duplicate at (%s))",
+				name, inherited.Short(), first, p.placeIn(inherited, name))
+			e.at, e.whole = first, true
 			return nil, e
 		}
 		of.places[name] = &side.Attribute.At
-		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, End: &types.End{
+		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, At: side.Attribute.At, End: &types.End{
 			Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
 		}}
 		of.own = append(of.own, a)
@@ -149,6 +146,13 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		}
 	}
 	return nil
+}
+
+func (p *program) placeIn(e *types.Entity, name string) string {
+	if at := p.info[e.Number].places[name]; at != nil {
+		return at.String()
+	}
+	return "internal:1:0"
 }
 
 func (p *program) inherited(info *entityInfo, name string) *types.Entity {
@@ -219,7 +223,7 @@ func (p *program) defineImplements(d *definitions) *Error {
 		if len(im.ast.Using) == 0 {
 			continue
 		}
-		n := &implement{at: standing(im.ast), info: info}
+		n := &implement{at: at{im.ast, im.ast.Entity.At}, info: info}
 		for _, name := range im.ast.Using {
 			thing, err := im.ns.find(name)
 			if err != nil {

@@ -349,7 +349,7 @@ func (u *evalUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	at := u.by().where()
+	at := u.x.where()
 	if u.c != nil {
 		if err := inOrder(r, v, at, u.c); err != nil {
 			return err

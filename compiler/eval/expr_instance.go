@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -120,7 +121,7 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 		}
 		d, ok := v.(*types.Dict)
 		if !ok {
-			return nil, nil, typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v)).in(n)
+			return nil, nil, notDict(x)
 		}
 		for _, k := range d.Keys {
 			if n.info.entity.Attribute(k) == nil {
@@ -285,7 +286,7 @@ func (u *setUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	at := u.stmt.where()
+	at := u.x.where()
 	if u.report {
 		if err := inOrder(r, v, at, u); err != nil {
 			return err
@@ -305,7 +306,7 @@ func (u *setUnit) wrap(err *Error) *Error {
 func (u *setUnit) pure() bool { return true }
 
 func (u *setUnit) receive(r *run, v types.Value, at *place) *Error {
-	if err := u.target.set(r, v, u.stmt.where(), u.scope.by); err != nil {
+	if err := u.target.set(r, v, at, u.scope.by); err != nil {
 		return u.wrap(err)
 	}
 	return nil
@@ -429,11 +430,18 @@ func (u *lookupUnit) run(r *run) *Error {
 		}
 		d, ok := v.(*types.Dict)
 		if !ok {
-			return typingError("The ** operator can only be applied to dictionaries, got %s", types.Text(v)).in(n)
+			return notDict(x)
 		}
 		for _, k := range d.Keys {
 			values = append(values, given{k, d.Values[k]})
 		}
 	}
 	return r.lookup(info.entity, values, u.target, n)
+}
+
+// notDict refuses a `**` on something else.
+func notDict(x expr) *Error {
+	e := typingError("The ** operator can only be applied to dictionaries")
+	e.Stmt, e.at = "**"+syntax.RenderRepr(x.tree()), x.where()
+	return e
 }

@@ -20,7 +20,7 @@ func (n *comprehension) need(r *run, s *scope, f frame) *Error {
 	f[n.slot] = target
 	frame, err := n.iter.prepare(r, s)
 	if err != nil {
-		return err.in(n)
+		return err
 	}
 	r.start(&comprehensionUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
@@ -34,7 +34,7 @@ func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (boo
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
 	frame, report, err := n.iter.prepareGradual(r, s, u)
 	if err != nil {
-		return false, err.in(n)
+		return false, err
 	}
 	u.report = report
 	r.start(u, frame)

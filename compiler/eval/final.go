@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
 )
 
 // complete lists what an instance lacks in the end.
@@ -32,13 +34,13 @@ func incomplete(i *Instance, v *variable) *Error {
 		if len(v.more.items) >= v.attr.End.Low {
 			return nil
 		}
-		e = fail("UnsetException", "The object %s is not complete: relation %s requires %d values but only %d are set",
-			i.Text(), v.attr.Name, v.attr.End.Low, len(v.more.items))
+		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
+			i.Text(), v.attr.Name, v.attr.At, v.attr.End.Low, len(v.more.items))
 	} else {
 		if v.has {
 			return nil
 		}
-		e = fail("UnsetException", "The object %s is not complete: attribute %s is not set", i.Text(), v.attr.Name)
+		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at[0]))
 	}
 	e.bare, e.Importance = true, 8
@@ -51,9 +53,16 @@ func (r *run) stuck() *Error {
 		return nil
 	}
 	var names []string
+	var at node
 	seen := map[string]bool{}
 	for w := r.first; w != nil; w = w.base().next {
-		name := w.by().String()
+		if helper(w) {
+			continue
+		}
+		if at == nil {
+			at = waiting(w)
+		}
+		name := syntax.RenderRepr(waiting(w).tree())
 		if !seen[name] {
 			seen[name] = true
 			names = append(names, name)
@@ -61,5 +70,30 @@ func (r *run) stuck() *Error {
 	}
 	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", "))
 	e.Hint = "they wait for each other, or for a value that nothing sets"
-	return e.in(r.first.by())
+	if at == nil {
+		at = waiting(r.first)
+	}
+	return e.in(at)
+}
+
+// helper tells the units that only serve a statement, which waits as well.
+func helper(w waiter) bool {
+	switch w.(type) {
+	case *attrHook, *conditionUnit, *branchUnit, *comprehensionUnit, *comprehensionEnd, *definedHook, *definedUnit, *promiseUnit, *lazyUnit, *lookupUnit, *setAttrUnit:
+		return true
+	}
+	return false
+}
+
+// waiting is what a unit would compute: an expression, where it has one.
+func waiting(w waiter) node {
+	switch w := w.(type) {
+	case *assignUnit:
+		return w.n.value.expr
+	case *setUnit:
+		return w.x
+	case *evalUnit:
+		return w.x
+	}
+	return w.by()
 }

@@ -12,6 +12,7 @@ import (
 type node interface {
 	fmt.Stringer
 	where() *place
+	tree() syntax.Node
 }
 
 // expr is a resolved expression. An evaluation has two steps:
@@ -40,8 +41,9 @@ type at struct {
 	span place
 }
 
-func (a *at) where() *place  { return &a.span }
-func (a *at) String() string { return syntax.Render(a.ast) }
+func (a *at) tree() syntax.Node { return a.ast }
+func (a *at) where() *place     { return &a.span }
+func (a *at) String() string    { return syntax.Render(a.ast) }
 
 func standing(n syntax.Node) at { return at{n, n.Where()} }
 

@@ -1,6 +1,9 @@
 package eval
 
 import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -125,7 +128,7 @@ func (u *assignUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	return u.scope.vars[u.n.index].set(r, v, &u.n.span, u.scope.by)
+	return u.scope.vars[u.n.index].set(r, v, u.n.value.where(), u.scope.by)
 }
 
 // setAttr is `x.a = e` or `x.a += e`.
@@ -327,6 +330,19 @@ type implement struct {
 	info  *entityInfo
 	using []*implementation
 	when  root
+}
+
+func (n *implement) String() string {
+	def := n.ast.(*syntax.Implement)
+	names := make([]string, len(def.Using))
+	for i, name := range def.Using {
+		names[i] = name.Text
+	}
+	text := "implement " + n.info.entity.Name + " using " + strings.Join(names, ", ")
+	if def.When != nil {
+		text += " when " + syntax.RenderSource(def.When)
+	}
+	return text
 }
 
 // implementation is a body that runs for instances.

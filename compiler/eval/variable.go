@@ -177,6 +177,9 @@ func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, i
 		if types.Equal(v.value, value) {
 			return nil
 		}
+		if _, empty := v.value.(types.Null); empty {
+			return afterFreeze(v, value, at)
+		}
 		return v.doubleSet(value, at)
 	}
 	_, null := value.(types.Null)
@@ -276,7 +279,7 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 		if v.holds(value) {
 			return nil
 		}
-		return afterFreeze(v, value)
+		return afterFreeze(v, value, at)
 	}
 	if err := v.validate(v.attr.End.Target, value); err != nil {
 		return err
@@ -285,7 +288,10 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 		return nil
 	}
 	if high := v.attr.End.High; high >= 0 && len(d.items)+1 > high {
-		return runtimeError("List over full: max nr of items is %d, content is %s", high, types.Repr(&types.List{Items: d.items}))
+		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, v.owner.Text())
+		e.at = at
+		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, high)
+		return e
 	}
 	d.items = append(d.items, value)
 	if i, ok := value.(*Instance); ok {
@@ -312,9 +318,9 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 	return nil
 }
 
-func afterFreeze(v *variable, value types.Value) *Error {
+func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
-	e.Importance = 5
+	e.Importance, e.at = 5, at
 	e.Hint = fmt.Sprintf("%s.%s was read in full before `%s` was added; read it where it is complete, or set it in one place", v.attr.Entity.Name, v.attr.Name, types.Text(value))
 	return e
 }
@@ -421,7 +427,13 @@ func typeError(err error) *Error {
 
 // attributeError wraps an error of setting an attribute.
 func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
-	if cause.Kind == "TypingException" || cause.Kind == "AttributeException" {
+	switch cause.Kind {
+	case "TypingException":
+		return cause
+	case "AttributeException": // from the other end of the relation
+		for _, c := range cause.Causes {
+			c.located(stmt, at)
+		}
 		return cause
 	}
 	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())

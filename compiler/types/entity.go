@@ -1,6 +1,10 @@
 package types
 
-import "strings"
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+)
 
 // Entity is the type of instances: a name with attributes, relations, parents,
 // indexes and implementations. The definition phase of package eval fills it.
@@ -26,6 +30,7 @@ type Attribute struct {
 	Type   Type
 	Entity *Entity // where it is declared
 	Doc    string
+	At     syntax.Span // its name, where it is declared
 	// End is set for relations.
 	End *End
 }

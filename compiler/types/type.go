@@ -301,7 +301,7 @@ func (e *Entity) Validate(v Value) error {
 		}
 		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", v.Entity().Name, e.Name)}
 	}
-	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), e.Name)}
+	return &Mismatch{Message: fmt.Sprintf("Invalid type for value '%s', should be type %s", Text(v), e.Name)}
 }
 
 // PythonName is what Python calls the class of a value.
