@@ -85,7 +85,7 @@ SELECT $1, $2, start, bytes FROM unnest($3::bigint[], $4::bytea[]) AS piece(star
 DELETE FROM stage_output WHERE stage = $1 AND stream = $2 AND start >= $3 AND start + length(bytes) <= $4;
 
 -- name: StageFinish :exec
-UPDATE stage SET completed = $3, return_code = $2 WHERE id = $1;
+UPDATE stage SET completed = $4, return_code = $3, command = COALESCE(NULLIF($2, ''), command) WHERE id = $1;
 
 -- name: StageList :many
 SELECT id, compile, name, command, started, completed, return_code FROM stage WHERE compile = $1 ORDER BY position;
