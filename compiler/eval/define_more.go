@@ -83,8 +83,8 @@ func (p *program) lay(info *entityInfo) *Error {
 }
 
 func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error {
-	if own.End == nil && have.End == nil && own.Type.String() == have.Type.String() {
-		return nil
+	if have.End != nil || own.End != nil || own.Type.String() == have.Type.String() {
+		return nil // an attribute may take the place of a relation
 	}
 	first, second := &have.At, &own.At
 	e := fail("DuplicateException", "Incompatible attributes (original at (%s)) (duplicate at (%s))", second, first)

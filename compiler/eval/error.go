@@ -42,6 +42,8 @@ type Error struct {
 	PythonTrace string
 
 	at *place
+	// about is a place for readers of an error that has none upstream.
+	about *place
 	// bare is set for errors that keep their text free of a place.
 	bare bool
 	// whole is set when Message names the places already.

@@ -43,7 +43,7 @@ func incomplete(i *Instance, v *variable) *Error {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at[0]))
 	}
-	e.bare, e.Importance = true, 8
+	e.bare, e.Importance, e.about = true, 8, i.at[0]
 	return e
 }
 

@@ -1,0 +1,63 @@
+package eval
+
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// Class is the reference's class with its module: inmanta.ast.DoubleSetException.
+func (e *Error) Class() string {
+	switch {
+	case strings.Contains(e.Kind, "."):
+		return e.Kind
+	case e.foreign:
+		return "builtins." + e.Kind
+	}
+	return "inmanta.ast." + e.Kind
+}
+
+// Diagnostics are the errors for the author of the model: each one that a
+// MultiException collects by itself.
+func (e *Error) Diagnostics() []diag.Diagnostic {
+	if e.Kind != "MultiException" {
+		return []diag.Diagnostic{e.Diagnostic()}
+	}
+	var out []diag.Diagnostic
+	for _, cause := range e.Causes {
+		out = append(out, cause.Diagnostics()...)
+	}
+	return out
+}
+
+// Diagnostic is the error with its place, source line, causes and hint.
+func (e *Error) Diagnostic() diag.Diagnostic {
+	d := diag.Diagnostic{
+		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
+	}
+	at := e.at
+	if at == nil {
+		at = e.about
+	}
+	if at != nil && at.File != nil && at.Start.Line > 0 {
+		d.Location, d.Source = locate(*at)
+	} else if e.File != "" {
+		d.Location = &diag.Location{File: e.File, Line: e.Line}
+	}
+	for _, cause := range e.Causes {
+		d.Causes = append(d.Causes, cause.Diagnostic())
+	}
+	return d
+}
+
+func locate(at syntax.Span) (*diag.Location, string) {
+	l := &diag.Location{
+		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col),
+	}
+	source := ""
+	if l.Line <= len(at.File.Lines) {
+		source = at.File.Lines[l.Line-1]
+	}
+	return l, source
+}
