@@ -92,7 +92,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 	}
 	p.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	p.cmd.Stdout, p.cmd.Stderr = theirStdout, theirStderr
-	p.cmd.SysProcAttr = ownGroup()
+	p.cmd.SysProcAttr = ownGroup(c.Role)
 	err = startOnLastingThread(p.cmd)
 	closeAll(theirIn, theirOut, theirStdout, theirStderr)
 	if err != nil {

@@ -7,9 +7,16 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the worker a process group, and its end when we end.
-func ownGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// ownGroup gives the worker a process group. A compile worker may be busy when
+// we end, so the kernel kills it. A handler worker always reads, and is left to
+// see the end of its pipe: it takes its whole group with it, which the kernel
+// would not.
+func ownGroup(role string) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	if role == "compile" {
+		attr.Pdeathsig = syscall.SIGKILL
+	}
+	return attr
 }
 
 // starter runs functions on one thread that lives as long as the program:

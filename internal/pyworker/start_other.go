@@ -9,6 +9,6 @@ import (
 
 // ownGroup gives the worker a process group. Where the kernel has no death
 // signal the worker ends when file descriptor 3 closes.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(string) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func startOnLastingThread(cmd *exec.Cmd) error { return cmd.Start() }

@@ -5,6 +5,7 @@ conversation of the compile role, nested to any depth. Switchboard is the
 conversation of the handler role: many requests at once, a thread each.
 """
 
+import faulthandler
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from typing import Any, Optional
 
 PROTOCOL = 1
 MAX_FRAME = 64 << 20
+STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _decode = json.loads
@@ -297,7 +299,12 @@ class Switchboard:
 
     def _beat(self, interval: float) -> None:
         pause = threading.Event()
-        while not pause.wait(interval):
+        while True:
+            # Without the lock of the interpreter nothing here can run, not even the reader that would see the
+            # server go. This timer needs no lock: it ends the process with the place where it is stuck.
+            faulthandler.dump_traceback_later(STUCK, exit=True, file=sys.__stderr__)
+            if pause.wait(interval):
+                return
             self.channel.notify("beat", {})
 
 

@@ -19,6 +19,7 @@ SECRET = "***"
 
 MAX_LINES = 5_000  # of log, per task
 MAX_BYTES = 4 << 20
+MAX_ERRORS = 100  # lines of level ERROR or above that are sent beyond these limits
 MAX_TEXT = 64 << 10  # of one text in a log line
 MAX_PRINTED = 500  # lines that a task prints and that become log lines
 MAX_PRINTED_LINE = 4 << 10
@@ -107,6 +108,7 @@ class Task:
         self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
         self._lines = 0
         self._bytes = 0
+        self._errors = 0
         self._left_out = 0
         self._lock = threading.RLock()
         self._output = {"stdout": Lines(self, "stdout"), "stderr": Lines(self, "stderr")}
@@ -144,8 +146,10 @@ class Task:
                 self._held.append(line)
                 return
             if self._lines >= MAX_LINES or self._bytes >= MAX_BYTES:
-                self._left_out += 1
-                return
+                self._errors += line.level.to_int >= const.LogLevel.ERROR.to_int
+                if line.level.to_int < const.LogLevel.ERROR.to_int or self._errors > MAX_ERRORS:
+                    self._left_out += 1
+                    return
             sent = line.to_dict()
             sent["msg"] = _shortened(self._masks.text(sent["msg"]))
             sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))

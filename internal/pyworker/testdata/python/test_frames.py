@@ -1,0 +1,99 @@
+"""Frames over real pipes."""
+
+import os
+import struct
+import threading
+import unittest
+
+from ordain_worker.frames import Channel, Dialogue, Failure, Switchboard
+
+
+class Pipes(unittest.TestCase):
+    def setUp(self):
+        their_in, our_out = os.pipe()
+        our_in, their_out = os.pipe()
+        self.theirs = Channel(their_in, their_out)
+        self.ours = Channel(our_in, our_out)
+        self.our_out = our_out
+        for fd in (their_in, our_in, their_out):
+            self.addCleanup(os.close, fd)
+        self.open = True
+        self.addCleanup(self.hang_up)
+
+    def hang_up(self):
+        if self.open:
+            os.close(self.our_out)
+            self.open = False
+
+    def test_there_and_back(self):
+        for value in ({"op": "x", "args": "é\ud800\x00"}, {"op": "y", "args": [1.5, None, True, 10**30]}):
+            self.ours.write(value)
+            self.assertEqual(self.theirs.read(), value)
+
+    def test_larger_than_the_pipe(self):
+        value = {"op": "x", "args": "y" * 3_000_000}
+        writer = threading.Thread(target=self.ours.write, args=(value,))
+        writer.start()
+        self.assertEqual(self.theirs.read(), value)
+        writer.join()
+
+    def test_end_between_and_inside_frames(self):
+        os.write(self.our_out, struct.pack(">I", 100) + b"{}")
+        self.hang_up()
+        self.assertIsNone(self.theirs.read())
+        self.assertIsNone(self.theirs.read())
+
+    def test_absurd_length(self):
+        os.write(self.our_out, b"\xff\xff\xff\xff")
+        with self.assertRaises(Failure):
+            self.theirs.read()
+
+    def test_reply_that_is_no_json(self):
+        circular = []
+        circular.append(circular)
+        for value in (object(), float("nan"), circular):
+            self.theirs.reply(1, value)
+            self.assertIn("message", self.ours.read()["err"])
+
+    def test_dialogue_answers_while_it_waits(self):
+        talk = Dialogue(self.theirs, lambda op, args: args + 1)
+        self.ours.write({"id": 9, "op": "inc", "args": 41})
+        self.ours.write({"re": 1, "ok": "done"})
+        self.assertEqual(talk.ask("work", None), "done")
+        self.assertEqual(self.ours.read(), {"id": 1, "op": "work", "args": None})
+        self.assertEqual(self.ours.read(), {"re": 9, "ok": 42})
+
+    def test_refusal_keeps_its_fields(self):
+        talk = Dialogue(self.theirs, lambda op, args: None)
+        self.ours.write({"re": 1, "err": {"kind": "unset", "class": "a.B", "message": "m", "line": 3}})
+        with self.assertRaises(Failure) as caught:
+            talk.ask("work", None)
+        self.assertEqual((caught.exception.kind, caught.exception.cls, caught.exception.line), ("unset", "a.B", 3))
+        self.assertIs(Failure.of(caught.exception), caught.exception)
+
+    def test_switchboard_sorts_replies(self):
+        board = Switchboard(self.theirs, lambda talk, op, args: talk.ask("name", args) + "!")
+        threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
+        for number in (1, 2):
+            self.ours.write({"id": number, "op": "greet", "args": number})
+        asked = [self.ours.read(), self.ours.read()]
+        for question in reversed(asked):
+            self.ours.write({"re": question["id"], "ok": f"caller {question['for']}"})
+        replies = {frame["re"]: frame["ok"] for frame in (self.ours.read(), self.ours.read())}
+        self.assertEqual(replies, {1: "caller 1!", 2: "caller 2!"})
+        self.open = False  # closing the pipe would end this process: that is what workers do
+
+
+class Described(unittest.TestCase):
+    def test_exceptions_that_cannot_be_shown(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no words")
+
+        try:
+            raise Mute()
+        except Mute as exc:
+            failure = Failure.of(exc)
+        self.assertIn("RuntimeError", failure.message)
+        self.assertTrue(failure.cls.endswith("Mute"))
+        self.assertTrue(failure.file.endswith("test_frames.py"))
