@@ -61,7 +61,8 @@ type CompileStore interface {
 	EnqueueCompile(ctx context.Context, c intent.Compile) error
 	// StartCompile takes the next request of an environment and marks it
 	// started; nil when none waits. A compile that was started but not
-	// completed (the server was killed) comes first and starts over. Waiting
+	// completed (the server was killed) comes first and starts over, with the
+	// revision that it had; then nothing is merged into it. Otherwise waiting
 	// requests that are equal in (export, update-or-weaker, reinstall, variables)
 	// and were requested before now are answered by this run: their Substitute is set,
 	// and they get its started, completed, success and version.

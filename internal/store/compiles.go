@@ -106,11 +106,15 @@ func (s *Store) StartCompile(ctx context.Context, env intent.EnvironmentID, now 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.CompileMerge, row.ID, now); err != nil {
+		c, err := row.value()
+		if err != nil {
 			return err
 		}
-		c, err := row.value()
 		out = &c
+		if c.Revision != nil {
+			return nil // what was asked since may be about a later commit
+		}
+		_, err = tx.Exec(ctx, statements.CompileMerge, row.ID, now)
 		return err
 	})
 	return out, err

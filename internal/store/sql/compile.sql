@@ -4,14 +4,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: CompileStartOver :one
--- The run that a killed server left open, and what it answers, start over.
+-- The run that a killed server left open, and what it answers, start over, at
+-- the commit that the run had chosen.
 WITH run AS (
     SELECT id FROM compile
     WHERE environment = $1 AND started IS NOT NULL AND completed IS NULL AND substitute IS NULL
 ), answered AS (
     UPDATE compile SET started = $2 FROM run WHERE compile.substitute = run.id AND compile.completed IS NULL
 )
-UPDATE compile SET started = $2, revision = NULL FROM run WHERE compile.id = run.id
+UPDATE compile SET started = $2 FROM run WHERE compile.id = run.id
 RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
           reinstall, export, variables, success, version, revision, substitute, diagnostics;
 

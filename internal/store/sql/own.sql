@@ -4,6 +4,9 @@ SELECT pg_try_advisory_lock($1, $2);
 -- name: OwnRelease :exec
 SELECT pg_advisory_unlock($1, $2);
 
+-- name: OwnReleaseAll :exec
+SELECT pg_advisory_unlock_all();
+
 -- name: OwnedElsewhere :one
 -- Whether another session than ours holds the environment.
 SELECT EXISTS (
