@@ -52,6 +52,9 @@ type Start struct {
 	Reason   string // for people: "new version 3"
 	// Requires is the status of everything the resource had to wait for, by id.
 	Requires []Dependency
+	// DependencyChanged: something that it requires, and that sends events,
+	// changed something since the resource was last deployed well.
+	DependencyChanged bool
 }
 
 // Dependency is what a resource needs, and how it fared.
@@ -99,8 +102,8 @@ type Snapshot struct {
 
 // Limits bound what runs. The zero value means the defaults.
 type Limits struct {
-	// Running is how many tasks may run at once in the environment, 0 for one per agent.
-	Running int
+	// Concurrency is how many tasks may run at once in the environment, 0 for one per agent.
+	Concurrency int
 	// RetryBase is the pause after the first failure; it doubles with each further one up to RetryCap.
 	RetryBase time.Duration // default 30 s
 	RetryCap  time.Duration // default 1 h
@@ -121,14 +124,14 @@ func (l Limits) withDefaults() Limits {
 // run. A quarter of the places, and at least one of several, is kept free of
 // periodic work, so that a push finds room.
 func (l Limits) room(p Priority, running, periodic int) bool {
-	if l.Running <= 0 {
+	if l.Concurrency <= 0 {
 		return true
 	}
-	if running >= l.Running {
+	if running >= l.Concurrency {
 		return false
 	}
-	if p.Periodic() && l.Running > 1 {
-		return periodic < l.Running-max(1, l.Running/4)
+	if p.Periodic() && l.Concurrency > 1 {
+		return periodic < l.Concurrency-max(1, l.Concurrency/4)
 	}
 	return true
 }

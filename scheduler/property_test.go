@@ -147,7 +147,7 @@ func (o *observer) checkStart(c Start) {
 			o.t.Fatalf("%s starts while %s runs on the same agent", id, r.Resource.ID)
 		}
 	}
-	if o.limits.Running > 0 && len(o.running) >= o.limits.Running {
+	if o.limits.Concurrency > 0 && len(o.running) >= o.limits.Concurrency {
 		o.t.Fatalf("%d run already", len(o.running))
 	}
 	at := slices.IndexFunc(o.model, func(r intent.Resource) bool { return r.ID == id })
@@ -305,7 +305,7 @@ func (o *observer) play(s step) {
 // checkStuck: while an agent is free and something on it is held by nothing,
 // something has to run there.
 func (o *observer) checkStuck() {
-	if o.s.halted || o.limits.Running > 0 {
+	if o.s.halted || o.limits.Concurrency > 0 {
 		return
 	}
 	busy := map[string]bool{}
@@ -371,7 +371,7 @@ func (o *observer) settle() {
 
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := Limits{Running: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"), Seed: 1}
+		limits := Limits{Concurrency: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"), Seed: 1}
 		first := modelGen(4, 12).Draw(t, "first")
 		steps := rapid.SliceOfN(stepGen(4, 12), 0, 60).Draw(t, "steps")
 		var logs [2][]string

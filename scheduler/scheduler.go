@@ -218,12 +218,17 @@ func (s *Scheduler) start(n *node) {
 	for _, i := range s.graph.before[n.pos] {
 		requires = append(requires, Dependency{ID: s.nodes[i].state.ID, Status: s.nodes[i].state.Status()})
 	}
+	changed := false
+	for _, i := range s.graph.requires[n.pos] {
+		at, last := s.nodes[i].state.LastEvents, n.state.LastSuccess
+		changed = changed || at != nil && last != nil && at.After(*last)
+	}
 	n.state.IsDeploying = true
 	n.state.Blocked = intent.NotBlocked
 	for p := range n.prio {
 		s.epoch[p]++ // as intended or not, now it also holds the more urgent
 	}
-	s.out = append(s.out, Start{Resource: *r, Priority: n.prio, Reason: n.reason, Requires: requires})
+	s.out = append(s.out, Start{Resource: *r, Priority: n.prio, Reason: n.reason, Requires: requires, DependencyChanged: changed})
 }
 
 // skip ends a wish without a run: what n needs is bad. When that recovers, n runs.

@@ -344,11 +344,23 @@ func TestEvents(t *testing.T) {
 	w.take(w.s.Trigger(UserRepair, Filter{Resources: []intent.ResourceID{rid("x/a")}}, w.now))
 	w.end("x/a=deployed+")
 	w.said("start x/a", "start y/b")
+	if !w.running["y/b"].DependencyChanged {
+		t.Fatal("b is not told")
+	}
+	w.end("y/b=failed") // and once more, for it did not take it in
+	w.take(w.s.Trigger(UserDeploy, Filter{}, w.now))
+	if !w.running["y/b"].DependencyChanged {
+		t.Fatal("b is not told again")
+	}
 	w.end("y/b")
 	w.log = nil
 	w.take(w.s.Trigger(UserRepair, Filter{Resources: []intent.ResourceID{rid("x/a")}}, w.now))
 	w.end("x/a=deployed")
 	w.said("start x/a")
+	w.take(w.s.Trigger(UserRepair, Filter{Resources: []intent.ResourceID{rid("y/b")}}, w.now))
+	if w.running["y/b"].DependencyChanged {
+		t.Fatal("b is told what it knows")
+	}
 }
 
 // A folder and a file in it are to be removed: the file goes first. What stays
@@ -399,7 +411,7 @@ func TestUrgencyIsHandedOn(t *testing.T) {
 // Of a limit of four, periodic work leaves one place for pushes.
 func TestLimitLeavesRoomForPushes(t *testing.T) {
 	lines := []string{"a/r 1", "b/r 1", "c/r 1", "d/r 1", "e/r 1"}
-	w := newWorld(t, Limits{Running: 4}, lines...)
+	w := newWorld(t, Limits{Concurrency: 4}, lines...)
 	if len(w.running) != 4 {
 		t.Fatalf("%d run", len(w.running))
 	}

@@ -1,0 +1,48 @@
+package deployer
+
+import (
+	"bytes"
+	"strings"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// logAction writes messages of an action to resource-actions-<env>.log, one
+// line each:
+//
+//	2026-11-21T12:00:00.000Z INFO     fs::File[web,path=/etc/motd],v=3 deploy 1f0c9a2e: Deployment starts: new version 3
+//
+// A message of several lines becomes one, so that a program can read the file
+// by lines and no message can pass for another.
+func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
+	if d.cfg.ActionLog == nil || len(messages) == 0 {
+		return
+	}
+	var b bytes.Buffer
+	for _, m := range messages {
+		b.WriteString(m.Time.UTC().Format("2006-01-02T15:04:05.000Z"))
+		b.WriteByte(' ')
+		b.WriteString(m.Level)
+		for range 9 - len(m.Level) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(oneLine.Replace(a.Resource.AtVersion(a.Version)))
+		b.WriteByte(' ')
+		b.WriteString(string(a.Kind))
+		b.WriteByte(' ')
+		b.WriteString(a.ID.String()[:8])
+		b.WriteString(": ")
+		b.WriteString(oneLine.Replace(m.Message))
+		b.WriteByte('\n')
+	}
+	d.logging.Lock()
+	defer d.logging.Unlock()
+	if _, err := d.cfg.ActionLog.Write(b.Bytes()); err != nil && !d.logFailed {
+		d.logFailed = true // once: a full disk should not fill another log
+		d.log.Error("the resource action log cannot be written; the database has it all", "error", err)
+	} else if err == nil {
+		d.logFailed = false
+	}
+}
+
+var oneLine = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`)

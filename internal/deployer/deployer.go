@@ -1,0 +1,321 @@
+package deployer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
+)
+
+// Deployer drives one environment. Its verbs may be called from any goroutine
+// at any time; they return at once, and are carried out in order.
+type Deployer struct {
+	cfg Config
+	log *slog.Logger
+	env intent.EnvironmentID
+
+	mu      sync.Mutex
+	inbox   []func()
+	started bool
+	ended   bool // the loop takes no more
+	wakeup  chan struct{}
+	done    chan struct{} // closed when the loop ended
+
+	// Handlers stop when tasks ends, the record when records ends.
+	tasks         context.Context
+	cancelTasks   context.CancelFunc
+	records       context.Context
+	cancelRecords context.CancelFunc
+
+	logging   sync.Mutex // of the resource action log
+	logFailed bool
+
+	// Owned by the loop.
+	sched      *scheduler.Scheduler // nil until the record was read
+	environ    intent.Environment
+	timers     [2]string // the settings that the scheduler has
+	version    *versionCode
+	wanted     int // newest released version that was heard of
+	loading    bool
+	deferred   []func() // outcomes that wait for a version to be loaded
+	early      []func() // what was asked for before the record was read
+	pending    batch
+	committing bool
+	running    map[intent.ActionID]*run
+	dryRuns    int
+	waiters    []chan struct{}
+	stopping   bool
+	grace      *time.Timer // set while stopping
+	abandoned  bool        // the grace time is over
+}
+
+// New checks the configuration; nothing runs before Start.
+func New(cfg Config) (*Deployer, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	d := &Deployer{
+		cfg: cfg, env: cfg.Environment.ID, environ: cfg.Environment,
+		log:     cfg.Logger.With("environment", cfg.Environment.ID.String()),
+		wakeup:  make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		running: make(map[intent.ActionID]*run),
+	}
+	return d, nil
+}
+
+// Start reads the record, takes up what was left undone, and goes on until ctx
+// ends or Stop is called. It does not wait for the database. It may be called once.
+func (d *Deployer) Start(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.started || d.ended {
+		return fault.New("deployer.Start", fault.Conflict, "this deployer was started before")
+	}
+	d.started = true
+	base := context.WithoutCancel(ctx)
+	d.tasks, d.cancelTasks = context.WithCancel(base)
+	d.records, d.cancelRecords = context.WithCancel(base)
+	go d.loop(ctx)
+	return nil
+}
+
+// Stop ends the deployer: handlers are cancelled, what they had finished is
+// recorded, what was cut off runs again at the next Start. It waits until all
+// is quiet, at most the grace time. It may be called more than once.
+func (d *Deployer) Stop() {
+	d.mu.Lock()
+	started := d.started
+	d.ended = d.ended || !started
+	d.mu.Unlock()
+	if !started {
+		return
+	}
+	d.post(d.beginStop)
+	<-d.done
+}
+
+// VersionReleased says that the record has a newer intent.
+func (d *Deployer) VersionReleased(number int) {
+	d.post(func() {
+		d.wanted = max(d.wanted, number)
+		d.loadVersion()
+	})
+}
+
+// Deploy tries again what is not as intended, or with full everything. No
+// agents and no resources means all.
+func (d *Deployer) Deploy(full bool, agents []string, resources []intent.ResourceID) {
+	kind := scheduler.UserDeploy
+	if full {
+		kind = scheduler.UserRepair
+	}
+	d.whenRead(func() {
+		d.carry(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
+	})
+}
+
+// SetPaused pauses or unpauses an agent, every one when the name is empty:
+// what runs ends, nothing more starts.
+func (d *Deployer) SetPaused(agent string, paused bool) {
+	d.whenRead(func() {
+		names := []string{agent}
+		if agent == "" {
+			names = d.sched.Agents()
+		}
+		for _, name := range names {
+			if paused {
+				d.carry(d.sched.Pause(name, now()))
+			} else {
+				d.carry(d.sched.Unpause(name, now()))
+			}
+		}
+	})
+}
+
+// Changed tells that settings or the halted mark of the environment changed.
+func (d *Deployer) Changed(e intent.Environment) {
+	d.post(func() {
+		d.environ = e
+		if d.sched != nil {
+			d.applyEnvironment()
+		}
+	})
+}
+
+// Wait returns when nothing runs, nothing can start, and all is recorded; or
+// with the error of ctx. What waits for a paused agent does not count.
+func (d *Deployer) Wait(ctx context.Context) error {
+	quiet := make(chan struct{})
+	d.post(func() { d.waiters = append(d.waiters, quiet) })
+	select {
+	case <-quiet:
+		return nil
+	case <-d.done:
+		return fault.New("deployer.Wait", fault.Conflict, "the deployer was stopped")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Snapshot is what a deployer does at a moment.
+type Snapshot struct {
+	Loaded  bool // the record was read
+	Halted  bool
+	Version int
+	Running []scheduler.Running
+	Wishes  []scheduler.Wish // most urgent first, at most 1,000
+	Waiting int              // how many there are
+}
+
+// Snapshot tells what runs and what waits for what. It is zero after Stop.
+func (d *Deployer) Snapshot() Snapshot {
+	answer := make(chan Snapshot, 1)
+	d.post(func() {
+		s := Snapshot{Halted: d.environ.Halted}
+		if d.sched != nil {
+			s.Loaded, s.Version = true, d.sched.Version()
+			s.Running, s.Wishes, s.Waiting = d.sched.Running(), d.sched.Wishes(1000), d.sched.Waiting()
+		}
+		answer <- s
+	})
+	select {
+	case s := <-answer:
+		return s
+	case <-d.done:
+		return Snapshot{}
+	}
+}
+
+// post hands f to the loop. After the end it does nothing.
+func (d *Deployer) post(f func()) {
+	d.mu.Lock()
+	if !d.ended {
+		d.inbox = append(d.inbox, f)
+	}
+	d.mu.Unlock()
+	select {
+	case d.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// whenRead hands f to the loop, to be done once the record was read.
+func (d *Deployer) whenRead(f func()) {
+	d.post(func() {
+		if d.sched == nil {
+			d.early = append(d.early, f)
+			return
+		}
+		f()
+	})
+}
+
+// loop is the one goroutine that touches the scheduler.
+func (d *Deployer) loop(ctx context.Context) {
+	defer close(d.done)
+	defer d.cancelRecords()
+	defer d.cancelTasks()
+	d.load()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	ended := ctx.Done()
+	for {
+		d.mu.Lock()
+		inbox := d.inbox
+		d.inbox = nil
+		d.mu.Unlock()
+		for _, f := range inbox {
+			f()
+		}
+		if d.sched != nil && !d.stopping {
+			d.carry(d.sched.Tick(now()))
+		}
+		d.flush()
+		if d.quiet() {
+			for _, w := range d.waiters {
+				close(w)
+			}
+			d.waiters = nil
+		}
+		if d.stopping && (d.abandoned || d.quiet()) && d.end() {
+			d.grace.Stop()
+			return
+		}
+		timer.Reset(d.untilTick())
+		select {
+		case <-d.wakeup:
+		case <-timer.C:
+		case <-ended:
+			ended = nil
+			d.beginStop()
+		}
+	}
+}
+
+// quiet tells that nothing is under way.
+func (d *Deployer) quiet() bool {
+	if len(d.running) > 0 || d.committing || d.dryRuns > 0 || !d.pending.empty() || len(d.deferred) > 0 {
+		return false
+	}
+	return d.stopping && !d.loading || d.sched != nil && !d.loading && d.sched.Idle()
+}
+
+// end closes the inbox; false when something came in meanwhile.
+func (d *Deployer) end() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = len(d.inbox) == 0
+	return d.ended
+}
+
+func (d *Deployer) untilTick() time.Duration {
+	if d.sched == nil || d.sched.NextTick().IsZero() {
+		return time.Hour
+	}
+	return max(time.Until(d.sched.NextTick()), 0)
+}
+
+func (d *Deployer) beginStop() {
+	if d.stopping {
+		return
+	}
+	d.stopping = true
+	if d.sched != nil {
+		d.sched.Halt()
+	}
+	d.pending.starts = nil // not recorded, so not begun
+	d.cancelTasks()
+	d.grace = time.AfterFunc(d.cfg.Grace, func() {
+		d.cancelRecords()
+		d.post(func() { d.abandoned = true })
+	})
+}
+
+// applyEnvironment brings halted mark and timers of the scheduler in line.
+func (d *Deployer) applyEnvironment() {
+	texts := [2]string{d.environ.Text("autostart_agent_deploy_interval"), d.environ.Text("autostart_agent_repair_interval")}
+	if texts != d.timers {
+		timers, err := timersOf(d.environ)
+		if err != nil { // settings are checked when they are set
+			d.log.Error("a timer cannot be read; the one before stays", "error", err)
+		} else {
+			d.sched.SetTimers(timers, now())
+			d.timers = texts
+		}
+	}
+	switch {
+	case d.stopping:
+	case d.environ.Halted:
+		d.sched.Halt()
+	default:
+		d.carry(d.sched.Resume(now()))
+	}
+}
+
+// now is the time as the record can hold it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

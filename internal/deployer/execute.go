@@ -1,0 +1,110 @@
+package deployer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/executor"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
+)
+
+// execute runs one task and posts how it ended.
+func (d *Deployer) execute(r *run) {
+	result := d.call(r.task)
+	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
+	d.post(func() { d.finished(r, result, cut) })
+}
+
+// call runs a task; an executor that panics fails the task and nothing else.
+func (d *Deployer) call(t executor.Task) (result executor.Result) {
+	started := now()
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error("the executor panicked", "resource", t.Resource.ID.String(), "panic", p)
+			result = executor.Result{Status: intent.StatusFailed, Messages: []intent.LogLine{
+				line(now(), "ERROR", fmt.Sprintf("the executor gave up: %v", p), nil),
+			}}
+		}
+		if result.Started.IsZero() {
+			result.Started = started
+		}
+		if result.Change == "" {
+			result.Change = intent.NoChange
+		}
+	}()
+	return d.cfg.Executor.Run(d.tasks, t)
+}
+
+// outcome is the status to record: handlers may report nonsense.
+func outcome(s intent.Status) intent.Status {
+	switch s {
+	case intent.StatusDeployed, intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable,
+		intent.StatusNonCompliant, intent.StatusSkippedForDependency:
+		return s
+	}
+	return intent.StatusFailed
+}
+
+// finished takes the outcome of a deployment. What Stop cut off is not
+// recorded: it stays marked as running, and runs again at the next Start.
+func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
+	if d.loading && !d.stopping {
+		d.deferred = append(d.deferred, func() { d.finished(r, result, cut) })
+		return
+	}
+	delete(d.running, r.task.ID)
+	if cut {
+		return
+	}
+	at := now()
+	status := outcome(result.Status)
+	commands := d.sched.TaskDone(scheduler.Outcome{
+		ID: r.task.Resource.ID, Version: r.task.Resource.Version, Status: status, Change: result.Change,
+	}, at)
+	action := r.action
+	action.Finished, action.Status, action.Change, action.Changes = &at, status, result.Change, result.Changes
+	action.Messages = slices.Concat(r.action.Messages, result.Messages)
+	if status != result.Status {
+		action.Messages = append(action.Messages, line(at, "ERROR",
+			fmt.Sprintf("The handler reported %q, which is not how a deployment can end.", result.Status), nil))
+	}
+	took := at.Sub(r.action.Started).Round(time.Millisecond)
+	action.Messages = append(action.Messages, line(at, "INFO",
+		fmt.Sprintf("Deployment ended: %s, %s, after %s", status, result.Change, took),
+		map[string]any{"status": status, "change": result.Change, "deploy_id": r.task.ID}))
+	for _, c := range commands {
+		if s, ok := c.(scheduler.SetState); ok && !s.Skipped && s.State.ID == r.task.Resource.ID {
+			d.pending.finishes = append(d.pending.finishes, intent.FinishedAction{
+				Action: action, State: s.State, Facts: facts(r.task.Resource.ID, result.Facts, at),
+			})
+			break
+		}
+	}
+	d.logAction(action, action.Messages[len(r.action.Messages):])
+	d.carry(commands)
+}
+
+func facts(id intent.ResourceID, found []executor.Fact, at time.Time) []intent.Parameter {
+	var out []intent.Parameter
+	for _, f := range found {
+		out = append(out, intent.Parameter{
+			ID: uuid.New(), Name: f.Name, Value: f.Value, Source: "fact", Resource: id, Updated: at, Expires: f.Expires,
+		})
+	}
+	return out
+}
+
+func line(at time.Time, level, message string, values map[string]any) intent.LogLine {
+	l := intent.LogLine{Level: level, Message: message, Time: at}
+	if len(values) > 0 {
+		if text, err := json.Marshal(values); err == nil {
+			l.Arguments = text
+		}
+	}
+	return l
+}
