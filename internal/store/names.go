@@ -24,7 +24,7 @@ type statementTexts struct {
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string
 	MigrationDone                                                     string
 	// own.sql
-	OwnTry, OwnRelease, OwnedElsewhere string
+	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere string
 	// parameter.sql
 	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete string
 	// project.sql

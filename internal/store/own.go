@@ -125,6 +125,12 @@ func (o *owner) close() {
 	o.closed = true
 	o.pause()
 	clear(o.held)
+	if o.conn != nil {
+		// Say so, or the server frees the locks only when it notices the end.
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+		defer cancel()
+		_, _ = o.conn.Exec(ctx, statements.OwnReleaseAll) // the end of the connection does it too
+	}
 	o.disconnect()
 }
 

@@ -168,10 +168,9 @@ CREATE TABLE resource_state (
         WHEN is_deploying THEN 'deploying'
         WHEN compliance = 'undefined' THEN 'undefined'
         WHEN blocked = 'blocked' THEN 'skipped_for_undefined'
-        WHEN compliance = 'has_update' AND last_run = 'new' THEN 'available'
+        WHEN compliance = 'has_update' THEN 'available'
         WHEN last_run = 'skipped' THEN 'skipped'
         WHEN last_run = 'failed' THEN 'failed'
-        WHEN compliance = 'has_update' THEN 'available'
         WHEN compliance = 'non_compliant' THEN 'non_compliant'
         WHEN last_run = 'successful' THEN 'deployed'
         ELSE 'available' END) STORED,
