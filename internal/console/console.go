@@ -1,0 +1,139 @@
+// Package console is the door for people: pages rendered on the server, live
+// by server-sent events, usable without script.
+//
+//	GET page ─▶ load (control ▸ a typed struct) ─▶ template ─▶ HTML
+//	GET page?live ─▶ the same load, again on every event ─▶ the fragments that changed
+//	POST form ─▶ a verb of control ─▶ redirect to a page
+//
+// A page is a function from a request to a view: a struct and the fragments
+// in it that move. The stream of a page renders the same fragments with the
+// same templates, so what arrives live is what a reload would show. Whatever
+// comes from models, handlers and remotes is hostile text; html/template
+// escapes it, and the policy of the page allows no inline script or style.
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"ordain.dev/ordain/internal/bus"
+)
+
+// Config is what the console is made of. Control and Logger are needed.
+type Config struct {
+	Control Control
+	Logger  *slog.Logger
+	// Now is the clock; time.Now when nil.
+	Now func() time.Time
+	// Heartbeat is how often a quiet stream says that it lives; 15 s when zero.
+	Heartbeat time.Duration
+	// Pace is the shortest time between two updates of one stream; 100 ms when zero.
+	Pace time.Duration
+	// MaxStreams limits how many pages are live at once; 256 when zero.
+	MaxStreams int
+}
+
+type console struct {
+	control   Control
+	bus       *bus.Bus
+	log       *slog.Logger
+	now       func() time.Time
+	heartbeat time.Duration
+	pace      time.Duration
+	streams   chan struct{} // a place for each stream
+	templates templates
+	assets    assets
+}
+
+// New makes the handler. It serves from the root: /, /e/…, /static/….
+func New(cfg Config) (http.Handler, error) {
+	if cfg.Control == nil || cfg.Logger == nil {
+		return nil, errors.New("console.New: Control and Logger are needed")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = 15 * time.Second
+	}
+	if cfg.Pace == 0 {
+		cfg.Pace = 100 * time.Millisecond
+	}
+	if cfg.MaxStreams == 0 {
+		cfg.MaxStreams = 256
+	}
+	c := &console{
+		control: cfg.Control, bus: cfg.Control.Bus(), log: cfg.Logger, now: cfg.Now,
+		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
+	}
+	var err error
+	if c.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if c.templates, err = parseTemplates(cfg.Now); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	c.routes(mux)
+	mux.Handle("GET /static/", c.assets)
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.failure(w, r, http.StatusForbidden, "This form came from another site",
+			"The browser says that it was sent by a page of another origin, so nothing was done.",
+			"Open the console at its own address and try again.")
+	}))
+	return headers(protection.Handler(mux)), nil
+}
+
+func (c *console) routes(mux *http.ServeMux) {
+	page := func(pattern string, load loader) { mux.HandleFunc("GET "+pattern, c.page(load)) }
+	page("/{$}", c.home)
+	page("/e/{env}", c.overview)
+	page("/e/{env}/runs", c.runs)
+	page("/e/{env}/runs/{run}", c.run)
+	page("/e/{env}/resources", c.resources)
+	page("/e/{env}/resource", c.resource)
+	page("/e/{env}/versions", c.versions)
+	page("/e/{env}/versions/{version}", c.version)
+	page("/e/{env}/compare", c.compare)
+	page("/e/{env}/dryruns/{dryrun}", c.dryRun)
+	page("/e/{env}/agents", c.agents)
+	page("/e/{env}/settings", c.settings)
+	mux.HandleFunc("GET /e/{env}/runs/{run}/output/{stage}", c.output)
+	mux.HandleFunc("GET /search", c.search)
+
+	post := func(pattern string, do action) { mux.HandleFunc("POST "+pattern, c.post(do)) }
+	mux.HandleFunc("POST /environments", c.createEnvironment)
+	post("/e/{env}/compile", c.doCompile)
+	post("/e/{env}/deploy", c.doDeploy)
+	post("/e/{env}/halt", c.doHalt)
+	post("/e/{env}/resume", c.doResume)
+	post("/e/{env}/resource/deploy", c.doDeployResource)
+	post("/e/{env}/agents/pause", c.doPause)
+	post("/e/{env}/versions/{version}/release", c.doRelease)
+	post("/e/{env}/versions/{version}/dryrun", c.doDryRun)
+	post("/e/{env}/settings/set", c.doSetting)
+	post("/e/{env}/settings/source", c.doSource)
+	post("/e/{env}/settings/secret", c.doSecret)
+	post("/e/{env}/settings/clear", c.doClear)
+	post("/e/{env}/settings/delete", c.doDelete)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		c.failure(w, r, http.StatusNotFound, "There is no such page", "The address may be mistyped, or what it named was deleted.", "Go to the list of environments and start from there.")
+	})
+}
+
+// headers sets what every answer says about its safety.
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/control"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Control is the part of the server's verbs that the console speaks to;
+// *control.Control has it.
+type Control interface {
+	Bus() *bus.Bus
+	ProgramVersion() string
+
+	CreateProject(ctx context.Context, p intent.Project) (intent.Project, error)
+	Projects(ctx context.Context) ([]intent.Project, error)
+
+	CreateEnvironment(ctx context.Context, n control.NewEnvironment) (intent.Environment, error)
+	Environments(ctx context.Context) ([]intent.Environment, error)
+	Environment(ctx context.Context, id intent.EnvironmentID) (intent.Environment, error)
+	UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error)
+	DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) error
+	ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error
+	Halt(ctx context.Context, id intent.EnvironmentID) error
+	Resume(ctx context.Context, id intent.EnvironmentID) error
+	SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error
+	DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error
+	SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error
+
+	RequestCompile(ctx context.Context, env intent.EnvironmentID, r control.CompileRequest) (intent.CompileID, string, error)
+	CompileQueue(ctx context.Context, env intent.EnvironmentID) ([]intent.Compile, error)
+	Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error)
+	Compile(ctx context.Context, id intent.CompileID) (intent.Compile, []intent.Stage, error)
+
+	Release(ctx context.Context, env intent.EnvironmentID, number int) error
+	Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error)
+	Version(ctx context.Context, env intent.EnvironmentID, number int) (intent.Version, error)
+	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error)
+	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
+	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
+
+	StartDryRun(ctx context.Context, env intent.EnvironmentID, number int) (intent.ActionID, error)
+	DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error)
+	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+
+	Deploy(ctx context.Context, env intent.EnvironmentID, full bool, agents []string) ([]string, error)
+	DeployResource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) error
+	PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error
+	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
+
+	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error)
+	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)
+	Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error)
+	ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error)
+	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
+}
+
+var _ Control = (*control.Control)(nil)

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// frame is what every page has around its content.
+type frame struct {
+	Title   string
+	Page    string // which entry of the navigation is current
+	Env     *envFrame
+	Envs    []envLink
+	Crumbs  []crumb
+	Done    string // what the form before this page did
+	Assets  assetPaths
+	Version string
+	Live    bool
+	Search  string
+	Back    string // this page, for forms that return to it
+}
+
+// envFrame is the environment that a page is in.
+type envFrame struct {
+	ID      uuid.UUID
+	Name    string
+	Project string
+	URL     string
+	Halted  bool
+}
+
+// envLink is an entry of the switcher.
+type envLink struct {
+	Name    string
+	Project string
+	URL     string
+	Current bool
+	Halted  bool
+}
+
+type crumb struct {
+	Text string
+	URL  string // empty for where we are
+	Mono bool
+}
+
+// frame makes the frame of a page; it reads the environments for the switcher.
+func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (frame, error) {
+	f := frame{
+		Title: title, Page: page, Assets: c.assets.paths, Version: c.control.ProgramVersion(),
+		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
+	}
+	query := r.URL.Query()
+	query.Del("done")
+	query.Del("live")
+	f.Back = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+	all, err := c.control.Environments(r.Context())
+	if err != nil {
+		return f, err
+	}
+	current, _ := uuid.Parse(r.PathValue("env"))
+	for _, e := range all {
+		l := envLink{Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted}
+		f.Envs = append(f.Envs, l)
+		if l.Current {
+			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL, Halted: e.Halted}
+		}
+	}
+	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}
+	if f.Env != nil {
+		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
+	}
+	f.Crumbs = append(f.Crumbs, trail...)
+	if len(f.Crumbs) > 0 {
+		f.Crumbs[len(f.Crumbs)-1].URL = ""
+	}
+	return f, nil
+}
+
+// environment finds the environment in the path of a request.
+func (c *console) environment(r *http.Request) (intent.Environment, error) {
+	id, err := uuid.Parse(r.PathValue("env"))
+	if err != nil {
+		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
+	}
+	return c.control.Environment(r.Context(), id)
+}
+
+// HaltedState is the look of a halted environment.
+func (f frame) HaltedState() state { return state{"paused", "halted"} }

@@ -1,0 +1,143 @@
+package console
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/bus"
+)
+
+// writeTimeout ends the stream of a browser that does not read.
+const writeTimeout = 10 * time.Second
+
+// stream sends the fragments of a page as they change: all of them at once
+// when it begins (a browser that comes back has missed some), then those that
+// differ from what was sent, after every event that may concern the page.
+// Bursts of events become one update.
+func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
+	select {
+	case c.streams <- struct{}{}:
+		defer func() { <-c.streams }()
+	default:
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, "too many live pages", http.StatusServiceUnavailable)
+		return
+	}
+	// Subscribe before the first look, so that nothing falls between.
+	env, _ := uuid.Parse(r.PathValue("env"))
+	sub := c.bus.Subscribe(func(e bus.Event) bool {
+		return env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged
+	})
+	defer sub.Close()
+	s := &stream{w: w, control: http.NewResponseController(w), sent: map[string][32]byte{}}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	s.write("retry: 2000\n\n")
+	heartbeat := time.NewTicker(c.heartbeat)
+	defer heartbeat.Stop()
+	for s.err == nil {
+		begun := time.Now()
+		v, err := load(r)
+		if err != nil {
+			s.write("event: gone\ndata: reload\n\n")
+			s.flush()
+			return
+		}
+		for _, f := range v.fragments {
+			html, err := c.renderFragment(v, f)
+			if err != nil {
+				c.log.Error("a live page cannot be rendered", "path", r.URL.Path, "error", err)
+				return
+			}
+			s.send(f.id, html)
+		}
+		s.flush()
+		// Rest at least as long as the pace, and longer when a look is costly.
+		if !c.rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C) {
+			return
+		}
+	}
+}
+
+// rest waits; false when the browser went away.
+func (c *console) rest(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// stream is one open connection.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	sent    map[string][32]byte
+	serial  int
+	err     error
+}
+
+// await waits for an event and takes along those that came with it.
+func (s *stream) await(r *http.Request, sub *bus.Subscription, heartbeat <-chan time.Time) bool {
+	for {
+		select {
+		case <-r.Context().Done():
+			return false
+		case <-heartbeat:
+			s.write(": still here\n\n")
+			s.flush()
+			if s.err != nil {
+				return false
+			}
+		case _, open := <-sub.Events():
+			if !open {
+				return false
+			}
+			for {
+				select {
+				case <-sub.Events():
+					continue
+				default:
+				}
+				return true
+			}
+		}
+	}
+}
+
+// send writes a fragment unless the browser has it already.
+func (s *stream) send(id, html string) {
+	sum := sha256.Sum256([]byte(html))
+	if s.sent[id] == sum {
+		return
+	}
+	s.sent[id] = sum
+	s.serial++
+	html = strings.NewReplacer("\r\n", "\ndata: ", "\r", "\ndata: ", "\n", "\ndata: ").Replace(html)
+	s.write(fmt.Sprintf("event: fragment\nid: %d\ndata: %s\n\n", s.serial, html))
+}
+
+func (s *stream) write(text string) {
+	if s.err != nil {
+		return
+	}
+	// A connection without deadlines (a test recorder) is fine too.
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, s.err = s.w.Write([]byte(text))
+}
+
+func (s *stream) flush() {
+	if s.err == nil {
+		s.err = s.control.Flush()
+	}
+}

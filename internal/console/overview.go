@@ -1,0 +1,258 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// overviewPage is the home of an environment.
+type overviewPage struct {
+	frame
+	Sum      summary
+	Problems problems
+	Chart    chart
+	Latest   runTable
+	Hook     string // what to run when nothing happened yet
+}
+
+// summary is an environment in one sentence and one bar.
+type summary struct {
+	EnvURL  string
+	State   state
+	Text    string
+	Commit  string
+	Subject string
+	Author  string
+	Version int
+	VerURL  string
+	When    *time.Time
+	Bar     bar
+	Runs    []runRow
+	Bound   bool
+	Halted  bool
+}
+
+// bar is a picture of how many resources are in which state.
+type bar struct {
+	Segments []segment
+	Total    int
+}
+
+// segment is one state in a bar, in units of a thousandth of its width.
+type segment struct {
+	State state
+	N     int
+	X, W  float64
+	URL   string
+}
+
+// problems are the resources that are not as intended, worst first.
+type problems struct {
+	Rows []resourceRow
+	More int
+	URL  string
+}
+
+type runTable struct {
+	Rows   []runRow
+	EnvURL string
+	Empty  string
+}
+
+// problemRows is how many of them the home of an environment shows.
+const problemRows = 12
+
+func (c *console) overview(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, e.Name, "overview")
+	if err != nil {
+		return view{}, err
+	}
+	p := overviewPage{frame: f}
+	if p.Sum, err = c.summary(r, e); err != nil {
+		return view{}, err
+	}
+	if p.Problems, err = c.problems(r.Context(), e, p.Sum.Bar); err != nil {
+		return view{}, err
+	}
+	p.Latest = runTable{Rows: p.Sum.Runs[:min(5, len(p.Sum.Runs))], EnvURL: envURL(e.ID)}
+	p.Chart = chartOf(p.Sum.Runs)
+	return view{template: "overview", data: p, fragments: []fragment{
+		{"summary", "summary", p.Sum}, {"problems", "problems", p.Problems},
+		{"chart", "chart", p.Chart}, {"latest", "latest", p.Latest},
+	}}, nil
+}
+
+// summary says in one sentence how an environment is.
+func (c *console) summary(r *http.Request, e intent.Environment) (summary, error) {
+	ctx := r.Context()
+	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
+	counts, err := c.control.ResourceCounts(ctx, e.ID)
+	if err != nil {
+		return s, err
+	}
+	s.Bar = barOf(s.EnvURL, counts)
+	page, err := c.control.Compiles(ctx, e.ID, intent.ListQuery{Limit: 24, Sort: "requested", Desc: true})
+	if err != nil {
+		return s, err
+	}
+	for _, run := range page.Items {
+		s.Runs = append(s.Runs, c.runRow(run))
+	}
+	version, err := c.control.ActiveVersion(ctx, e.ID)
+	if err != nil {
+		return s, err
+	}
+	if version != nil {
+		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
+		s.Commit, s.Subject, s.Author = short(version.Provenance.Commit), version.Provenance.Subject, version.Provenance.Author
+		s.When = version.Released
+	}
+	s.State, s.Text = sentence(s, version, counts)
+	return s, nil
+}
+
+// sentence says the state of an environment, the most pressing thing first.
+func sentence(s summary, version *intent.Version, counts map[intent.Status]int) (state, string) {
+	total := s.Bar.Total
+	bad := counts[intent.StatusFailed] + counts[intent.StatusUnavailable]
+	moving := counts[intent.StatusDeploying] + counts[intent.StatusAvailable]
+	off := total - counts[intent.StatusDeployed]
+	switch {
+	case s.Halted && version == nil:
+		return paused, "Halted. Nothing is compiled or deployed until it is resumed."
+	case version == nil && len(s.Runs) > 0 && s.Runs[0].State == failed:
+		return failed, "The last compile failed, so nothing is deployed yet."
+	case version == nil && len(s.Runs) > 0 && s.Runs[0].Live:
+		return running, "The first compile is running."
+	case version == nil && len(s.Runs) > 0 && s.Runs[0].State == waiting:
+		return waiting, "A compile is waiting to start."
+	case version == nil:
+		return state{"none", "nothing yet"}, "Nothing is deployed yet."
+	case s.Halted:
+		return paused, "Halted with " + of(counts[intent.StatusDeployed], total) + " as intended."
+	case total == 0:
+		return intended, "The released model has no resources."
+	case off == 0 && total == 1:
+		return intended, "The one resource is as intended."
+	case off == 0:
+		return intended, "All " + plural(total, "resource") + " as intended."
+	case bad > 0:
+		verb := " failed"
+		if off > bad {
+			return failed, plural(bad, "resource") + verb + "; " + of(off, total) + " are not as intended."
+		}
+		return failed, plural(bad, "resource") + " of " + count(total) + verb + "; all others are as intended."
+	case moving == off:
+		return deploying, "Deploying: " + of(counts[intent.StatusDeployed], total) + " as intended so far."
+	}
+	return differs, of(off, total) + " are not as intended."
+}
+
+func of(n, total int) string { return count(n) + " of " + plural(total, "resource") }
+
+// barOf draws the states side by side, worst first. A state that has any
+// resource is wide enough to be seen.
+func barOf(base string, counts map[intent.Status]int) bar {
+	var b bar
+	shares := map[state]*segment{}
+	for _, status := range allStatuses {
+		n := counts[status]
+		if n == 0 {
+			continue
+		}
+		b.Total += n
+		look := stateOf(status)
+		if shares[look] == nil {
+			b.Segments = append(b.Segments, segment{State: look, URL: base + "/resources?status=" + string(status)})
+			shares[look] = &segment{}
+		}
+		shares[look].N += n
+	}
+	const width, least = 1000.0, 12.0
+	free := width - least*float64(len(b.Segments))
+	x := 0.0
+	for i := range b.Segments {
+		s := &b.Segments[i]
+		s.N = shares[s.State].N
+		s.X, s.W = x, least+free*float64(s.N)/float64(b.Total)
+		x += s.W
+	}
+	return b
+}
+
+// problems finds what is not as intended, worst first.
+func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (problems, error) {
+	p := problems{URL: envURL(e.ID) + "/resources?status=!deployed"}
+	off := b.Total
+	for _, s := range b.Segments {
+		if s.State == intended {
+			off -= s.N
+		}
+	}
+	if off == 0 {
+		return p, nil
+	}
+	for _, status := range worstFirst {
+		room := problemRows - len(p.Rows)
+		if room == 0 {
+			break
+		}
+		page, err := c.control.Resources(ctx, e.ID, intent.ListQuery{
+			Limit: room, Sort: "resource_id", Filters: map[string][]string{"status": {string(status)}},
+		})
+		if err != nil {
+			return p, err
+		}
+		for _, row := range page.Items {
+			p.Rows = append(p.Rows, rowOf(e.ID, row))
+		}
+	}
+	p.More = max(0, off-len(p.Rows))
+	return p, nil
+}
+
+// chart draws how long the last runs took, the newest at the right.
+type chart struct {
+	Bars  []chartBar
+	Max   string
+	Width int
+}
+
+type chartBar struct {
+	X, Y, H int
+	State   state
+	URL     string
+	Label   string
+}
+
+const chartHeight, chartStep = 48, 14
+
+func chartOf(rows []runRow) chart {
+	var longest time.Duration
+	var done []runRow
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].Started != nil && !rows[i].Merged {
+			done = append(done, rows[i])
+			longest = max(longest, rows[i].Took)
+		}
+	}
+	ch := chart{Max: duration(longest), Width: len(done) * chartStep}
+	for i, row := range done {
+		h := 4
+		if longest > 0 {
+			h = max(4, int(float64(chartHeight)*float64(row.Took)/float64(longest)))
+		}
+		ch.Bars = append(ch.Bars, chartBar{
+			X: i * chartStep, Y: chartHeight - h, H: h, State: row.State, URL: row.URL,
+			Label: row.State.Word + " in " + duration(row.Took) + ": " + row.Headline(),
+		})
+	}
+	return ch
+}

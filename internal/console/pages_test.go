@@ -1,0 +1,108 @@
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jba/templatecheck"
+
+	"ordain.dev/ordain/api/apitest"
+)
+
+// present is the present of the tests that compare pages.
+var present = time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)
+
+func newConsole(t *testing.T, c Control, change ...func(*Config)) http.Handler {
+	t.Helper()
+	cfg := Config{Control: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: func() time.Time { return present }}
+	for _, f := range change {
+		f(&cfg)
+	}
+	h, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Every template is checked against the struct that it gets.
+func TestTemplatesFitTheirPages(t *testing.T) {
+	set, err := parseTemplates(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]any{
+		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{}, "resources": resourcesPage{},
+		"resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{}, "compare": comparePage{},
+		"dryrun": dryRunPage{}, "agents": agentsPage{}, "settings": settingsPage{}, "failure": failurePage{},
+	}
+	for name, data := range pages {
+		if set[name] == nil {
+			t.Errorf("there is no template for %s", name)
+			continue
+		}
+		if err := templatecheck.CheckHTML(set[name].Lookup("layout"), data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(set) != len(pages) {
+		t.Errorf("%d templates, %d pages", len(set), len(pages))
+	}
+}
+
+// paths are the pages of a rich server.
+func paths(r *apitest.Rich) map[string]string {
+	env := "/e/" + r.Production.ID.String()
+	return map[string]string{
+		"home": "/", "overview": env, "runs": env + "/runs", "run-good": env + "/runs/" + r.Good.String(),
+		"run-failed": env + "/runs/" + r.Failed.String(), "run-live": env + "/runs/" + r.Running.String(),
+		"resources": env + "/resources", "resources-failed": env + "/resources?status=failed", "resources-none": env + "/resources?value=nothing",
+		"resource-failed":  env + "/resource?id=" + url.QueryEscape(r.FailedFile.String()),
+		"resource-healthy": env + "/resource?id=" + url.QueryEscape(r.HealthyDir.String()),
+		"versions":         env + "/versions", "version": env + "/versions/7", "candidate": env + "/versions/8",
+		"compare": env + "/compare?from=6&to=7", "dryrun": env + "/dryruns/" + r.DryRunID.String(),
+		"agents": env + "/agents", "settings": env + "/settings", "empty": "/e/" + r.Staging.ID.String(),
+		"empty-runs": "/e/" + r.Staging.ID.String() + "/runs", "empty-resources": "/e/" + r.Staging.ID.String() + "/resources",
+		"empty-versions": "/e/" + r.Staging.ID.String() + "/versions", "empty-agents": "/e/" + r.Staging.ID.String() + "/agents",
+		"missing": "/e/" + r.Production.ID.String() + "/versions/999",
+	}
+}
+
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w
+}
+
+// Every page renders, is whole, and lets no text of a model or a handler
+// become markup.
+func TestEveryPageRenders(t *testing.T) {
+	r := apitest.NewRich(present)
+	h := newConsole(t, r)
+	for name, path := range paths(r) {
+		w := get(t, h, path)
+		want := http.StatusOK
+		if name == "missing" {
+			want = http.StatusNotFound
+		}
+		body := w.Body.String()
+		if w.Code != want {
+			t.Errorf("%s: %d\n%s", name, w.Code, body)
+		}
+		if !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+			t.Errorf("%s is not whole", name)
+		}
+		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<img") {
+			t.Errorf("%s: hostile text became markup", name)
+		}
+		if strings.Contains(body, "s3cret") {
+			t.Errorf("%s shows a secret", name)
+		}
+	}
+}

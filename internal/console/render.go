@@ -1,0 +1,193 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// view is a page that is ready to render: its template, the data of the
+// template, and the fragments in it that move.
+type view struct {
+	template  string
+	data      any
+	fragments []fragment
+}
+
+// fragment is one element of a page, rendered by a template of its own. The
+// element carries the id of the fragment.
+type fragment struct {
+	id       string
+	template string
+	data     any
+}
+
+// loader makes the view of a page for a request.
+type loader func(*http.Request) (view, error)
+
+// templates holds a set per page: the layout, the shared parts and the page.
+type templates map[string]*template.Template
+
+func parseTemplates(now func() time.Time) (templates, error) {
+	pages, err := fs.Glob(files, "templates/page-*.html")
+	if err != nil {
+		return nil, err
+	}
+	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	out := templates{}
+	for _, page := range pages {
+		set, err := base.Clone()
+		if err == nil {
+			set, err = set.ParseFS(files, page)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[strings.TrimSuffix(strings.TrimPrefix(path.Base(page), "page-"), ".html")] = set
+	}
+	return out, nil
+}
+
+// page serves a page, or the stream of it.
+func (c *console) page(load loader) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("live") {
+			c.stream(w, r, load)
+			return
+		}
+		v, err := load(r)
+		if err != nil {
+			c.fail(w, r, err)
+			return
+		}
+		c.render(w, r, http.StatusOK, v)
+	}
+}
+
+// render sends a whole page. It is rendered before the first byte goes out,
+// so that a failure cannot leave half of one.
+func (c *console) render(w http.ResponseWriter, r *http.Request, code int, v view) {
+	var b bytes.Buffer
+	if err := c.templates[v.template].ExecuteTemplate(&b, "layout", v.data); err != nil {
+		c.log.Error("a page cannot be rendered", "path", r.URL.Path, "error", err)
+		http.Error(w, "This page cannot be shown; the server's log says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	// An error here means that the browser went away.
+	_, _ = w.Write(b.Bytes())
+}
+
+func (c *console) renderFragment(v view, f fragment) (string, error) {
+	var b bytes.Buffer
+	if err := c.templates[v.template].ExecuteTemplate(&b, f.template, f.data); err != nil {
+		return "", fmt.Errorf("fragment %s: %w", f.id, err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// failurePage says what happened, what it means, and what to do.
+type failurePage struct {
+	frame
+	What, Why, Do string
+}
+
+func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what, why, do string) {
+	f, err := c.frame(r, what, "")
+	if err != nil { // not even the list of environments can be read
+		f = frame{Title: what, Assets: c.assets.paths, Version: c.control.ProgramVersion()}
+	}
+	f.Live = false
+	c.render(w, r, code, view{template: "failure", data: failurePage{frame: f, What: what, Why: why, Do: do}})
+}
+
+// fail shows an error of control.
+func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code, what := http.StatusInternalServerError, "Something went wrong in the server"
+	why, do := err.Error(), "Try again; if it stays, the server's log says more."
+	var f *fault.Error
+	if errors.As(err, &f) {
+		if f.Advice != "" {
+			do = f.Advice
+		}
+		shown := *f
+		shown.Advice = ""
+		why = shown.Error()
+	} else {
+		why = "The error is of a kind that may hold anything, so it is only in the server's log."
+	}
+	switch fault.KindOf(err) {
+	case fault.Invalid:
+		code, what = http.StatusBadRequest, "This cannot be done as asked"
+	case fault.Unauthorized:
+		code, what = http.StatusUnauthorized, "You have to sign in"
+	case fault.Forbidden:
+		code, what = http.StatusForbidden, "This is not allowed"
+	case fault.NotFound:
+		code, what = http.StatusNotFound, "This does not exist"
+	case fault.Conflict:
+		code, what = http.StatusConflict, "This cannot be done now"
+	case fault.Unavailable, fault.Exhausted:
+		code, what = http.StatusServiceUnavailable, "The server cannot answer right now"
+	default:
+		c.log.Error("a page failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	c.failure(w, r, code, what, why, do)
+}
+
+// assets are the style, the script and the icon, under names that change with
+// their content, so that browsers may keep them for ever.
+type assets struct {
+	content map[string][]byte // by request path
+	paths   assetPaths
+}
+
+type assetPaths struct {
+	CSS, JS, Icon string
+}
+
+func loadAssets() (assets, error) {
+	a := assets{content: map[string][]byte{}}
+	for name, path := range map[string]*string{"console.css": &a.paths.CSS, "console.js": &a.paths.JS, "icon.svg": &a.paths.Icon} {
+		content, err := files.ReadFile("static/" + name)
+		if err != nil {
+			return a, err
+		}
+		sum := sha256.Sum256(content)
+		*path = "/static/" + hex.EncodeToString(sum[:6]) + "/" + name
+		a.content[*path] = content
+	}
+	return a, nil
+}
+
+// ServeHTTP sends an asset.
+func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	content, ok := a.content[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(r.URL.Path)))
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	// An error here means that the browser went away.
+	_, _ = w.Write(content)
+}

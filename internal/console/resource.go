@@ -1,0 +1,265 @@
+package console
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// resourcePage tells why a resource is as it is.
+type resourcePage struct {
+	frame
+	Head     resourceHead
+	Desired  desired
+	Needs    edges
+	Provides edges
+	Attempts attempts
+	History  history
+}
+
+type resourceHead struct {
+	ID, Type, Agent, Value, Attribute string
+	EnvURL                            string
+	State                             state
+	Sentence                          string
+	LastRun, LastSuccess              *time.Time
+	Version                           int
+	VersionURL                        string
+	Tries                             int
+	AgentPaused                       bool
+	Orphan                            bool
+}
+
+// desired is the intent beside what was found.
+type desired struct {
+	Rows  []desiredRow
+	Found *time.Time // when the found values were read
+}
+
+type desiredRow struct {
+	attribute
+	Found   string
+	Differs bool
+}
+
+type edges struct {
+	ID, Title, Empty string
+	Rows             []edge
+}
+
+type edge struct {
+	Text, URL string
+	State     *state
+}
+
+type attempts struct{ Rows []attempt }
+
+type attempt struct {
+	ID      string
+	State   state
+	Kind    string
+	Change  string
+	Version int
+	Started time.Time
+	Took    time.Duration
+	Live    bool
+	Changes []changeRow
+	Lines   []logRow
+	Open    bool
+}
+
+type changeRow struct {
+	Name, Current, Desired string
+	Long                   bool
+}
+
+type logRow struct {
+	Time  time.Time
+	Level string
+	Text  string
+}
+
+type history struct{ Rows []historyRow }
+
+type historyRow struct {
+	Date       time.Time
+	Version    int
+	VersionURL string
+	Attributes []attribute
+}
+
+// shownAttempts and shownHistory are how many of each a page shows.
+const shownAttempts, shownHistory = 20, 20
+
+// shownMessage is how much of one log line a page shows.
+const shownMessage = 16 << 10
+
+func (c *console) resource(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	id, err := intent.ParseResourceID(r.URL.Query().Get("id"))
+	if err != nil {
+		return view{}, fault.Wrap("console.resource", fault.NotFound, err)
+	}
+	ctx := r.Context()
+	d, err := c.control.Resource(ctx, e.ID, id)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, id.Value+" · "+id.Type, "resources", crumb{Text: "Resources", URL: envURL(e.ID) + "/resources"}, crumb{Text: id.String(), Mono: true})
+	if err != nil {
+		return view{}, err
+	}
+	actions, err := c.control.Actions(ctx, e.ID, id, "", shownAttempts)
+	if err != nil {
+		return view{}, err
+	}
+	past, err := c.control.ResourceHistory(ctx, e.ID, id, intent.ListQuery{Limit: shownHistory, Sort: "date", Desc: true})
+	if err != nil {
+		return view{}, err
+	}
+	agents, err := c.control.Agents(ctx, e.ID, intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}})
+	if err != nil {
+		return view{}, err
+	}
+	p := resourcePage{frame: f}
+	p.Head = resourceHead{
+		ID: id.String(), Type: id.Type, Agent: id.Agent, Value: id.Value, Attribute: id.Attribute, EnvURL: envURL(e.ID),
+		State: stateOf(d.State.Status()), LastRun: d.State.LastRunAt, LastSuccess: d.State.LastSuccess,
+		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts, Orphan: d.State.Orphaned > 0,
+		AgentPaused: slices.ContainsFunc(agents.Items, func(a intent.Agent) bool { return a.Name == id.Agent && a.Paused }),
+	}
+	p.Head.Sentence = explain(d, actions, p.Head.AgentPaused)
+	p.Desired = desiredOf(d, actions)
+	p.Needs = edges{ID: "requires", Title: "Requires", Empty: "It waits for nothing."}
+	for _, id := range slices.SortedFunc(maps.Keys(d.RequiresStatus), compareIDs) {
+		s := stateOf(d.RequiresStatus[id])
+		p.Needs.Rows = append(p.Needs.Rows, edge{id.String(), resourceURL(e.ID, id), &s})
+	}
+	p.Provides = edges{ID: "provides", Title: "Required by", Empty: "Nothing waits for it."}
+	for _, id := range slices.SortedFunc(slices.Values(d.Provides), compareIDs) {
+		p.Provides.Rows = append(p.Provides.Rows, edge{id.String(), resourceURL(e.ID, id), nil})
+	}
+	for i, a := range actions {
+		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
+	}
+	for _, h := range past.Items {
+		p.History.Rows = append(p.History.Rows, historyRow{
+			Date: h.Date, Version: h.Version, VersionURL: versionURL(e.ID, h.Version), Attributes: attributesOf(h.Attributes),
+		})
+	}
+	return view{template: "resource", data: p, fragments: []fragment{
+		{"resource-head", "resource-head", p.Head}, {"desired", "desired", p.Desired}, {"requires", "edges", p.Needs},
+		{"provides", "edges", p.Provides}, {"attempts", "attempts", p.Attempts}, {"history", "history", p.History},
+	}}, nil
+}
+
+func compareIDs(a, b intent.ResourceID) int { return strings.Compare(a.String(), b.String()) }
+
+// explain says in a sentence why a resource is in its state.
+func explain(d intent.ResourceDetail, actions []intent.Action, agentPaused bool) string {
+	if agentPaused && d.State.Status() != intent.StatusDeployed {
+		return "Its agent is paused, so nothing is done to it until the agent is unpaused."
+	}
+	switch d.State.Status() {
+	case intent.StatusDeployed:
+		return "What was found is what the model wants."
+	case intent.StatusDeploying:
+		return "A handler is working on it now."
+	case intent.StatusAvailable:
+		return "The model wants something new of it; it is deployed when its turn comes."
+	case intent.StatusNonCompliant:
+		return "What was found differs from the model, and the handler only reported it."
+	case intent.StatusUnavailable:
+		return "No handler could be loaded for its type."
+	case intent.StatusFailed:
+		for _, a := range actions {
+			for _, line := range slices.Backward(a.Messages) {
+				if line.Level == "ERROR" || line.Level == "CRITICAL" {
+					first, _, _ := strings.Cut(line.Message, "\n")
+					return first
+				}
+			}
+		}
+		return "Its handler failed; the attempts below say how."
+	case intent.StatusSkipped, intent.StatusSkippedForDependency:
+		for _, id := range slices.SortedFunc(maps.Keys(d.RequiresStatus), compareIDs) {
+			if s := d.RequiresStatus[id]; s != intent.StatusDeployed {
+				return "It waits for " + id.String() + ", which is " + stateOf(s).Word + "."
+			}
+		}
+		return "Its handler skipped it; the attempts below say why."
+	case intent.StatusUndefined:
+		if len(d.Resource.Undefined) > 0 {
+			return "The value of " + strings.Join(d.Resource.Undefined, ", ") + " is not known yet."
+		}
+		return "A value that it needs is not known yet."
+	case intent.StatusSkippedForUndefined:
+		return "Something that it requires has a value that is not known yet."
+	case intent.StatusOrphaned:
+		return "The model no longer has it; it is left as it was."
+	}
+	return ""
+}
+
+// desiredOf sets what the last attempt found beside the intent.
+func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
+	var out desired
+	found := map[string]intent.AttributeChange{}
+	// What differs now is what the newest attempt found and did not bring about.
+	if s := d.State.Status(); s != intent.StatusDeployed {
+		for _, a := range actions {
+			if len(a.Changes) > 0 && a.Version == d.Resource.Version {
+				found, out.Found = a.Changes, &a.Started
+				break
+			}
+		}
+	}
+	for _, a := range attributesOf(d.Resource.Attributes) {
+		row := desiredRow{attribute: a}
+		if change, ok := found[a.Name]; ok {
+			row.Found, row.Differs = valueText(change.Current), true
+			row.Long = row.Long || isLong(row.Found)
+		}
+		if slices.Contains(d.Resource.Undefined, a.Name) {
+			row.Value = "not known yet"
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// attempt shows an action with its changes and log lines.
+func (c *console) attempt(a intent.Action, newest bool) attempt {
+	out := attempt{ID: a.ID.String(), Kind: string(a.Kind), Version: a.Version, Started: a.Started, State: stateOf(a.Status), Live: a.Finished == nil}
+	switch {
+	case a.Finished == nil:
+		out.State, out.Took = running, c.now().Sub(a.Started)
+	default:
+		out.Took = a.Finished.Sub(a.Started)
+	}
+	if a.Change != "" && a.Change != intent.NoChange {
+		out.Change = string(a.Change)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
+		row := changeRow{Name: name, Current: valueText(a.Changes[name].Current), Desired: valueText(a.Changes[name].Desired)}
+		row.Long = isLong(row.Current) || isLong(row.Desired)
+		out.Changes = append(out.Changes, row)
+	}
+	for _, line := range a.Messages {
+		text := line.Message
+		if len(text) > shownMessage {
+			text = strings.ToValidUTF8(text[:shownMessage], "") + "\n[cut here]"
+		}
+		out.Lines = append(out.Lines, logRow{line.Time, line.Level, text})
+	}
+	out.Open = newest && (out.State == failed || out.Live)
+	return out
+}

@@ -1,0 +1,70 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+var commitText = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+
+// search goes to what was named: a version, a commit, a resource, or else to
+// the resources whose value holds the text; outside an environment, to the
+// environment of that name.
+func (c *console) search(w http.ResponseWriter, r *http.Request) {
+	target, err := c.find(r, strings.TrimSpace(r.URL.Query().Get("q")))
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, target, http.StatusSeeOther)
+}
+
+func (c *console) find(r *http.Request, text string) (string, error) {
+	ctx := r.Context()
+	env, err := uuid.Parse(r.URL.Query().Get("env"))
+	if err != nil {
+		all, err := c.control.Environments(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range all {
+			if text != "" && (e.ID.String() == text || strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))) {
+				return envURL(e.ID), nil
+			}
+		}
+		return "", fault.New("console.search", fault.NotFound, "no environment has this in its name: "+text).Hint("choose one on the left")
+	}
+	if text == "" {
+		return envURL(env) + "/resources", nil
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "v")); err == nil && len(text) < 7 {
+		if _, err := c.control.Version(ctx, env, n); err == nil {
+			return versionURL(env, n), nil
+		}
+	}
+	if commitText.MatchString(text) {
+		page, err := c.control.Versions(ctx, env, intent.ListQuery{Limit: 1000, Sort: "version", Desc: true})
+		if err != nil {
+			return "", err
+		}
+		for _, v := range page.Items {
+			if strings.HasPrefix(v.Provenance.Commit, text) {
+				return versionURL(env, v.Number), nil
+			}
+		}
+	}
+	if id, _, err := intent.ParseResourceVersionID(text); err == nil {
+		if _, err := c.control.Resource(ctx, env, id); err == nil {
+			return resourceURL(env, id), nil
+		}
+	}
+	return envURL(env) + "/resources?" + url.Values{"value": {text}}.Encode(), nil
+}

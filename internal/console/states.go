@@ -1,0 +1,120 @@
+package console
+
+import "ordain.dev/ordain/internal/intent"
+
+// state is how a state looks everywhere: a word, a shape and a colour. Key
+// names shape and colour in the style.
+type state struct {
+	Key  string
+	Word string
+}
+
+// The states that pages show.
+var (
+	intended   = state{"intended", "as intended"}
+	deploying  = state{"deploying", "deploying"}
+	pending    = state{"differs", "to be deployed"}
+	differs    = state{"differs", "differs"}
+	failed     = state{"failed", "failed"}
+	noHandler  = state{"failed", "no handler"}
+	waiting    = state{"waiting", "waiting"}
+	cancelled  = state{"waiting", "cancelled"}
+	undefined  = state{"undefined", "undefined"}
+	blocked    = state{"undefined", "blocked"}
+	paused     = state{"paused", "paused"}
+	orphan     = state{"orphan", "orphan"}
+	succeeded  = state{"intended", "succeeded"}
+	running    = state{"deploying", "running"}
+	notReached = state{"none", "not reached"}
+	ahead      = state{"none", "not yet"}
+	active     = state{"intended", "active"}
+	candidate  = state{"waiting", "candidate"}
+	retired    = state{"none", "retired"}
+	skipped    = state{"none", "skipped"}
+	ready      = state{"intended", "ready"}
+	dry        = state{"waiting", "dry run"}
+)
+
+// stateOf gives the look of a resource's status.
+func stateOf(s intent.Status) state {
+	switch s {
+	case intent.StatusDeployed:
+		return intended
+	case intent.StatusDeploying:
+		return deploying
+	case intent.StatusAvailable:
+		return pending
+	case intent.StatusNonCompliant:
+		return differs
+	case intent.StatusFailed:
+		return failed
+	case intent.StatusUnavailable:
+		return noHandler
+	case intent.StatusSkipped, intent.StatusSkippedForDependency:
+		return waiting
+	case intent.StatusCancelled:
+		return cancelled
+	case intent.StatusUndefined:
+		return undefined
+	case intent.StatusSkippedForUndefined:
+		return blocked
+	case intent.StatusOrphaned:
+		return orphan
+	case intent.StatusDry:
+		return dry
+	}
+	return state{"waiting", string(s)}
+}
+
+// worstFirst are the statuses that are not as intended, in the order in which
+// people want to see them.
+var worstFirst = []intent.Status{
+	intent.StatusFailed, intent.StatusUnavailable, intent.StatusUndefined, intent.StatusSkippedForUndefined,
+	intent.StatusNonCompliant, intent.StatusSkipped, intent.StatusSkippedForDependency, intent.StatusCancelled,
+	intent.StatusAvailable, intent.StatusDeploying,
+}
+
+// allStatuses is every status of a resource of the active version, best last.
+var allStatuses = append(append([]intent.Status{}, worstFirst...), intent.StatusDeployed)
+
+func runState(c intent.Compile) state {
+	switch {
+	case c.Completed == nil && c.Started == nil:
+		return waiting
+	case c.Completed == nil:
+		return running
+	case c.Success != nil && *c.Success:
+		return succeeded
+	}
+	return failed
+}
+
+func versionState(v intent.Version) state {
+	switch v.Status {
+	case intent.VersionActive:
+		return active
+	case intent.VersionCandidate:
+		return candidate
+	case intent.VersionRetired:
+		return retired
+	}
+	return skipped
+}
+
+func diffState(k intent.DiffKind) state {
+	switch k {
+	case intent.DiffAdded:
+		return state{"intended", "created"}
+	case intent.DiffModified:
+		return state{"differs", "changed"}
+	case intent.DiffDeleted:
+		return state{"failed", "purged"}
+	case intent.DiffUnmodified:
+		return state{"none", "unchanged"}
+	case intent.DiffAgentDown:
+		return state{"paused", "agent paused"}
+	case intent.DiffUndefined:
+		return undefined
+	}
+	return blocked
+}

@@ -1,0 +1,158 @@
+// The page is complete without this script. It adds what moves: fragments
+// that the server sends are morphed into place, so that focus, scroll and
+// open folds stay as the reader left them.
+(() => {
+  'use strict';
+
+  // --- fragments ---------------------------------------------------------
+
+  const touched = new WeakSet(); // folds that the reader opened or closed
+  document.addEventListener('click', (e) => {
+    const summary = e.target.closest('summary');
+    if (summary && summary.parentElement) touched.add(summary.parentElement);
+  }, true);
+
+  const keyOf = (node) => node.nodeType === 1 ? (node.id || node.getAttribute('data-key') || '') : '';
+  const same = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+
+  function morph(from, to) {
+    if (from.nodeType !== 1) {
+      if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
+      return;
+    }
+    if (from.isEqualNode(to)) return;
+    const fold = from.nodeName === 'DETAILS';
+    for (const { name, value } of [...to.attributes]) {
+      if (fold && name === 'open' && touched.has(from)) continue;
+      if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    }
+    for (const { name } of [...from.attributes]) {
+      // A fold that is open stays open: what is being read must not vanish.
+      if (!to.hasAttribute(name) && !(fold && name === 'open')) from.removeAttribute(name);
+    }
+    const log = from.nodeName === 'PRE' && from.classList.contains('log');
+    const atEnd = log && from.scrollHeight - from.scrollTop - from.clientHeight < 24;
+    children(from, to);
+    if (atEnd) from.scrollTop = from.scrollHeight;
+  }
+
+  function children(from, to) {
+    let at = from.firstChild;
+    for (const want of [...to.childNodes]) {
+      let have = at;
+      if (have && !same(have, want)) {
+        const key = keyOf(want);
+        have = key ? [...from.childNodes].find((n) => same(n, want)) : null;
+        if (have) from.insertBefore(have, at);
+      }
+      if (have) {
+        at = have.nextSibling;
+        morph(have, want);
+      } else {
+        from.insertBefore(want, at);
+      }
+    }
+    while (at) {
+      const next = at.nextSibling;
+      // What holds the focus is not taken away under the reader's hands.
+      if (!(at.nodeType === 1 && at.contains(document.activeElement))) at.remove();
+      at = next;
+    }
+  }
+
+  function place(html) {
+    const template = document.createElement('template');
+    template.innerHTML = html;
+    const want = template.content.firstElementChild;
+    const have = want && want.id && document.getElementById(want.id);
+    if (have) {
+      morph(have, want);
+    } else if (want && want.classList.contains('step')) {
+      const last = document.getElementById('step-deployed');
+      if (last) last.before(want);
+    }
+    tick();
+  }
+
+  // --- the stream --------------------------------------------------------
+
+  const light = document.getElementById('live');
+  function say(text) {
+    if (!light) return;
+    light.hidden = !text;
+    light.textContent = text;
+  }
+
+  let source = null;
+  function connect() {
+    const address = new URL(location.href);
+    address.searchParams.set('live', '1');
+    address.hash = '';
+    source = new EventSource(address);
+    source.addEventListener('open', () => say('Live'));
+    source.addEventListener('error', () => say('Reconnecting…'));
+    source.addEventListener('fragment', (e) => place(e.data));
+    source.addEventListener('gone', () => location.reload());
+  }
+  if (document.body.hasAttribute('data-live')) {
+    // A page in the background gives its connection back.
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden) {
+        if (source) source.close();
+        source = null;
+      } else if (!source) {
+        connect();
+      }
+    });
+    window.addEventListener('pagehide', () => { if (source) source.close(); source = null; });
+    window.addEventListener('pageshow', (e) => { if (e.persisted && !source) connect(); });
+    if (!document.hidden) connect();
+  }
+
+  // --- times -------------------------------------------------------------
+
+  const coarse = (s) => s < 60 ? `${Math.floor(s)} s` : s < 3600 ? `${Math.floor(s / 60)} min`
+    : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} days`;
+  const fine = (s) => s < 10 ? `${s.toFixed(1)} s` : s < 60 ? `${Math.floor(s)} s`
+    : s < 3600 ? `${Math.floor(s / 60)} min ${Math.floor(s) % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+  function set(node, text) { if (node.textContent !== text) node.textContent = text; }
+  function tick() {
+    const now = Date.now();
+    for (const t of document.querySelectorAll('time[data-ago]')) {
+      const s = (now - Date.parse(t.dateTime)) / 1000;
+      if (s >= 0) set(t, s < 5 ? 'just now' : coarse(s) + ' ago');
+    }
+    for (const t of document.querySelectorAll('[data-since]')) {
+      const s = (now - Date.parse(t.getAttribute('data-since'))) / 1000;
+      if (s >= 0) set(t, fine(s));
+    }
+  }
+  setInterval(tick, 1000);
+
+  // --- hands -------------------------------------------------------------
+
+  document.addEventListener('keydown', (e) => {
+    const typing = e.target.closest('input, textarea, select, [contenteditable]');
+    if (e.key === '/' && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) {
+      e.preventDefault();
+      document.getElementById('search')?.focus();
+    }
+    if (e.key === 'Escape') {
+      const open = document.querySelector('.switcher[open]');
+      if (open) { open.open = false; open.querySelector('summary').focus(); }
+    }
+  });
+  document.addEventListener('click', (e) => {
+    const open = document.querySelector('.switcher[open]');
+    if (open && !open.contains(e.target)) open.open = false;
+    const copy = e.target.closest('[data-copy]');
+    if (copy) {
+      navigator.clipboard.writeText(copy.parentElement.querySelector('code').textContent)
+        .then(() => { copy.textContent = 'Copied'; }, () => { copy.textContent = 'Press Ctrl+C'; });
+    }
+  });
+  for (const button of document.querySelectorAll('[data-copy]')) button.hidden = !navigator.clipboard;
+  for (const select of document.querySelectorAll('.filter select')) {
+    select.addEventListener('change', () => select.form.requestSubmit());
+  }
+})();

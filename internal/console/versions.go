@@ -1,0 +1,379 @@
+package console
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// versionsPage lists what compiles exported.
+type versionsPage struct {
+	frame
+	List versionList
+}
+
+type versionList struct {
+	Rows   []versionRow
+	Pager  pager
+	EnvURL string
+}
+
+type versionRow struct {
+	Number   int
+	URL      string
+	State    state
+	Commit   string
+	Subject  string
+	Author   string
+	Created  time.Time
+	Released *time.Time
+	Total    int
+	DiffURL  string
+	CanGo    bool // may be released
+}
+
+func versionRowOf(v intent.Version) versionRow {
+	row := versionRow{
+		Number: v.Number, URL: versionURL(v.Environment, v.Number), State: versionState(v), Commit: short(v.Provenance.Commit),
+		Subject: v.Provenance.Subject, Author: v.Provenance.Author, Created: v.Created, Released: v.Released, Total: v.Total,
+		CanGo: v.Status == intent.VersionCandidate,
+	}
+	if v.Number > 1 {
+		row.DiffURL = compareURL(v.Environment, v.Number-1, v.Number)
+	}
+	return row
+}
+
+func compareURL(env uuid.UUID, from, to int) string {
+	return envURL(env) + "/compare?from=" + strconv.Itoa(from) + "&to=" + strconv.Itoa(to)
+}
+
+func (c *console) versions(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, "Versions", "versions", crumb{Text: "Versions"})
+	if err != nil {
+		return view{}, err
+	}
+	q := intent.ListQuery{Limit: perPage, Sort: "version", Desc: true}
+	bounds(r.URL.Query(), &q)
+	page, err := c.control.Versions(r.Context(), e.ID, q)
+	if err != nil {
+		return view{}, err
+	}
+	p := versionsPage{frame: f, List: versionList{EnvURL: envURL(e.ID)}}
+	for _, v := range page.Items {
+		p.List.Rows = append(p.List.Rows, versionRowOf(v))
+	}
+	p.List.Pager = paging(envURL(e.ID)+"/versions", url.Values{}, q, page, func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" })
+	return view{template: "versions", data: p, fragments: []fragment{{"versionlist", "versionlist", p.List}}}, nil
+}
+
+// versionPage is one version: where it came from and what is in it.
+type versionPage struct {
+	frame
+	Head  versionHead
+	Facts []attribute // provenance
+	Dries dryRunList
+	List  resourceTable
+}
+
+type versionHead struct {
+	versionRow
+	EnvURL string
+	RunURL string
+	Email  string
+	Full   string
+}
+
+type dryRunList struct{ Rows []dryRunRow }
+
+type dryRunRow struct {
+	URL   string
+	Date  time.Time
+	Done  int
+	Total int
+	State state
+}
+
+type resourceTable struct {
+	Rows  []resourceRow
+	Pager pager
+}
+
+func (c *console) findVersion(r *http.Request) (e intent.Environment, v intent.Version, err error) {
+	if e, err = c.environment(r); err != nil {
+		return
+	}
+	n, err := strconv.Atoi(r.PathValue("version"))
+	if err != nil {
+		return e, v, fault.New("console", fault.NotFound, "there is no version "+r.PathValue("version"))
+	}
+	v, err = c.control.Version(r.Context(), e.ID, n)
+	return
+}
+
+func (c *console) version(r *http.Request) (view, error) {
+	e, v, err := c.findVersion(r)
+	if err != nil {
+		return view{}, err
+	}
+	title := "Version " + strconv.Itoa(v.Number)
+	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: title})
+	if err != nil {
+		return view{}, err
+	}
+	p := versionPage{frame: f, Head: versionHead{versionRow: versionRowOf(v), EnvURL: envURL(e.ID), Email: v.Provenance.Email, Full: v.Provenance.Commit}}
+	if v.Provenance.Compile != uuid.Nil {
+		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
+	}
+	p.Facts = provenance(v.Provenance)
+	runs, err := c.control.DryRuns(r.Context(), e.ID, v.Number)
+	if err != nil {
+		return view{}, err
+	}
+	for _, run := range runs {
+		p.Dries.Rows = append(p.Dries.Rows, dryRunRowOf(run))
+	}
+	q := intent.ListQuery{Limit: perPage, Sort: "resource_type"}
+	bounds(r.URL.Query(), &q)
+	page, err := c.control.VersionResourcePage(r.Context(), e.ID, v.Number, q)
+	if err != nil {
+		return view{}, err
+	}
+	for _, x := range page.Items {
+		p.List.Rows = append(p.List.Rows, resourceRow{URL: resourceURL(e.ID, x.ID), Type: x.ID.Type, Agent: x.ID.Agent, Value: x.ID.Value, ID: x.ID.String()})
+	}
+	p.List.Pager = paging(p.Head.URL, url.Values{}, q, page, func(x intent.Resource) (string, string) { return x.ID.Type, x.ID.String() })
+	return view{template: "version", data: p, fragments: []fragment{{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.Dries}}}, nil
+}
+
+// provenance lists where a version came from.
+func provenance(p intent.Provenance) []attribute {
+	var out []attribute
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, attribute{Name: name, Value: value, Long: isLong(value)})
+		}
+	}
+	add("Commit", p.Commit)
+	add("Branch", p.Branch)
+	author := p.Author
+	if p.Email != "" {
+		author += " <" + p.Email + ">"
+	}
+	add("Author", author)
+	add("Asked for by", triggerWord(p.Trigger.Type))
+	add("Compiler's Python", p.CompilerPython)
+	add("Ordain", p.Ordain)
+	for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
+		add("Module "+name, p.Modules[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		add("Variable "+name, p.Variables[name])
+	}
+	return out
+}
+
+// comparePage sets two versions side by side.
+type comparePage struct {
+	frame
+	From, To int
+	EnvURL   string
+	Choices  []int
+	Diff     diffList
+	Problem  string
+}
+
+// diffList is a comparison by resource.
+type diffList struct {
+	Counts []diffCount
+	Rows   []diffRow
+	Hidden int
+}
+
+type diffCount struct {
+	State state
+	N     int
+}
+
+type diffRow struct {
+	URL     string
+	ID      string
+	State   state
+	Changes []changeRow
+	Open    bool
+}
+
+// shownDiffs limits how many resources a comparison lists.
+const shownDiffs = 500
+
+func (c *console) compare(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, "Compare versions", "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: "Compare"})
+	if err != nil {
+		return view{}, err
+	}
+	f.Live = false
+	p := comparePage{frame: f, EnvURL: envURL(e.ID)}
+	page, err := c.control.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200, Sort: "version", Desc: true})
+	if err != nil {
+		return view{}, err
+	}
+	for _, v := range page.Items {
+		p.Choices = append(p.Choices, v.Number)
+	}
+	from, errFrom := strconv.Atoi(r.URL.Query().Get("from"))
+	to, errTo := strconv.Atoi(r.URL.Query().Get("to"))
+	if errors.Join(errFrom, errTo) != nil {
+		if len(p.Choices) < 2 {
+			p.Problem = "There are not two versions to compare yet."
+			return view{template: "compare", data: p}, nil
+		}
+		from, to = p.Choices[1], p.Choices[0]
+	}
+	if from > to {
+		from, to = to, from
+	}
+	p.From, p.To = from, to
+	if from == to {
+		p.Problem = "Choose two different versions."
+		return view{template: "compare", data: p}, nil
+	}
+	diffs, err := c.control.DiffVersions(r.Context(), e.ID, from, to)
+	if fault.Is(err, fault.NotFound) {
+		p.Problem = "One of these versions does not exist any more."
+		return view{template: "compare", data: p}, nil
+	}
+	if err != nil {
+		return view{}, err
+	}
+	p.Diff = diffsOf(e.ID, diffs)
+	return view{template: "compare", data: p}, nil
+}
+
+// diffsOf shows differences: what is gone first, what stays last.
+func diffsOf(env uuid.UUID, diffs []intent.ResourceDiff) diffList {
+	order := []intent.DiffKind{intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped, intent.DiffAgentDown, intent.DiffUnmodified}
+	numbers := map[intent.DiffKind]int{}
+	for _, d := range diffs {
+		numbers[d.Kind]++
+	}
+	var out diffList
+	for _, kind := range order {
+		if numbers[kind] > 0 {
+			out.Counts = append(out.Counts, diffCount{diffState(kind), numbers[kind]})
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b intent.ResourceDiff) int {
+		if x, y := slices.Index(order, a.Kind), slices.Index(order, b.Kind); x != y {
+			return x - y
+		}
+		return compareIDs(a.ID, b.ID)
+	})
+	for _, d := range sorted {
+		if d.Kind == intent.DiffUnmodified {
+			continue // counted above; nothing to see
+		}
+		if len(out.Rows) == shownDiffs {
+			out.Hidden++
+			continue
+		}
+		row := diffRow{URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind), Open: d.Kind == intent.DiffModified && len(out.Rows) < 20}
+		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+			change := changeRow{Name: name, Current: valueText(d.Attributes[name].Current), Desired: valueText(d.Attributes[name].Desired)}
+			change.Long = isLong(change.Current) || isLong(change.Desired)
+			row.Changes = append(row.Changes, change)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// dryRunPage is the preview of a version.
+type dryRunPage struct {
+	frame
+	Head dryRunHead
+	Diff diffList
+}
+
+type dryRunHead struct {
+	dryRunRow
+	Version    int
+	VersionURL string
+	EnvURL     string
+	CanGo      bool
+	Sentence   string
+}
+
+func dryRunRowOf(d intent.DryRun) dryRunRow {
+	row := dryRunRow{URL: envURL(d.Environment) + "/dryruns/" + d.ID.String(), Date: d.Date, Done: d.Total - d.Todo, Total: d.Total, State: running}
+	if d.Todo == 0 {
+		row.State = ready
+	}
+	return row
+}
+
+func (c *console) dryRun(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	id, err := uuid.Parse(r.PathValue("dryrun"))
+	if err != nil {
+		return view{}, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
+	}
+	run, diffs, err := c.control.DryRun(r.Context(), e.ID, id)
+	if err != nil {
+		return view{}, err
+	}
+	title := "Dry run of version " + strconv.Itoa(run.Version)
+	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
+		crumb{Text: "Version " + strconv.Itoa(run.Version), URL: versionURL(e.ID, run.Version)}, crumb{Text: "Dry run"})
+	if err != nil {
+		return view{}, err
+	}
+	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, diffs)}
+	p.Head = dryRunHead{dryRunRow: dryRunRowOf(run), Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID)}
+	if v, err := c.control.Version(r.Context(), e.ID, run.Version); err == nil {
+		p.Head.CanGo = v.Status == intent.VersionCandidate
+	} else if !fault.Is(err, fault.NotFound) {
+		return view{}, err
+	}
+	p.Head.Sentence = blast(diffs, run)
+	return view{template: "dryrun", data: p, fragments: []fragment{{"dryrun-head", "dryrun-head", p.Head}, {"diff", "diff", p.Diff}}}, nil
+}
+
+// blast says in numbers what a deployment would touch.
+func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
+	agents, touched := map[string]bool{}, 0
+	for _, d := range diffs {
+		switch d.Kind {
+		case intent.DiffAdded, intent.DiffModified, intent.DiffDeleted:
+			touched++
+			agents[d.ID.Agent] = true
+		}
+	}
+	so := ""
+	if run.Todo > 0 {
+		so = " so far"
+	}
+	if touched == 0 {
+		return "It would change nothing" + so + "."
+	}
+	return "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + so + "."
+}
