@@ -75,18 +75,28 @@ func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, r
 	w := &worktree{dir: dir, kept: s.kept, keep: s.cfg.Keep, place: p, branch: src.Branch, report: report}
 	mirrorDir := s.cfg.MirrorDir(p.shown)
 	stage := func(m *mirror) error { return w.prepare(ctx, m, plumbing.NewHash(commit)) }
-	_, err = withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
+	try := func() error {
+		_, err := withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
+		return err
+	}
+	err = try()
+	if errors.Is(err, errNoCommitHere) || errors.Is(err, errNoMirror) {
+		// It was never fetched, or it was lost: then it is fetched with its branch.
+		if _, err = s.share(ctx, p); err == nil {
+			err = try()
+		}
+	}
 	if errors.Is(err, errCorrupt) {
-		why := err
-		if err = s.repair(ctx, p, mirrorDir, stage, why); err == nil {
+		if err = s.repair(ctx, p, mirrorDir, stage, err); err == nil {
 			report.Rebuilt = true
-			_, err = withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
-			if errors.Is(err, errCorrupt) {
-				err = fault.Wrap(opCheckout, fault.NotFound, err).
-					Say(fmt.Sprintf("commit %s is not in %s", short(commit), p.shown)).
-					Hint("it may have been force-pushed away: fetch again and take the commit that the branch has now")
+			if err = try(); errors.Is(err, errCorrupt) {
+				err = p.damaged(opCheckout, err)
 			}
 		}
+	}
+	if errors.Is(err, errNoCommitHere) {
+		err = fault.New(opCheckout, fault.NotFound, fmt.Sprintf("commit %s is not in %s", short(commit), p.shown)).
+			Hint("it may have been force-pushed away: fetch again and take the commit that the branch has now")
 	}
 	if err == nil {
 		err = w.apply(ctx)
@@ -140,12 +150,17 @@ type worktree struct {
 	fresh   map[string]*index.Entry // entries of files that stay
 }
 
+var errNoCommitHere = errors.New("there is no such commit")
+
 // staging is where new files wait until all are there.
 const staging = ".git/ordain-staging"
 
 // prepare may be called again, after it failed.
 func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash) error {
 	c, err := object.GetCommit(m.store, commit)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return errNoCommitHere
+	}
 	if err != nil {
 		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
 	}

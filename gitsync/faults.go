@@ -78,7 +78,9 @@ func (p place) remoteFault(op string, err error) error {
 		if p.local == "" {
 			return wrap(fault.Unavailable, "the answer of "+p.shown+" broke off or is damaged", "it is tried again")
 		}
-		return wrap(fault.Invalid, "the repository "+p.shown+" is damaged", "see what git fsck says of it")
+		return p.damaged(op, err)
+	case errors.Is(err, errTooDeep):
+		return wrap(fault.Invalid, "the repository "+p.shown+" cannot be mirrored", fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	case errors.As(err, &dns):
 		return plain(fault.Unavailable, "the host of "+p.shown+" is not known", "check the spelling of the host, and the server's name resolution")
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -89,6 +91,11 @@ func (p place) remoteFault(op string, err error) error {
 		return wrap(fault.Forbidden, p.shown+" may not be read by the server", "give the user that runs the server access to it")
 	}
 	return wrap(fault.Unavailable, p.shown+" could not be fetched", "")
+}
+
+// damaged says that the repository itself, not our copy of it, is broken.
+func (p place) damaged(op string, err error) error {
+	return fault.Wrap(op, fault.Invalid, err).Say("the repository " + p.shown + " is damaged").Hint("see what git fsck says of it")
 }
 
 // unexpected takes go-git's wrapper off, which says only "unexpected client error".

@@ -175,6 +175,8 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 			return got, p.remoteFault(opFetch, err)
 		}
 		return got, s.rebuild(ctx, from, p, dir, &got, err)
+	case errors.Is(err, errCorrupt):
+		return got, s.rebuild(ctx, from, p, dir, &got, err)
 	case errors.Is(err, fs.ErrNotExist):
 		got.report.Cloned = true
 		said, err := s.clone(ctx, from, p, dir, got.after)
@@ -183,8 +185,6 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 			return got, p.remoteFault(opFetch, err)
 		}
 		return got, nil
-	case errors.Is(err, errCorrupt):
-		return got, s.rebuild(ctx, from, p, dir, &got, err)
 	}
 	return got, diskFault(opFetch, "the mirror of "+p.shown+" cannot be opened", err)
 }
@@ -310,7 +310,7 @@ func (s *Syncer) resolve(ctx context.Context, p place, branch string, got *fetch
 		return rev, err
 	}
 	rev, err := withMirror(dir, look)
-	if errors.Is(err, errCorrupt) {
+	if needsRepair(err) {
 		why := err
 		err = s.repair(ctx, p, dir, func(m *mirror) error { _, err := look(m); return err }, why)
 		if err == nil {
@@ -325,12 +325,18 @@ func (s *Syncer) resolve(ctx context.Context, p place, branch string, got *fetch
 	return rev, err
 }
 
+// needsRepair reports whether an error says that the mirror is damaged, or
+// went away since it was fetched into.
+func needsRepair(err error) bool {
+	return errors.Is(err, errCorrupt) || errors.Is(err, errNoMirror)
+}
+
 func withMirror[T any](dir string, use func(*mirror) (T, error)) (T, error) {
 	m, err := openMirror(dir)
 	if err != nil {
 		var none T
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", errCorrupt, err)
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errCorrupt) {
+			err = errNoMirror
 		}
 		return none, err
 	}

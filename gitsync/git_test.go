@@ -111,26 +111,26 @@ func (o *origin) push(message string, files map[string]string) string {
 // refuse to make them, and pushes it. Entries are "mode type hash\tpath" lines.
 func (o *origin) plant(entries ...string) string {
 	o.t.Helper()
-	cmd := exec.Command("git", "mktree", "--missing")
-	cmd.Dir = o.work
-	cmd.Stdin = strings.NewReader(strings.Join(entries, "\n") + "\n")
-	tree, err := cmd.Output()
-	if err != nil {
-		o.t.Fatalf("git mktree: %v", err)
-	}
-	commit := o.git("-c", "user.name=M", "-c", "user.email=m@x", "commit-tree", "-m", "planted", strings.TrimSpace(string(tree)))
+	tree := o.treeOf(entries...)
+	commit := o.git("-c", "user.name=M", "-c", "user.email=m@x", "commit-tree", "-m", "planted", tree)
 	o.git("push", "-q", "--force", "origin", commit+":refs/heads/main")
 	return commit
 }
 
 func (o *origin) blob(content string) string {
 	o.t.Helper()
-	cmd := exec.Command("git", "hash-object", "-w", "--stdin", "--literally")
+	return o.feed(content, "hash-object", "-w", "--stdin", "--literally")
+}
+
+// feed runs git with something to read.
+func (o *origin) feed(input string, args ...string) string {
+	o.t.Helper()
+	cmd := exec.Command("git", args...)
 	cmd.Dir = o.work
-	cmd.Stdin = strings.NewReader(content)
+	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.Output()
 	if err != nil {
-		o.t.Fatal(err)
+		o.t.Fatalf("git %s: %v", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -31,6 +31,9 @@ type mirror struct {
 // errCorrupt marks what can only be a damaged mirror.
 var errCorrupt = errors.New("the mirror is damaged")
 
+// errNoMirror says that there is none.
+var errNoMirror = errors.New("the repository was not fetched")
+
 func newStorage(dir string) *filesystem.Storage {
 	return filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(8*cache.MiByte),
 		filesystem.Options{KeepDescriptors: true})

@@ -21,7 +21,7 @@ const opCheckout = "gitsync.Checkout"
 // than any disk has room for.
 const (
 	maxDepth   = 200
-	maxFiles   = 500_000
+	maxFiles   = 200_000 // and folders
 	maxPath    = 4095
 	maxName    = 255
 	maxSymlink = 4095
@@ -48,7 +48,7 @@ type content struct {
 
 // readContent reads and judges all of a commit but the contents of its files.
 func (m *mirror) readContent(ctx context.Context, c *object.Commit, kept func(string) bool) (*content, error) {
-	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(),
+	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: map[plumbing.Hash]*object.Tree{},
 		content: &content{byPath: map[string]int{}, dirs: map[string]bool{}}}
 	if err := r.tree(c.TreeHash, "", 0); err != nil {
 		return nil, err
@@ -65,6 +65,7 @@ type contentReader struct {
 	ctx    context.Context
 	kept   func(string) bool
 	commit string
+	trees  map[plumbing.Hash]*object.Tree
 }
 
 // refuse says why a commit is not checked out.
@@ -79,12 +80,13 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return r.refuse("%v", errTooDeep).Hint(fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	}
-	t, err := object.GetTree(r.m.store, h)
-	if err != nil {
-		if errors.Is(err, object.ErrMalformedTree) || errors.Is(err, object.ErrEntriesNotSorted) {
-			return r.refuse("the folder %q is malformed: %v", printable(dir), err).Hint("see what git fsck says of the repository")
+	t, ok := r.trees[h] // the same folder is often in several places
+	if !ok {
+		var err error
+		if t, err = r.read(h, dir); err != nil {
+			return err
 		}
-		return fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
+		r.trees[h] = t
 	}
 	names := make(map[string]bool, len(t.Entries))
 	for _, e := range t.Entries {
@@ -100,7 +102,7 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 		if err := r.name(e.Name, path, depth == 0); err != nil {
 			return err
 		}
-		if len(r.files) >= maxFiles {
+		if len(r.files)+len(r.dirs) >= maxFiles {
 			return r.refuse("it holds more than %d files", maxFiles).Hint("keep the project in a smaller repository")
 		}
 		switch e.Mode {
@@ -126,6 +128,17 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 		r.files = append(r.files, file{path: path, mode: e.Mode, hash: e.Hash})
 	}
 	return nil
+}
+
+func (r *contentReader) read(h plumbing.Hash, dir string) (*object.Tree, error) {
+	t, err := object.GetTree(r.m.store, h)
+	switch {
+	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
+		return nil, r.refuse("the folder %q is malformed: %v", printable(dir), err).Hint("see what git fsck says of the repository")
+	case err != nil:
+		return nil, fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
+	}
+	return t, nil
 }
 
 // name judges a name of the commit: could it mean anything but a new entry of its folder?
