@@ -106,13 +106,17 @@ func define(in Input, loaded *Loaded) (*program, *Error) {
 	if p.spaces["std"] == nil {
 		p.addSpace("std", nil)
 	}
+	for _, sig := range loaded.Plugins {
+		prefix, _, _ := cutLast(sig.Name)
+		if p.spaces[prefix] == nil {
+			p.spaces[prefix] = p.emptySpace(prefix)
+		}
+	}
 	d := &definitions{}
 	if err := p.collect(d); err != nil {
 		return p, err
 	}
-	if err := p.addPlugins(loaded.Plugins); err != nil {
-		return p, err
-	}
+	p.addPlugins(loaded.Plugins)
 	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.resolveBodies}
 	for _, step := range steps {
 		if err := step(d); err != nil {
@@ -131,8 +135,12 @@ func (p *program) addSpace(name string, f *syntax.File) {
 	p.order = append(p.order, ns)
 	// the namespaces above exist too, if only to hold plug-ins
 	if up, _, qualified := cutLast(name); qualified && p.spaces[up] == nil {
-		p.spaces[up] = &namespace{name: up, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
+		p.spaces[up] = p.emptySpace(up)
 	}
+}
+
+func (p *program) emptySpace(name string) *namespace {
+	return &namespace{name: name, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
 }
 
 // collect registers names and sorts the definitions by kind.

@@ -16,21 +16,16 @@ type pluginInfo struct {
 }
 
 // addPlugins registers the plug-ins as names of their namespaces.
-func (p *program) addPlugins(plugins []*Signature) *Error {
+func (p *program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
 		prefix, last, _ := cutLast(sig.Name)
 		ns := p.spaces[prefix]
-		if ns == nil {
-			ns = &namespace{name: prefix, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
-			p.spaces[prefix] = ns
-		}
 		info := &pluginInfo{sig: sig}
 		if _, twice := ns.things[last]; !twice {
 			ns.things[last] = info
 		}
 		p.plugins = append(p.plugins, info)
 	}
-	return nil
 }
 
 // resolvePlugins resolves the annotations once all types are known.
