@@ -110,6 +110,9 @@ func defaultCache(state string) string {
 	return outside
 }
 
+// DefaultCacheDir is the cache directory of a command that keeps no state.
+func DefaultCacheDir() string { return defaultCache(os.TempDir()) }
+
 func xdg(variable string, below ...string) (string, error) {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir, nil

@@ -289,16 +289,16 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err := watch.start(ctx, s.control); err != nil {
 		return nil, err
 	}
-	return s.doors()
+	return s.doors(watch)
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors() (http.Handler, error) {
+func (s *Server) doors(watch *watcher) (http.Handler, error) {
 	rest, err := api.New(api.Config{Control: s.control, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control, watch}, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,199 @@
+// Package compiler turns a project on disk into a model and, from it, into
+// resources: text in, result and diagnostics out. It knows no database, no
+// network and no clock.
+//
+//	project.yml ─▶ module: files, in order ─▶ eval: instances ─▶ export: resources
+//	                        plugin: Python worker ◀──┴──────────────┘
+//
+// The worker starts while files are parsed. A model with errors is a result
+// like another; only what is outside of the model (no interpreter, a worker
+// that dies) is an error of Run, and that too becomes a diagnostic.
+package compiler
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+// Options say what to compile and how.
+type Options struct {
+	Project string // folder with project.yml
+	Main    string // entry file; empty: main.cf
+	NoStd   bool   // std is not imported implicitly
+	Export  bool   // build the resources too
+	Partial bool   // export the changed resource sets only
+	// DeleteSets are resource sets to remove with a partial export.
+	DeleteSets []string
+	// Python runs plug-ins: the interpreter of the project's virtual
+	// environment. SitePackages replaces the folders of packages that the
+	// project's own .env has, when it is set.
+	Python       string
+	SitePackages []string
+	CacheDir     string // for the Python runtime
+	Environment  string // id of the environment; empty off line
+	// OnOutput gets what plug-ins print, as they print it.
+	OnOutput func(stream, line string)
+}
+
+// Outcome is what came of a compile.
+type Outcome struct {
+	Result   *eval.Result // nil when the files could not be read
+	Document *export.Document
+	// Text is what is printed for a person when the compile failed.
+	Text string
+}
+
+// Run compiles. What is wrong with the project, its modules, the model or its
+// plug-ins is in the document's diagnostics.
+func Run(ctx context.Context, o Options) *Outcome {
+	r := &run{o: o, doc: export.NewDocument()}
+	defer r.close()
+	result := r.compile(ctx)
+	out := &Outcome{Result: result, Document: r.doc}
+	r.doc.Success = len(r.doc.Diagnostics) == 0
+	var text strings.Builder
+	for _, d := range r.doc.Diagnostics {
+		text.WriteString(d.Render())
+	}
+	out.Text = text.String()
+	return out
+}
+
+// run is one compile.
+type run struct {
+	o    Options
+	doc  *export.Document
+	host *plugin.Host
+}
+
+func (r *run) close() {
+	if r.host != nil {
+		_ = r.host.Close() // it is killed when it does not end by itself
+	}
+}
+
+func (r *run) fail(d ...diag.Diagnostic) *eval.Result {
+	r.doc.Diagnostics = append(r.doc.Diagnostics, d...)
+	return nil
+}
+
+// timed records how long a part took.
+func (r *run) timed(name string, do func()) {
+	began := time.Now()
+	do()
+	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
+}
+
+func (r *run) compile(ctx context.Context) *eval.Result {
+	project, err := module.OpenProject(r.o.Project)
+	if err != nil {
+		return r.fail(reading(err))
+	}
+	if r.o.SitePackages != nil {
+		project.SitePackages = r.o.SitePackages
+	}
+	if !r.o.NoStd { // std has plug-ins: the worker starts while files are parsed
+		if err := r.start(ctx, project); err != nil {
+			return r.fail(reading(err))
+		}
+	}
+	main := r.o.Main
+	if main == "" {
+		main = "main.cf"
+	}
+	var program *module.Program
+	r.timed("parse", func() { program, err = module.NewLoader(project).Load(main, !r.o.NoStd) })
+	if err != nil {
+		return r.fail(reading(err))
+	}
+	r.doc.Modules = make(map[string]string, len(program.Modules))
+	for _, m := range program.Modules {
+		r.doc.Modules[m.Name] = m.Version
+	}
+	if r.host == nil && (r.o.Export || slices.ContainsFunc(program.Modules, func(m *module.Module) bool { return len(m.PythonFiles) > 0 })) {
+		if err := r.start(ctx, project); err != nil {
+			return r.fail(reading(err))
+		}
+	}
+	result := r.evaluate(ctx, program)
+	if result.Err == nil && r.o.Export {
+		r.doc.Pip, r.doc.Settings = project.PipConfig(), project.Metadata.EnvironmentSettings
+		r.export(ctx, program, result)
+	}
+	return result
+}
+
+// start starts the worker for plug-ins, which goes on while files are parsed.
+func (r *run) start(ctx context.Context, project *module.Project) error {
+	runtime, err := pyworker.UnpackRuntime(r.o.CacheDir)
+	if err != nil {
+		return err
+	}
+	settings := map[string]map[string]any{"config": {}}
+	if r.o.Environment != "" {
+		settings["config"]["environment"] = r.o.Environment
+	}
+	r.host = plugin.Start(ctx, plugin.Config{
+		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
+		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput,
+	})
+	return nil
+}
+
+func (r *run) evaluate(ctx context.Context, program *module.Program) *eval.Result {
+	in := eval.Input{Files: program.Files}
+	if r.host != nil {
+		in.Host = r.host
+	}
+	for _, m := range program.Modules {
+		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
+	}
+	var result *eval.Result
+	r.timed("evaluate", func() { result = eval.Compile(ctx, in) })
+	r.doc.Output = result.Output
+	for _, w := range result.Warnings {
+		r.doc.Warnings = append(r.doc.Warnings, warning(w))
+	}
+	if result.Err != nil {
+		r.fail(result.Err.Diagnostics()...)
+	}
+	return result
+}
+
+func (r *run) export(ctx context.Context, program *module.Program, result *eval.Result) {
+	r.timed("export", func() {
+		err := export.Export(ctx, export.Input{
+			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets,
+		})
+		if err != nil {
+			r.fail(export.Diagnostic(err))
+		}
+	})
+	r.doc.Python = r.host.Python()
+}
+
+// PackagesOf gives the folders of packages of the virtual environment that an
+// interpreter belongs to; none when it belongs to none.
+func PackagesOf(python string) []string {
+	venv := filepath.Dir(filepath.Dir(python))
+	if _, err := os.Stat(filepath.Join(venv, "pyvenv.cfg")); err != nil {
+		return nil
+	}
+	found, err := filepath.Glob(filepath.Join(venv, "lib", "python3.*", "site-packages"))
+	if err != nil {
+		return nil
+	}
+	return found
+}

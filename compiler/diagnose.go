@@ -1,0 +1,53 @@
+package compiler
+
+import (
+	"errors"
+
+	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// reading makes a diagnostic of an error from reading files: of the parser, or
+// of the project and its modules.
+func reading(err error) diag.Diagnostic {
+	var parse *syntax.Error
+	if errors.As(err, &parse) {
+		var m *module.Error
+		if !errors.As(err, &m) {
+			return locate(diag.Diagnostic{
+				Severity: diag.Error, Code: diag.Code(parse.Kind), Kind: parse.Kind,
+				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(),
+			}, parse.At)
+		}
+	}
+	var m *module.Error
+	if errors.As(err, &m) {
+		d := diag.Diagnostic{
+			Severity: diag.Error, Code: diag.Code(m.Kind), Kind: m.Kind,
+			Message: m.Message, Hint: m.Hint, Trace: m.Error(),
+		}
+		if m.Cause != nil {
+			d.Causes = []diag.Diagnostic{reading(m.Cause)}
+		}
+		return locate(d, m.At)
+	}
+	return diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+}
+
+// warning makes a diagnostic of a warning.
+func warning(w syntax.Warning) diag.Diagnostic {
+	return locate(diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message}, w.At)
+}
+
+// locate adds the place and the source line, where there are any.
+func locate(d diag.Diagnostic, at syntax.Span) diag.Diagnostic {
+	if at.File == nil || at.Start.Line == 0 {
+		return d
+	}
+	d.Location = &diag.Location{File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col)}
+	if n := int(at.Start.Line); n <= len(at.File.Lines) {
+		d.Source = at.File.Lines[n-1]
+	}
+	return d
+}

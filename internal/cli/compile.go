@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/modeldoc"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/layout"
+)
+
+// compileFlags are the options of `ordain compile`.
+type compileFlags struct {
+	options    compiler.Options
+	modelJSON  string
+	exportJSON string
+	compiler   []string
+}
+
+func newCompile() *cobra.Command {
+	var f compileFlags
+	c := &cobra.Command{
+		Use:   "compile",
+		Short: "Compile a project",
+		Long: "Compiles the project in a folder and says what is wrong with it. With --export it also builds the resources, off line.\n" +
+			"Exit status: 0 the model compiles, 1 it does not.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runCompile(c, &f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.options.Project, "project", ".", "folder with project.yml")
+	flags.StringVar(&f.options.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
+	flags.BoolVar(&f.options.NoStd, "no-std", false, "do not import std implicitly")
+	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
+	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
+	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
+	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
+	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
+	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
+	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
+	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
+	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
+	return c
+}
+
+func runCompile(c *cobra.Command, f *compileFlags) error {
+	for _, option := range f.compiler {
+		if option != "datatrace_enable" {
+			return usageError{fmt.Errorf("there is no compiler option %q; there is datatrace_enable", option)}
+		}
+	}
+	if f.options.DeleteSets != nil && !f.options.Partial {
+		return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
+	}
+	if f.options.CacheDir == "" {
+		f.options.CacheDir = layout.DefaultCacheDir()
+	}
+	f.options.OnOutput = func(_, line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
+	if f.options.Python != "" {
+		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
+	} else if err := chooseInterpreter(c.Context(), &f.options); err != nil {
+		return err
+	}
+	out := compiler.Run(c.Context(), f.options)
+	for _, line := range out.Document.Output {
+		fmt.Fprintln(c.OutOrStdout(), line)
+	}
+	if err := f.write(out); err != nil {
+		return err
+	}
+	for _, w := range out.Document.Warnings {
+		fmt.Fprint(c.ErrOrStderr(), w.Render())
+	}
+	if !out.Document.Success {
+		fmt.Fprint(c.ErrOrStderr(), out.Text)
+		return errSaid
+	}
+	return nil
+}
+
+// write writes the files that were asked for, for a failed compile too.
+func (f *compileFlags) write(out *compiler.Outcome) error {
+	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
+		return err
+	}
+	return writeFile(f.modelJSON, modelDocument(out).Write)
+}
+
+// modelDocument is the document of a compile, with the resources of its export.
+func modelDocument(out *compiler.Outcome) *modeldoc.Document {
+	if out.Result == nil {
+		return modeldoc.Failed(out.Document.Diagnostics...)
+	}
+	d := modeldoc.New(out.Result)
+	if out.Result.Err == nil && !out.Document.Success {
+		failed := modeldoc.Failed(out.Document.Diagnostics...)
+		d.Success, d.Error = false, failed.Error
+	}
+	d.Output = out.Document.Output
+	d.ResourceSets = map[string]string{}
+	for _, r := range out.Document.Resources {
+		one := modeldoc.Resource{ID: r.ID.String(), Attributes: r.Attributes, Requires: []string{}}
+		for _, required := range r.Requires {
+			one.Requires = append(one.Requires, required.String())
+		}
+		d.Resources = append(d.Resources, one)
+		if r.ResourceSet != "" {
+			d.ResourceSets[one.ID] = r.ResourceSet
+		}
+	}
+	return d
+}
+
+// writeFile writes a whole file or none; an empty path writes nothing.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	if path == "" {
+		return nil
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
+	if err != nil {
+		return fault.Wrap("cli.compile", fault.Invalid, err).Say("the result cannot be written")
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	if err := write(temp); err != nil {
+		_ = temp.Close()
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
+func interpreterIn(project string) string {
+	python := filepath.Join(project, ".env", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		return ""
+	}
+	absolute, err := filepath.Abs(python)
+	if err != nil {
+		return ""
+	}
+	return absolute
+}
+
+// minorOf gives the Python version that a folder of packages is for: 3.11 of …/lib/python3.11/site-packages.
+func minorOf(site string) string {
+	return strings.TrimPrefix(filepath.Base(filepath.Dir(site)), "python")
+}

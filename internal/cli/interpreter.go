@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/internal/pyenv"
+)
+
+// chooseInterpreter finds what runs a project's plug-ins: the interpreter of
+// its .env or, when .env holds packages only (or is not there at all), one of
+// the machine with what the modules need, in a virtual environment in the
+// cache that is made once.
+func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
+	if o.Python = interpreterIn(o.Project); o.Python != "" || o.NoStd {
+		return nil
+	}
+	project, err := module.OpenProject(o.Project)
+	if err != nil {
+		return nil // the compile says it, in its way
+	}
+	python := ""
+	for _, site := range project.SitePackages {
+		if found, err := exec.LookPath("python" + minorOf(site)); err == nil {
+			python = found
+			break
+		}
+	}
+	maker, err := pyenv.New(pyenv.Config{
+		Python: python, CacheDir: o.CacheDir, ToolsDir: filepath.Join(o.CacheDir, "tools"),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	interpreter, err := maker.Interpreter(ctx, "")
+	if err != nil {
+		return err
+	}
+	var requirements []string
+	if len(project.SitePackages) > 0 {
+		requirements = pyenv.ModuleRequirements(project.SitePackages)
+	} else if requirements, err = project.Requirements(); err != nil {
+		return nil // the compile says it, in its way
+	}
+	sum := sha256.Sum256([]byte(strings.Join(requirements, "\n")))
+	made, err := maker.Ensure(ctx, pyenv.Spec{
+		Dir:          filepath.Join(o.CacheDir, "compile", interpreter.Minor+"-"+hex.EncodeToString(sum[:8])),
+		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(),
+	})
+	if err != nil {
+		return err
+	}
+	o.Python = made.Python
+	if len(project.SitePackages) == 0 {
+		o.SitePackages = []string{made.SitePackages}
+	}
+	return nil
+}
