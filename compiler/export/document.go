@@ -86,9 +86,42 @@ type Stage struct {
 	Milliseconds float64 `json:"ms"`
 }
 
+// NewDocument is an empty document.
+func NewDocument() *Document {
+	d := &Document{}
+	d.fill()
+	return d
+}
+
+// fill makes what is missing empty: readers find lists and never null.
+func (d *Document) fill() {
+	d.Format = DocumentFormat
+	d.Resources = notNil(d.Resources)
+	d.Code = notNil(d.Code)
+	d.Unknowns = notNil(d.Unknowns)
+	d.ResourceSets = notNil(d.ResourceSets)
+	d.Diagnostics = notNil(d.Diagnostics)
+	d.Warnings = notNil(d.Warnings)
+	d.Output = notNil(d.Output)
+	d.Stages = notNil(d.Stages)
+	if d.Files == nil {
+		d.Files = map[string][]byte{}
+	}
+	if d.Modules == nil {
+		d.Modules = map[string]string{}
+	}
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // Write writes the document as JSON with a final newline.
 func (d *Document) Write(w io.Writer) error {
-	d.Format = DocumentFormat
+	d.fill()
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(d)

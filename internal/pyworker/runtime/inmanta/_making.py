@@ -2,9 +2,9 @@
 
 from typing import Any, Optional
 
-from inmanta.ast import OptionalValueException, UnexpectedReference, UnknownException, UnsetException
+from inmanta.ast import OptionalValueException, UnknownException, UnsetException
 from inmanta.execute.util import Unknown
-from inmanta.references import ResourceCollector
+from inmanta.references import Reference, ResourceCollector
 from inmanta.resources import Id, Resource, ResourceException, resource
 
 # Fields that the exporter fills in itself, once all others are known.
@@ -17,13 +17,12 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
     Raises UnknownException when a part of it is not known yet.
     """
     agent = _agent(instance, entity_name, agent_path)
-    try:
-        value = map_field(cls, None, entity_name, attribute, instance)
-    except UnexpectedReference:
+    value = map_field(cls, None, entity_name, attribute, instance)
+    if isinstance(value, Reference):
         raise ResourceException(
             f"Invalid id value for resource `{instance}` of type {entity_name}: attribute {attribute} is a reference,"
             " and a resource needs an id that is known when it is exported"
-        ) from None
+        )
     if isinstance(value, Unknown):
         raise UnknownException(value)
     return Id(entity_name, agent, attribute, str(value))
@@ -36,16 +35,16 @@ def _agent(instance: Any, entity_name: str, path: str) -> str:
             found = getattr(found, name)
         except (UnknownException, UnsetException):
             raise
-        except UnexpectedReference:
-            raise ResourceException(
-                f"Invalid agent value for resource `{instance}` of type {entity_name}: {path} leads to a reference,"
-                " and the name of an agent has to be known when it is exported"
-            ) from None
         except Exception as exc:
             raise ResourceException(
                 f"Unable to get the name of agent {entity_name} belongs to. In path {path},"
                 f" '{name}' does not exist: {exc}"
             ) from exc
+    if isinstance(found, Reference):
+        raise ResourceException(
+            f"Invalid agent value for resource `{instance}` of type {entity_name}: {path} leads to a reference,"
+            " and the name of an agent has to be known when it is exported"
+        )
     if not isinstance(found, str):
         raise ResourceException(
             f"The agent attribute should lead to a string, got {found!r} of type {type(found).__name__}"

@@ -401,17 +401,19 @@ class Collector:
         """The value with null in place of references. Values that are not JSON are errors."""
         if isinstance(value, _LITERALS):
             return value
-        items = value
-        if hasattr(type(value), "_allow_references"):
-            items = value._allow_references()
-        if isinstance(value, list) or getattr(type(value), "_is_sequence_proxy", False):
-            return [self.clean(each, f"{path}[{index}]") for index, each in enumerate(items)]
-        if isinstance(value, dict) or getattr(type(value), "_is_dict_proxy", False):
-            return {key: self.clean(each, _jsonpath.below(path, key)) for key, each in items.items()}
+        if hasattr(type(value), "_get_instance"):
+            # A view on the model: look at what is behind it, where unknown values do not raise.
+            value = value._get_instance()
+        if isinstance(value, list):
+            return [self.clean(each, f"{path}[{index}]") for index, each in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self.clean(each, _jsonpath.below(path, key)) for key, each in value.items()}
         if isinstance(value, Reference):
             self.found(path, value)
             return None
-        if hasattr(type(value), "_get_instance") or _is_unknown(value):
+        if _is_null(value):
+            return None
+        if _is_of_the_model(value):
             raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
         return value
 
@@ -456,10 +458,18 @@ class ResourceCollector(Collector):
         return [self.mutators[each].dump() for each in sorted(self.mutators)]
 
 
-def _is_unknown(value: object) -> bool:
+def _is_null(value: object) -> bool:
+    from inmanta.execute.util import NoneValue
+
+    return isinstance(value, NoneValue)
+
+
+def _is_of_the_model(value: object) -> bool:
+    """Whether a value means something in a model only."""
+    from inmanta.execute.runtime import Instance
     from inmanta.execute.util import Unknown
 
-    return isinstance(value, Unknown)
+    return isinstance(value, (Instance, Unknown))
 
 
 class Resolver:

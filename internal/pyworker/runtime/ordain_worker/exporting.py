@@ -7,7 +7,6 @@ dependency managers add. Values in answers are plain JSON, not the tagged form.
 
 import base64
 import json
-import sys
 from typing import Any
 
 from inmanta import references
@@ -114,7 +113,7 @@ class Exporting:
     def export_dependencies(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the dependency managers.
 
-        args: rows [[type, agent, attribute, value, instance, fields, [indexes of required rows]]]
+        args: rows [[type, agent, attribute, value, instance, fields, [indexes of required rows], [undefined fields]]]
         The answer has, by index of the row, the ids that were added.
         """
         instances = self._codec.decode([row[4] for row in args["rows"]])
@@ -127,6 +126,8 @@ class Exporting:
             fields = each.__dict__
             fields.update(row[5])
             fields["model"] = DynamicProxy(instance)
+            for name in row[7] or ():
+                setattr(each, name, Unknown())
             by_type.setdefault(instance.entity_name, []).append(instance)
             made.append(each)
         for siblings in by_type.values():
@@ -171,14 +172,7 @@ class Exporting:
             classes = [cls, *_handlers(Commander, kind)]
             modules = {base.__module__ for each in classes if each is not None for base in each.__mro__}
             found[kind] = sorted(each for each in modules if each.startswith("inmanta_plugins."))
-        return {
-            "modules": found,
-            "files": {
-                name: module.__file__
-                for name, module in sorted(sys.modules.items())
-                if name.startswith("inmanta_plugins.") and getattr(module, "__file__", None)
-            },
-        }
+        return {"modules": found}
 
 
 class _Types:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
@@ -17,7 +16,7 @@ from ordain_worker.annotations import AnnotationError, Normalizer, dataclass_ent
 PACKAGE = "inmanta_plugins"
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds the packages of the modules that the model loads, wherever their folders are.
 
     A v1 module's folder is called ``plugins``, an editable v2 module's lies in its own tree: neither is where

@@ -1,0 +1,238 @@
+package export
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// dependencies finds what requires what, and which resource set each is in.
+func (e *exporter) dependencies() error {
+	for _, it := range e.items {
+		if e.byInstance[it.instance.InstanceID()] != it {
+			continue
+		}
+		for _, other := range e.instances(it.instance, "requires") {
+			if needed := e.byInstance[other.InstanceID()]; needed != nil {
+				it.requires = append(it.requires, needed)
+			}
+		}
+	}
+	if err := e.resourceSets(); err != nil {
+		return err
+	}
+	if e.managers > 0 && len(e.items) > 0 {
+		if err := e.manage(); err != nil {
+			return err
+		}
+	}
+	return e.acyclic()
+}
+
+// instances reads a relation.
+func (e *exporter) instances(of types.Instance, name string) []types.Instance {
+	read := e.heap.Attribute(of, name)
+	if read.State != eval.Known {
+		return nil
+	}
+	switch v := read.Value.(type) {
+	case *types.List:
+		var found []types.Instance
+		for _, each := range v.Items {
+			if i, ok := each.(types.Instance); ok {
+				found = append(found, i)
+			}
+		}
+		return found
+	case types.Instance:
+		return []types.Instance{v}
+	}
+	return nil
+}
+
+// resourceSets puts resources into their sets.
+func (e *exporter) resourceSets() error {
+	names := map[string]bool{}
+	for _, set := range e.heap.Instances("std::ResourceSet") {
+		read := e.heap.Attribute(set, "name")
+		text, ok := read.Value.(types.Str)
+		if read.State != eval.Known || !ok {
+			continue
+		}
+		name := string(text)
+		if names[name] {
+			return fail("ResourceException", "The resource set %s is defined more than once", name).at(set)
+		}
+		names[name] = true
+		empty := true
+		for _, i := range e.instances(set, "resources") {
+			it := e.byInstance[i.InstanceID()]
+			if it == nil {
+				continue
+			}
+			if it.set != "" && it.set != name {
+				return fail("ResourceException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.set, name).at(i)
+			}
+			it.set, empty = name, false
+		}
+		if empty {
+			e.doc.RemovedSets = append(e.doc.RemovedSets, name)
+		}
+	}
+	e.doc.ResourceSets = append(e.doc.ResourceSets, slices.Sorted(maps.Keys(names))...)
+	for _, name := range e.in.DeleteSets {
+		if names[name] && !slices.Contains(e.doc.RemovedSets, name) {
+			return fail("ResourceException", "Invalid request: resource set %s is both to be deleted and part of the model", name)
+		}
+		e.doc.RemovedSets = append(e.doc.RemovedSets, name)
+	}
+	slices.Sort(e.doc.RemovedSets)
+	e.doc.RemovedSets = slices.Compact(e.doc.RemovedSets)
+	return nil
+}
+
+// manage runs the dependency managers of the modules.
+func (e *exporter) manage() error {
+	index := make(map[*item]int, len(e.items))
+	for n, it := range e.items {
+		index[it] = n
+	}
+	rows := make([][8]any, 0, len(e.items))
+	for _, it := range e.items {
+		instance, err := e.host.Encode(it.instance)
+		if err != nil {
+			return err
+		}
+		requires := []int{}
+		for _, other := range it.requires {
+			requires = append(requires, index[other])
+		}
+		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, it.fields, requires, it.undefined})
+	}
+	var reply struct {
+		Added map[string][]string `json:"added"`
+	}
+	if err := e.host.Request("export_dependencies", map[string]any{"rows": rows}, &reply, e.heap, "a dependency manager"); err != nil {
+		return err
+	}
+	for text, ids := range reply.Added {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n >= len(e.items) {
+			return fmt.Errorf("export: the worker changed resource %q, which there is not", text)
+		}
+		it := e.items[n]
+		it.requires = nil
+		for _, id := range ids {
+			parsed, err := intent.ParseResourceID(id)
+			needed := e.byID[parsed]
+			if err != nil || needed == nil {
+				return fail("ResourceException", "A dependency manager added to the requirements of %s a resource that does not exist: %s", it.id, id).at(it.instance)
+			}
+			it.requires = append(it.requires, needed)
+		}
+	}
+	return nil
+}
+
+// acyclic refuses resources that need each other in a circle.
+func (e *exporter) acyclic() error {
+	const entered, left = 1, 2
+	state := map[*item]int{}
+	var path []*item
+	var walk func(it *item) error
+	walk = func(it *item) error {
+		switch state[it] {
+		case left:
+			return nil
+		case entered:
+			start := slices.Index(path, it)
+			var names []string
+			for _, each := range append(slices.Clone(path[start:]), it) {
+				names = append(names, each.id.String())
+			}
+			return fail("DependencyCycleException", "Cycle in dependencies: %s", strings.Join(names, " -> ")).
+				hint("take one of these requirements out of the model").at(it.instance)
+		}
+		state[it] = entered
+		path = append(path, it)
+		for _, other := range it.requires {
+			if err := walk(other); err != nil {
+				return err
+			}
+		}
+		path = path[:len(path)-1]
+		state[it] = left
+		return nil
+	}
+	for _, it := range e.items {
+		if err := walk(it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the document's resources.
+func (e *exporter) finish() error {
+	for _, it := range e.items {
+		requires := make([]intent.ResourceID, 0, len(it.requires))
+		for _, other := range it.requires {
+			requires = append(requires, other.id)
+		}
+		slices.SortFunc(requires, compareID)
+		requires = slices.Compact(requires)
+		slices.Sort(it.undefined)
+		attributes := object(it.fields)
+		e.doc.Resources = append(e.doc.Resources, Resource{
+			ID:            it.id,
+			Attributes:    attributes,
+			AttributeHash: attributeHash(attributes, requires),
+			Requires:      requires,
+			ResourceSet:   it.set,
+			Undefined:     slices.Compact(it.undefined),
+			SendEvent:     isTrue(it.fields["send_event"]),
+			ReceiveEvents: isTrue(it.fields["receive_events"]),
+			ReportOnly:    isTrue(it.fields["report_only"]),
+			Purged:        isTrue(it.fields["purged"]),
+		})
+	}
+	slices.SortFunc(e.doc.Resources, func(a, b Resource) int { return compareID(a.ID, b.ID) })
+	return e.unknowns()
+}
+
+func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }
+
+func compareID(a, b intent.ResourceID) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Attribute, b.Attribute), cmp.Compare(a.Value, b.Value))
+}
+
+// unknowns collects the parameters that plug-ins asked for in vain.
+func (e *exporter) unknowns() error {
+	var reply struct {
+		Unknowns []map[string]string `json:"unknowns"`
+	}
+	if err := e.host.Request("export_unknowns", nil, &reply, e.heap, "the unknown parameters"); err != nil {
+		return err
+	}
+	for _, u := range reply.Unknowns {
+		unknown := intent.Unknown{Parameter: u["parameter"], Source: u["source"]}
+		if id, err := intent.ParseResourceID(u["resource"]); err == nil {
+			unknown.Resource = id
+		}
+		if !slices.Contains(e.doc.Unknowns, unknown) {
+			e.doc.Unknowns = append(e.doc.Unknowns, unknown)
+		}
+	}
+	slices.SortFunc(e.doc.Unknowns, func(a, b intent.Unknown) int {
+		return cmp.Or(compareID(a.Resource, b.Resource), cmp.Compare(a.Parameter, b.Parameter), cmp.Compare(a.Source, b.Source))
+	})
+	return nil
+}

@@ -1,0 +1,354 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// rowsPerRequest bounds what one request to Python carries.
+const rowsPerRequest = 2000
+
+// Input is what an export works on.
+type Input struct {
+	// Result of the compile, which must have succeeded. Heap may take its place.
+	Result *eval.Result
+	Heap   eval.Heap
+	// Host ran the plug-ins of the compile; it is still open.
+	Host *plugin.Host
+	// Modules that the model loaded.
+	Modules []*module.Module
+	// Document is filled in: resources, code, files, unknowns, sets, output and
+	// stages. Nothing of it changes when the export fails.
+	Document *Document
+	// Partial: the model holds the changed resource sets only; DeleteSets are
+	// sets to remove.
+	Partial    bool
+	DeleteSets []string
+}
+
+// Error is an export that failed.
+type Error struct{ diag.Diagnostic }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Export makes the resources of a successful compile. What is wrong with them
+// is an *Error; Diagnostic gives it for people.
+func Export(ctx context.Context, in Input) error {
+	heap := in.Heap
+	if heap == nil {
+		heap = Finished(in.Result)
+	}
+	e := &exporter{
+		ctx: ctx, in: in, heap: heap, host: in.Host,
+		doc: NewDocument(), byID: map[intent.ResourceID]*item{}, byInstance: map[uint64]*item{},
+	}
+	err := e.run()
+	in.Document.Output = append(in.Document.Output, in.Host.TakeOutput()...)
+	if err != nil {
+		return asError(err)
+	}
+	doc := in.Document
+	doc.Resources, doc.Code, doc.Files = e.doc.Resources, e.doc.Code, e.doc.Files
+	doc.Unknowns, doc.ResourceSets, doc.RemovedSets = e.doc.Unknowns, e.doc.ResourceSets, e.doc.RemovedSets
+	doc.Partial = in.Partial
+	doc.Stages = append(doc.Stages, e.doc.Stages...)
+	return nil
+}
+
+// Diagnostic gives what Export returned, for people.
+func Diagnostic(err error) diag.Diagnostic { return asError(err).Diagnostic }
+
+// kind is a resource type as its Python class declares it.
+type kind struct {
+	Name        string      `json:"name"`
+	Agent       string      `json:"agent"`
+	IDAttribute string      `json:"id_attribute"`
+	OwnID       bool        `json:"own_id"` // the id takes Python
+	Fields      [][2]string `json:"fields"` // name, how
+}
+
+// item is a resource in the making.
+type item struct {
+	kind       *kind
+	instance   types.Instance
+	id         intent.ResourceID
+	fields     map[string]json.RawMessage
+	python     []string // fields that Python has to make
+	undefined  []string
+	references []string // types of references and mutators in it
+	requires   []*item
+	added      []intent.ResourceID // by dependency managers; replaces requires when set
+	changed    bool
+	ignored    bool
+	set        string
+}
+
+type exporter struct {
+	ctx        context.Context
+	in         Input
+	heap       eval.Heap
+	host       *plugin.Host
+	doc        *Document
+	kinds      []*kind
+	modules    map[string]string // Python module of each reference and mutator type
+	managers   int
+	items      []*item
+	byID       map[intent.ResourceID]*item
+	byInstance map[uint64]*item // the last one, where an instance is exported for two types
+}
+
+func (e *exporter) run() error {
+	for _, stage := range []struct {
+		name string
+		do   func() error
+	}{
+		{"resources", e.resources},
+		{"dependencies", e.dependencies},
+		{"code", e.code},
+		{"document", e.finish},
+	} {
+		if err := e.ctx.Err(); err != nil {
+			return err
+		}
+		start := time.Now()
+		if err := stage.do(); err != nil {
+			return err
+		}
+		e.doc.Stages = append(e.doc.Stages, Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000})
+	}
+	return nil
+}
+
+// resources makes the resources with all their fields.
+func (e *exporter) resources() error {
+	var declared struct {
+		Types      []*kind           `json:"types"`
+		References map[string]string `json:"references"`
+		Managers   int               `json:"dependency_managers"`
+	}
+	if err := e.host.Request("export_types", nil, &declared, e.heap, "looking at the resource classes"); err != nil {
+		return err
+	}
+	e.kinds, e.modules, e.managers = declared.Types, declared.References, declared.Managers
+	for _, k := range e.kinds {
+		var made []*item
+		for _, instance := range e.heap.Instances(k.Name) {
+			if it := e.begin(k, instance); it != nil {
+				made = append(made, it)
+			}
+		}
+		for rows := range slices.Chunk(made, rowsPerRequest) {
+			if err := e.askFields(k, rows); err != nil {
+				return err
+			}
+		}
+		for _, it := range made {
+			if it.ignored {
+				continue
+			}
+			if other, twice := e.byID[it.id]; twice && other != it {
+				return fail("ResourceException", "Resource %s exists more than once in the configuration model", it.id).
+					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance)
+			}
+			e.byID[it.id] = it
+			e.byInstance[it.instance.InstanceID()] = it
+			e.items = append(e.items, it)
+		}
+	}
+	return nil
+}
+
+// begin writes what Go can write of a resource; nil when it is not exported.
+func (e *exporter) begin(k *kind, instance types.Instance) *item {
+	it := &item{kind: k, instance: instance, fields: make(map[string]json.RawMessage, len(k.Fields)+2)}
+	if !k.OwnID {
+		agent, state := e.text(instance, k.Agent)
+		if state == undefined {
+			return nil
+		}
+		if state == written {
+			var value string
+			if value, state = e.idValue(instance, k.IDAttribute); state == undefined {
+				return nil
+			}
+			if state == written {
+				it.id = intent.ResourceID{Type: k.Name, Agent: agent, Attribute: k.IDAttribute, Value: value}
+			}
+		}
+	}
+	for _, f := range k.Fields {
+		name, how := f[0], f[1]
+		if how == "python" {
+			it.python = append(it.python, name)
+			continue
+		}
+		raw, state := e.field(instance, name, how)
+		switch state {
+		case ignored:
+			return nil
+		case needPython:
+			it.python = append(it.python, name)
+			continue
+		case undefined:
+			it.undefined = append(it.undefined, name)
+		}
+		it.fields[name] = raw
+	}
+	it.fields["references"], it.fields["mutators"] = json.RawMessage("[]"), json.RawMessage("[]")
+	return it
+}
+
+// text follows a path of attributes to a string. What is wrong with it is for
+// Python to say.
+func (e *exporter) text(instance types.Instance, path string) (string, outcome) {
+	var v types.Value = instance
+	for name := range strings.SplitSeq(path, ".") {
+		at, ok := v.(types.Instance)
+		if !ok {
+			return "", needPython
+		}
+		read := e.heap.Attribute(at, name)
+		if read.State != eval.Known {
+			return "", needPython
+		}
+		v = read.Value
+	}
+	switch v := v.(type) {
+	case types.Str:
+		if strings.Contains(string(v), ",") {
+			return "", needPython
+		}
+		return string(v), written
+	case types.Unknown:
+		return "", undefined
+	}
+	return "", needPython
+}
+
+// idValue is the value of the attribute that is part of the id.
+func (e *exporter) idValue(instance types.Instance, name string) (string, outcome) {
+	read := e.heap.Attribute(instance, name)
+	if read.State != eval.Known {
+		return "", needPython
+	}
+	switch v := read.Value.(type) {
+	case types.Str:
+		if strings.Contains(string(v), "]") {
+			return "", needPython
+		}
+		return string(v), written
+	case types.Int:
+		return fmt.Sprint(int64(v)), written
+	case types.Unknown:
+		return "", undefined
+	}
+	return "", needPython
+}
+
+// askFields has Python make what Go could not.
+func (e *exporter) askFields(k *kind, made []*item) error {
+	var names []string
+	for _, f := range k.Fields {
+		if f[1] == "python" {
+			names = append(names, f[0])
+		}
+	}
+	var asked []*item
+	var rows [][3]any
+	for _, it := range made {
+		if len(it.python) == 0 && !it.id.IsZero() {
+			continue
+		}
+		instance, err := e.host.Encode(it.instance)
+		if err != nil {
+			return err
+		}
+		row := [3]any{instance, nil, nil}
+		if !it.id.IsZero() {
+			row[1] = []string{it.id.Agent, it.id.Attribute, it.id.Value}
+		}
+		if !slices.Equal(it.python, names) {
+			row[2] = it.python
+		}
+		asked, rows = append(asked, it), append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	var reply struct {
+		Rows []struct {
+			Ignored    bool                       `json:"ignored"`
+			UnknownID  bool                       `json:"unknown_id"`
+			ID         []string                   `json:"id"`
+			Values     map[string]json.RawMessage `json:"values"`
+			Undefined  []string                   `json:"undefined"`
+			References json.RawMessage            `json:"references"`
+			Mutators   json.RawMessage            `json:"mutators"`
+		} `json:"rows"`
+	}
+	request := map[string]any{"type": k.Name, "names": names, "rows": rows}
+	if err := e.host.Request("export_fields", request, &reply, e.heap, "a resource class of "+k.Name); err != nil {
+		return err
+	}
+	if len(reply.Rows) != len(asked) {
+		return fmt.Errorf("export: %d rows for %d resources of %s", len(reply.Rows), len(asked), k.Name)
+	}
+	for n, row := range reply.Rows {
+		it := asked[n]
+		if row.Ignored || row.UnknownID {
+			it.ignored = true
+			continue
+		}
+		if len(row.ID) == 3 {
+			it.id = intent.ResourceID{Type: k.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
+		}
+		for name, raw := range row.Values {
+			value, err := canonical(raw)
+			if err != nil {
+				return fmt.Errorf("export: field %s of %s: %w", name, it.id, err)
+			}
+			it.fields[name] = value
+		}
+		for _, name := range row.Undefined {
+			it.fields[name] = json.RawMessage(undefinedText)
+			it.undefined = append(it.undefined, name)
+		}
+		if row.References != nil {
+			if err := it.refer(row.References, row.Mutators); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refer puts references and mutators into the fields and notes their types.
+func (it *item) refer(references, mutators json.RawMessage) (err error) {
+	for name, raw := range map[string]json.RawMessage{"references": references, "mutators": mutators} {
+		if it.fields[name], err = canonical(raw); err != nil {
+			return err
+		}
+		var described []struct {
+			Type string `json:"type"`
+		}
+		if err = json.Unmarshal(raw, &described); err != nil {
+			return err
+		}
+		for _, d := range described {
+			it.references = append(it.references, d.Type)
+		}
+	}
+	return nil
+}
