@@ -30,9 +30,11 @@ func (m *Manager) Clean(ctx context.Context) error {
 			m.c.Logger.Info("an idle executor ends", "executor", e.hash, "pid", w.session.PID())
 			m.work.Go(func() { _ = w.session.Close(closeGrace) })
 		}
-		if e.current != nil || e.starting != nil {
+		if e.current != nil || e.starting != nil || e.tasks > 0 {
 			used[paths.Venv(e.blueprint.VenvHash())] = true
 			used[paths.Code(e.hash)] = true
+		} else if e.failed == nil || now.Sub(e.failedAt) >= m.c.StartRetry {
+			delete(m.executors, e.hash)
 		}
 	}
 	m.mu.Unlock()

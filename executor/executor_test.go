@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -486,6 +487,26 @@ func TestNoExecutor(t *testing.T) {
 	})
 }
 
+// The disk of the state directory is full: the resource's log says so, and
+// what to do.
+func TestDiskFull(t *testing.T) {
+	small := t.TempDir()
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=128k"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
+	l, err := layout.New(layout.Config{StateDir: small, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, func(c *Config) { c.Layout = l })
+	blue := b.module("lab", lab)
+	if err := os.WriteFile(filepath.Join(small, "ballast"), make([]byte, 100<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "free space")
+}
+
 // More blueprints than processes are allowed: each gets its turn.
 func TestCap(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Cap = 1 })
@@ -535,6 +556,9 @@ func TestClean(t *testing.T) {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is still there: %v", dir, err)
 		}
+	}
+	if len(b.executors) != 0 {
+		t.Errorf("%d executors are remembered", len(b.executors))
 	}
 	expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusDeployed)
 	if dirs := slices.Concat(folders(e.Venvs()), folders(e.Codes())); len(dirs) != 2 {

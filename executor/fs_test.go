@@ -138,6 +138,9 @@ func TestPublishedFileModule(t *testing.T) {
 				t.Errorf("repaired to %q, %v", content, err)
 			}
 
+			if log := b.log.String(); strings.Contains(log, "cannot be imported") {
+				t.Error("a published module cannot be imported")
+			}
 			missing := file(map[string]any{"hash": strings.Repeat("0", 40)})
 			expect(t, b.Run(t.Context(), missing), intent.StatusFailed, "is not available")
 

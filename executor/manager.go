@@ -33,6 +33,7 @@ type executor struct {
 	hash      string
 	blueprint intent.Blueprint
 	agents    map[string]chan struct{} // holds a token while no task of the agent runs
+	tasks     int                      // that run or wait
 
 	current  *worker
 	starting *starting

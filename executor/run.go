@@ -96,11 +96,18 @@ func (m *Manager) lockAgent(ctx context.Context, b intent.Blueprint, agent strin
 		token <- struct{}{}
 		e.agents[agent] = token
 	}
+	e.tasks++
 	m.mu.Unlock()
+	leave := func() {
+		m.mu.Lock()
+		e.tasks--
+		m.mu.Unlock()
+	}
 	select {
 	case <-token:
-		return func() { token <- struct{}{} }, nil
+		return func() { token <- struct{}{}; leave() }, nil
 	case <-ctx.Done():
+		leave()
 		return nil, ctx.Err()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/layout"
@@ -148,6 +149,9 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 		if done || err != nil {
 			return r, err
 		}
+		if diskFull(filepath.Dir(venv), r) { // pip would need more
+			return r, m.explain(s, r)
+		}
 		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", r.lastOutput())
 	} else {
 		r.Steps = append(r.Steps, steps...)
@@ -208,8 +212,8 @@ func (m *Maker) explain(s Spec, r Result) error {
 	said := r.lastOutput()
 	kind, advice := fault.Invalid, "check the requirements of the project and its modules, and the pip section of project.yml"
 	switch {
-	case strings.Contains(said, "No space left on device"):
-		kind, advice = fault.Exhausted, "free space on the disk of "+s.Dir
+	case diskFull(filepath.Dir(s.Dir), r):
+		kind, advice = fault.Exhausted, "the disk is full: free space where "+s.Dir+" lies, and in "+m.c.CacheDir
 	case containsAny(said, "Could not fetch URL", "Connection refused", "Temporary failure in name resolution", "Failed to establish a new connection", "timed out"):
 		kind, advice = fault.Unavailable, "check the network, the proxy and the package index in the pip section of project.yml"
 	case containsAny(said, "401", "403") && containsAny(said, "Unauthorized", "Forbidden"):
@@ -218,6 +222,16 @@ func (m *Maker) explain(s Spec, r Result) error {
 		advice = "a package asks for another inmanta-core than the " + CoreVersion + " that Ordain stands for; to install the real one list it in the requirements"
 	}
 	return fault.New("pyenv.Ensure", kind, "cannot install the Python packages: "+said).Hint(advice)
+}
+
+// diskFull says whether the last command failed for want of space: by its own
+// words, or because there is none.
+func diskFull(dir string, r Result) bool {
+	if containsAny(r.lastOutput(), "No space left on device", "os error 28", "Disk quota exceeded", "os error 122") {
+		return true
+	}
+	var fs syscall.Statfs_t
+	return syscall.Statfs(dir, &fs) == nil && uint64(fs.Bavail)*uint64(fs.Bsize) < 64<<10
 }
 
 // lastOutput is the end of what the last command said.

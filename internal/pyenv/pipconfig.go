@@ -91,7 +91,7 @@ func (m machine) parse(text string) {
 			section, key = sections[trimmed[1:len(trimmed)-1]], ""
 		case section == nil:
 		case key != "" && (line[0] == ' ' || line[0] == '\t'):
-			section[key] += " " + trimmed
+			section[key] = strings.TrimSpace(section[key] + " " + trimmed)
 		default:
 			at := strings.IndexAny(trimmed, "=:")
 			if at < 0 {

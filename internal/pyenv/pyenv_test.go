@@ -341,3 +341,24 @@ func TestMarkerIsJSON(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// Any text may stand in pip.conf.
+func FuzzPipConf(f *testing.F) {
+	f.Add("[global]\nindex-url = https://a\n  more\n[install]\nextra_index_url: b c\n")
+	f.Add("[\n=\n :\n[]\nx")
+	f.Fuzz(func(t *testing.T, text string) {
+		m := machine{}
+		m.parse(text)
+		for option, values := range m {
+			if option != strings.ToLower(option) || strings.Contains(option, "_") {
+				t.Errorf("option %q", option)
+			}
+			for _, v := range values {
+				if v != strings.TrimSpace(v) {
+					t.Errorf("%s = %q", option, v)
+				}
+			}
+		}
+		m.choose(intent.PipConfig{UseSystemConfig: true})
+	})
+}
