@@ -15,7 +15,10 @@ import (
 
 // execute runs one task and posts how it ended.
 func (d *Deployer) execute(r *run) {
-	result := d.call(r.task)
+	var result executor.Result
+	if d.tasks.Err() == nil {
+		result = d.call(r.task)
+	}
 	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
 	d.post(func() { d.finished(r, result, cut) })
 }

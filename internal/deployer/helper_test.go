@@ -54,7 +54,7 @@ type tenancy interface {
 	CreateEnvironment(ctx context.Context, e intent.Environment) error
 }
 
-func newEnvironment(t *testing.T, db tenancy) intent.Environment {
+func newEnvironment(t testing.TB, db tenancy) intent.Environment {
 	t.Helper()
 	p := intent.Project{ID: uuid.New(), Name: "p"}
 	e := intent.Environment{ID: uuid.New(), ProjectID: p.ID, Name: "test", Settings: map[string]any{}, Created: time.Now()}
@@ -214,7 +214,7 @@ type actor struct {
 	t      *testing.T
 	rec    recorder
 	env    intent.EnvironmentID
-	unseen bool // do not look into the record
+	active sync.WaitGroup
 	mu     sync.Mutex
 	plays  map[string]play
 	busy   map[string]string
@@ -225,7 +225,12 @@ type actor struct {
 }
 
 func (a *actor) Run(ctx context.Context, t executor.Task) executor.Result {
+	a.active.Add(1)
+	defer a.active.Done()
 	name := short(t.Resource.ID)
+	if ctx.Err() != nil {
+		return executor.Result{Status: intent.StatusFailed}
+	}
 	if t.Action == executor.Deploy {
 		a.mu.Lock()
 		if other := a.busy[t.Resource.ID.Agent]; other != "" {
@@ -239,11 +244,9 @@ func (a *actor) Run(ctx context.Context, t executor.Task) executor.Result {
 			a.busy[t.Resource.ID.Agent] = ""
 			a.mu.Unlock()
 		}()
-		if !a.unseen && ctx.Err() == nil {
-			list, err := a.rec.Actions(ctx, a.env, t.Resource.ID, intent.ActionDeploy, 1)
-			if err == nil && (len(list) == 0 || list[0].ID != t.ID || list[0].Finished != nil) {
-				a.t.Errorf("%s runs before the record says so: %+v", name, list)
-			}
+		list, err := a.rec.Actions(ctx, a.env, t.Resource.ID, intent.ActionDeploy, 1)
+		if err == nil && ctx.Err() == nil && (len(list) == 0 || list[0].ID != t.ID || list[0].Finished != nil) {
+			a.t.Errorf("%s runs before the record says so: %+v", name, list)
 		}
 	}
 	a.mu.Lock()
