@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // What the actions of the grammar build, from small to large. Lists grow from
@@ -188,20 +189,26 @@ func (p *parser) regex(t token) Expr {
 // References.
 
 func (p *parser) attrRef(x Expr, dot, attr token) Expr {
-	at := from(p.coarse(dot), refSpan(x))
+	at := from(p.coarse(dot), x.Where())
 	at.End = attr.end
 	return &AttrRef{X: x, Attr: p.ident(attr), At: at}
 }
 
 // refText is a reference as written.
 func refText(ref any) string {
-	switch r := ref.(type) {
-	case *Ref:
-		return r.Name.Text
-	case *AttrRef:
-		return refText(r.X) + "." + r.Attr.Name
+	var attrs []string
+	for {
+		switch r := ref.(type) {
+		case *AttrRef:
+			attrs = append(attrs, r.Attr.Name)
+			ref = r.X
+			continue
+		case *Ref:
+			attrs = append(attrs, r.Name.Text)
+		}
+		slices.Reverse(attrs)
+		return strings.Join(attrs, ".")
 	}
-	return ""
 }
 
 // refSpan is the whole of a reference.

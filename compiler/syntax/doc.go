@@ -1,6 +1,12 @@
 // Package syntax turns the text of a model file into a tree.
 //
 //	text ──scanner──▶ tokens ──goyacc parser──▶ *File
+//	                               └─ refused ─▶ judge ──▶ *Error
+//
+// The grammar (grammar.y) is ambiguous and settled by precedences, as the
+// reference's is, so that both read every text alike. A text that is refused is
+// gone through again by the judge, with tables that notice an error exactly when
+// the reference does.
 //
 // It knows the whole grammar of the language (LANGUAGE.md sections 2 and 3) and
 // nothing of its meaning: names are not looked up and values are not computed.
