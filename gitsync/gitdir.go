@@ -35,7 +35,7 @@ func readIndex(path string) (map[string]*index.Entry, time.Time) {
 	}
 	entries := make(map[string]*index.Entry, len(idx.Entries))
 	for _, e := range idx.Entries {
-		if e.Stage == index.Merged {
+		if e.Stage == 0 { // no conflict
 			entries[e.Name] = e
 		}
 	}

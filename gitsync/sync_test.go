@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // everyWay runs a story against the ways to reach a repository.
@@ -276,5 +277,44 @@ func TestUnusualLocalRepositories(t *testing.T) {
 			checkout(t, s, Source{URL: path}, two, dir)
 			wantTree(t, dir, map[string]string{"a": "2", "b/c": "3"})
 		})
+	}
+}
+
+// The index knows every file, so that the next checkout need not read those
+// that nobody touched; and it does not believe files that changed in the same
+// tick of the clock in which it was written.
+func TestIndexRemembersUntouchedFiles(t *testing.T) {
+	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
+	commit := o.push("first", map[string]string{"a": "1", "b/c": "#!x", "l": "->a"})
+	src := Source{URL: o.bare}
+	fetch(t, s, src)
+	checkout(t, s, src, commit, dir)
+	entries, written := readIndex(filepath.Join(dir, ".git", "index"))
+	if len(entries) != 3 {
+		t.Fatalf("%d entries", len(entries))
+	}
+	for name, e := range entries {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !untouched(e, info, written.Add(time.Hour)) {
+			t.Errorf("%s counts as touched", name)
+		}
+		if untouched(e, info, info.ModTime()) {
+			t.Errorf("%s is believed though it is as young as the index", name)
+		}
+	}
+	path := filepath.Join(dir, "a")
+	before, _ := os.Lstat(path)
+	if err := os.WriteFile(path, []byte("2"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	// The kernel's clock has ticks of some milliseconds.
+	if after, _ := os.Lstat(path); !entryOf(after).CreatedAt.Equal(entryOf(before).CreatedAt) && untouched(entries["a"], after, written.Add(time.Hour)) {
+		t.Error("a changed file with an old time counts as untouched")
 	}
 }
