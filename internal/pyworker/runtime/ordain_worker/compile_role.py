@@ -221,16 +221,14 @@ class CompileRole:
             for each in modules:
                 if each.get("files"):
                     loading.import_files(each["name"], each["dir"], each["files"])
-            signatures, warnings = loading.signatures()
-            dataclasses = loading.dataclasses_of([each["name"] for each in modules])
+            names = [each["name"] for each in modules]
+            self.plugins, signatures, warnings = loading.signatures(names)
+            dataclasses = loading.dataclasses_of(names)
         except Exception as exc:
             return {"error": describe(exc), "output": self.output.take()}
         finally:
             gc.enable()
         gc.freeze()
-        from inmanta.plugins import all_plugins
-
-        self.plugins = list(all_plugins().values())
         self.converters = [_converters(each) for each in signatures]
         self._compiler = Compiler()
         return {

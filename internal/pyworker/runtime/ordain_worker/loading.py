@@ -64,19 +64,26 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
         importlib.import_module(".".join([PACKAGE, module, *inner]))
 
 
-def signatures() -> tuple[list[dict[str, Any]], list[str]]:
-    """All plug-ins that were imported, and warnings about them."""
+def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """The plug-ins of these modules, what the engine has to know of each, and warnings about them.
+
+    Modules that Python code imported beside bring plug-ins too; a model that does not load them cannot call them.
+    """
     from inmanta.plugins import all_plugins
 
-    found, warnings = [], []
+    plugins, found, warnings = [], [], []
+    loaded = set(modules)
     for name, plugin in all_plugins().items():
+        if name.partition("::")[0] not in loaded:
+            continue
         try:
             described, remarks = signature(plugin)
         except AnnotationError as exc:
             raise AnnotationError(f"{name}: {exc}") from None
+        plugins.append(plugin)
         found.append(described)
         warnings += [{"message": each, "file": described["file"], "line": described["line"]} for each in remarks]
-    return found, warnings
+    return plugins, found, warnings
 
 
 def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
