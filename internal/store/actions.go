@@ -128,8 +128,8 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 	var columns actionColumns
 	var deploying []string
 	for _, a := range actions {
-		a.Finished = nil
-		if a.Status == "" && a.Kind == intent.ActionDeploy {
+		a.Finished, a.Status = nil, ""
+		if a.Kind == intent.ActionDeploy {
 			a.Status = intent.StatusDeploying
 		}
 		if err := columns.add(a); err != nil {

@@ -116,7 +116,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		return err
 	}
 	for _, sql := range []string{
-		statements.ClearActions, statements.ClearStates, statements.ClearVersions, statements.ClearResources,
+		statements.ClearActions, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
 		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {

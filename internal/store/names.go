@@ -16,10 +16,11 @@ type statementTexts struct {
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd string
 	DryRunCount, DryRunDiffs                                   string
 	// environment.sql
-	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentExists, EnvironmentLock string
-	EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions, ClearStates       string
-	ClearVersions, ClearResources, ClearCompiles, ClearAgents, ClearParameters             string
-	SettingSet, SettingDelete, SecretSet, SecretDelete, SecretList                         string
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions  string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles              string
+	ClearAgents, ClearParameters, SettingSet, SettingDelete, SecretSet                    string
+	SecretDelete, SecretList                                                              string
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string
 	MigrationDone                                                     string
@@ -30,8 +31,8 @@ type statementTexts struct {
 	// project.sql
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete string
 	// release.sql
-	VersionRetire, VersionSkip, VersionActivate, VersionHasUndefined, VersionEdges string
-	ReleaseStates, ReleaseNewStates, ReleaseOrphans, ReleaseAgents                 string
+	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates string
+	ReleaseNewStates, ReleaseOrphans, ReleaseBlocked, ReleaseAgents          string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceDetail, ResourceHistoryRows string
 	// version.sql

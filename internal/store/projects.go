@@ -60,9 +60,19 @@ func (s *Store) RenameProject(ctx context.Context, id intent.ProjectID, name str
 // DeleteProject deletes it with all that belongs to it.
 func (s *Store) DeleteProject(ctx context.Context, id intent.ProjectID) error {
 	return s.write(ctx, "store.DeleteProject", func(tx pgx.Tx) error {
-		if err := affected(tx.Exec(ctx, statements.ProjectDelete, id)); err != nil {
+		rows, err := tx.Query(ctx, statements.EnvironmentsOf, id)
+		if err != nil {
 			return err
 		}
-		return collectCode(ctx, tx)
+		envs, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err != nil {
+			return err
+		}
+		for _, env := range envs {
+			if err := clearEnvironment(ctx, tx, env); err != nil {
+				return err
+			}
+		}
+		return affected(tx.Exec(ctx, statements.ProjectDelete, id))
 	})
 }

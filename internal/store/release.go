@@ -39,22 +39,34 @@ func (s *Store) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, nu
 		if _, err := tx.Exec(ctx, statements.VersionActivate, env, number, at); err != nil {
 			return err
 		}
-		blocked, err := blockedResources(ctx, tx, env, number)
-		if err != nil {
-			return err
+		blocked := []int64{}
+		if v.Undefined > 0 {
+			if blocked, err = blockedResources(ctx, tx, env, number); err != nil {
+				return err
+			}
 		}
-		if _, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, statements.ReleaseNewStates, env, number, blocked); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, statements.ReleaseAgents, env)
-		return err
+		return releaseStates(ctx, tx, env, number, blocked)
 	})
+}
+
+func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, blocked []int64) error {
+	if _, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked); err != nil {
+		return err
+	}
+	added, err := tx.Exec(ctx, statements.ReleaseNewStates, env, number, blocked)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statements.ReleaseBlocked, env, blocked); err != nil {
+		return err
+	}
+	if added.RowsAffected() > 0 {
+		_, err = tx.Exec(ctx, statements.ReleaseAgents, env)
+	}
+	return err
 }
 
 type edgeRow struct {
@@ -68,10 +80,6 @@ type edgeRow struct {
 // undefined or, through any number of requires, behind one that is.
 func blockedResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int) ([]int64, error) {
 	blocked := []int64{}
-	var any bool
-	if err := tx.QueryRow(ctx, statements.VersionHasUndefined, env, number).Scan(&any); err != nil || !any {
-		return blocked, err
-	}
 	edges, err := many[edgeRow](ctx, tx, statements.VersionEdges, env, number)
 	if err != nil {
 		return nil, err

@@ -95,6 +95,12 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 	if err != nil {
 		return 0, err
 	}
+	undefined := 0
+	for i := range all {
+		if len(all[i].undefined) > 0 {
+			undefined++
+		}
+	}
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
 		last, err := lockEnvironment(ctx, tx, v.Environment)
 		if err != nil {
@@ -121,7 +127,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		}
 		number = last + 1
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
-			toJSON(v.Provenance), toJSON(v.Unknowns), code, contents)
+			toJSON(v.Provenance), toJSON(v.Unknowns), undefined, code, contents)
 		return err
 	})
 	return number, err

@@ -20,6 +20,7 @@ type versionRow struct {
 	Released    *time.Time
 	Status      string
 	Total       int
+	Undefined   int
 	Provenance  json.RawMessage
 }
 

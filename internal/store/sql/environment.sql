@@ -14,6 +14,9 @@ SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branc
 FROM environment e JOIN project p ON p.id = e.project
 WHERE e.id = $1;
 
+-- name: EnvironmentsOf :many
+SELECT id FROM environment WHERE project = $1 ORDER BY id;
+
 -- name: EnvironmentExists :one
 SELECT EXISTS (SELECT FROM environment WHERE id = $1);
 
@@ -38,6 +41,9 @@ DELETE FROM resource_state WHERE environment = $1;
 
 -- name: ClearVersions :exec
 DELETE FROM version WHERE environment = $1;
+
+-- name: ClearContents :exec
+DELETE FROM resource_content c USING resource r WHERE r.environment = $1 AND c.resource = r.key;
 
 -- name: ClearResources :exec
 DELETE FROM resource WHERE environment = $1;

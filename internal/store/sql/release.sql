@@ -7,28 +7,23 @@ UPDATE version SET status = 'skipped_candidate' WHERE environment = $1 AND statu
 -- name: VersionActivate :exec
 UPDATE version SET status = 'active', released = $3 WHERE environment = $1 AND number = $2;
 
--- name: VersionHasUndefined :one
-SELECT EXISTS (
-    SELECT FROM version v, unnest(v.contents) AS k(key), resource_content c
-    WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND c.undefined <> '{}');
-
 -- name: VersionEdges :many
 SELECT c.resource, r.id, c.requires, c.undefined <> '{}' AS undefined
 FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
 -- name: ReleaseStates :exec
--- The states of resources that were known before and for which something
--- changes. $3 are the resources that are undefined or behind one that is.
+-- The states of resources that were known before and whose content is another
+-- than it was. $3 are the resources that are undefined or behind one that is.
 -- A resource is compliant again at once only when exactly this intent was
 -- deployed last, with success, and nothing runs that could spoil it.
-WITH new AS (
-    SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined, b.resource IS NOT NULL AS blocked
-    FROM version v
-    CROSS JOIN unnest(v.contents) AS k(key)
-    JOIN resource_content c ON c.key = k.key
-    LEFT JOIN unnest($3::bigint[]) AS b(resource) ON b.resource = c.resource
-    WHERE v.environment = $1 AND v.number = $2
+WITH fresh AS (
+    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
+    EXCEPT
+    SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0
+), new AS (
+    SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined, c.resource = ANY ($3::bigint[]) AS blocked
+    FROM fresh JOIN resource_content c ON c.key = fresh.k
 )
 UPDATE resource_state s SET
     content = new.content,
@@ -45,21 +40,21 @@ UPDATE resource_state s SET
         ELSE s.blocked END,
     attempts = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.attempts ELSE 0 END
 FROM new
-WHERE s.resource = new.resource
-  AND (s.content <> new.content OR s.orphaned > 0 OR (s.blocked = 'blocked') <> new.blocked);
+WHERE s.resource = new.resource;
 
 -- name: ReleaseNewStates :exec
+-- The contents that still are no state's belong to resources never seen before.
+WITH fresh AS (
+    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
+    EXCEPT
+    SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0
+)
 INSERT INTO resource_state (resource, environment, content, compliance, blocked, intent_hash)
 SELECT c.resource, $1, c.key,
        CASE WHEN c.undefined <> '{}' THEN 'undefined' ELSE 'has_update' END,
-       CASE WHEN b.resource IS NULL THEN 'not_blocked' ELSE 'blocked' END,
+       CASE WHEN c.resource = ANY ($3::bigint[]) THEN 'blocked' ELSE 'not_blocked' END,
        c.attribute_hash
-FROM version v
-CROSS JOIN unnest(v.contents) AS k(key)
-JOIN resource_content c ON c.key = k.key
-LEFT JOIN unnest($3::bigint[]) AS b(resource) ON b.resource = c.resource
-WHERE v.environment = $1 AND v.number = $2
-  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.resource = c.resource);
+FROM fresh JOIN resource_content c ON c.key = fresh.k;
 
 -- name: ReleaseOrphans :exec
 -- What was in the version before and is not in this one: its last version is
@@ -68,6 +63,13 @@ UPDATE resource_state s SET
     orphaned = (SELECT max(v.number) FROM version v WHERE v.environment = $1 AND v.released IS NOT NULL AND v.number < $2)
 WHERE s.environment = $1 AND s.orphaned = 0
   AND s.content NOT IN (SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2);
+
+-- name: ReleaseBlocked :exec
+-- Resources that did not change but whose way became blocked, or free.
+UPDATE resource_state s SET
+    blocked = CASE WHEN s.resource = ANY ($2::bigint[]) THEN 'blocked' ELSE 'not_blocked' END
+WHERE s.environment = $1 AND s.orphaned = 0
+  AND (s.blocked = 'blocked') <> (s.resource = ANY ($2::bigint[]));
 
 -- name: ReleaseAgents :exec
 INSERT INTO agent (environment, name)

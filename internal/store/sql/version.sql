@@ -1,11 +1,11 @@
 -- name: VersionGet :one
-SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1 AND number = $2;
+SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1 AND number = $2;
 
 -- name: VersionActive :one
-SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1 AND status = 'active';
+SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1 AND status = 'active';
 
 -- name: VersionRows :list
-SELECT environment, number, created, released, status, total, provenance FROM version WHERE environment = $1;
+SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1;
 
 -- name: VersionOfCompile :one
 SELECT number FROM version WHERE environment = $1 AND compile = $2;
@@ -14,8 +14,8 @@ SELECT number FROM version WHERE environment = $1 AND compile = $2;
 WITH counted AS (
     UPDATE environment SET last_version = $2 WHERE id = $1
 )
-INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, code, contents)
-VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9);
+INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents)
+VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10);
 
 -- name: VersionResources :many
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,

@@ -1,0 +1,125 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/store"
+	"ordain.dev/ordain/internal/store/storetest"
+)
+
+// The bulk paths, at the sizes that the design speaks of:
+//
+//	go test ./internal/store -run '^$' -bench . -benchtime 10x
+
+var sizes = []int{1_000, 10_000}
+
+func eachSize(b *testing.B, f func(b *testing.B, s *store.Store, n int)) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { f(b, storetest.Open(b), n) })
+	}
+}
+
+func BenchmarkStoreFirstVersion(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		rs := resources(n)
+		for range b.N {
+			b.StopTimer()
+			env := newEnvironment(b, s)
+			b.StartTimer()
+			if _, err := s.StoreVersion(b.Context(), version(env, rs), epoch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkStoreVersionWithOneChange(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env, rs := newEnvironment(b, s), resources(n)
+		release(b, s, env, rs)
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())), epoch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkReleaseWithOneChange(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env, rs := newEnvironment(b, s), resources(n)
+		release(b, s, env, rs)
+		for i := range b.N {
+			b.StopTimer()
+			number := get(s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())), epoch))(b)
+			b.StartTimer()
+			if err := s.ReleaseVersion(b.Context(), env, number, epoch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkReadStates(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env := newEnvironment(b, s)
+		release(b, s, env, resources(n))
+		for b.Loop() {
+			if all, err := s.States(b.Context(), env); err != nil || len(all) != n {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+}
+
+func BenchmarkReadVersionResources(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env := newEnvironment(b, s)
+		number := release(b, s, env, resources(n))
+		for b.Loop() {
+			if all, err := s.VersionResources(b.Context(), env, number); err != nil || len(all) != n {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+}
+
+func BenchmarkResourcePage(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env := newEnvironment(b, s)
+		release(b, s, env, resources(n))
+		for b.Loop() {
+			if page, err := s.Resources(b.Context(), env, intent.ListQuery{Limit: 20}); err != nil || page.Total != n {
+				b.Fatal(page.Total, err)
+			}
+		}
+	})
+}
+
+// BenchmarkDeployHundred starts and finishes batches of a hundred actions.
+func BenchmarkDeployHundred(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env := newEnvironment(b, s)
+		release(b, s, env, resources(n))
+		known := get(s.States(b.Context(), env))(b)
+		for i := 0; b.Loop(); i++ {
+			var begun []intent.Action
+			var done []intent.FinishedAction
+			for j := range 100 {
+				d := deployed(known[(i*100+j)%n], 1, 5)
+				done = append(done, d)
+				begun = append(begun, d.Action)
+			}
+			if err := s.StartActions(b.Context(), env, begun); err != nil {
+				b.Fatal(err)
+			}
+			if err := s.FinishActions(b.Context(), env, done); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
