@@ -143,6 +143,9 @@ func rawText(raw json.RawMessage) string {
 
 // valueText shows a value of a change.
 func valueText(v any) string {
+	if v == nil {
+		return "–"
+	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)

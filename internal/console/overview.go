@@ -240,14 +240,16 @@ func chartOf(rows []runRow) chart {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if rows[i].Started != nil && !rows[i].Merged {
 			done = append(done, rows[i])
-			longest = max(longest, rows[i].Took)
+			if !rows[i].Live {
+				longest = max(longest, rows[i].Took)
+			}
 		}
 	}
 	ch := chart{Max: duration(longest), Width: len(done) * chartStep}
 	for i, row := range done {
 		h := 4
 		if longest > 0 {
-			h = max(4, int(float64(chartHeight)*float64(row.Took)/float64(longest)))
+			h = min(chartHeight, max(4, int(float64(chartHeight)*float64(row.Took)/float64(longest))))
 		}
 		ch.Bars = append(ch.Bars, chartBar{
 			X: i * chartStep, Y: chartHeight - h, H: h, State: row.State, URL: row.URL,

@@ -68,9 +68,25 @@ type attempt struct {
 	Started time.Time
 	Took    time.Duration
 	Live    bool
-	Changes []changeRow
+	Changes changes
 	Lines   []logRow
 	Open    bool
+}
+
+// changes are attributes before and after, under the names of the two sides.
+type changes struct {
+	Was, Will string
+	Rows      []changeRow
+}
+
+func changesOf(was, will string, attributes map[string]intent.AttributeChange) changes {
+	out := changes{Was: was, Will: will}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		row := changeRow{Name: name, Current: valueText(attributes[name].Current), Desired: valueText(attributes[name].Desired)}
+		row.Long = isLong(row.Current) || isLong(row.Desired)
+		out.Rows = append(out.Rows, row)
+	}
+	return out
 }
 
 type changeRow struct {
@@ -248,11 +264,7 @@ func (c *console) attempt(a intent.Action, newest bool) attempt {
 	if a.Change != "" && a.Change != intent.NoChange {
 		out.Change = string(a.Change)
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
-		row := changeRow{Name: name, Current: valueText(a.Changes[name].Current), Desired: valueText(a.Changes[name].Desired)}
-		row.Long = isLong(row.Current) || isLong(row.Desired)
-		out.Changes = append(out.Changes, row)
-	}
+	out.Changes = changesOf("Found", "Desired", a.Changes)
 	for _, line := range a.Messages {
 		text := line.Message
 		if len(text) > shownMessage {

@@ -132,7 +132,7 @@ func (c *console) findRun(r *http.Request) (e intent.Environment, run intent.Com
 
 // story puts the stages of a run into the steps that every run has.
 func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
-	received := step{ID: "received", Title: "Received", State: succeeded, NoteAt: &run.Requested, Show: true,
+	received := step{ID: "received", Title: "Received", State: finished, NoteAt: &run.Requested, Show: true,
 		Note: "from " + triggerWord(run.Trigger.Type)}
 	if run.Trigger.Message != "" {
 		received.Note += ": " + run.Trigger.Message
@@ -183,7 +183,7 @@ func (c *console) addStage(s *step, run intent.Compile, stage intent.Stage) {
 	case stage.Completed == nil:
 		s.State = cancelled
 	case stage.ReturnCode != nil && *stage.ReturnCode == 0:
-		s.State = succeeded
+		s.State = finished
 	default:
 		s.State = failed
 	}
@@ -257,7 +257,7 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 	s.Note = of(good, b.Total) + " as intended"
 	switch {
 	case good == b.Total:
-		s.State = succeeded
+		s.State = finished
 	case counts[intent.StatusFailed]+counts[intent.StatusUnavailable] > 0:
 		s.State = failed
 	case counts[intent.StatusDeploying]+counts[intent.StatusAvailable] > 0:

@@ -24,6 +24,7 @@ var (
 	paused     = state{"paused", "paused"}
 	orphan     = state{"orphan", "orphan"}
 	succeeded  = state{"intended", "succeeded"}
+	finished   = state{"intended", "done"}
 	running    = state{"deploying", "running"}
 	notReached = state{"none", "not reached"}
 	ahead      = state{"none", "not yet"}

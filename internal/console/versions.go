@@ -212,7 +212,7 @@ type diffRow struct {
 	URL     string
 	ID      string
 	State   state
-	Changes []changeRow
+	Changes changes
 	Open    bool
 }
 
@@ -262,12 +262,12 @@ func (c *console) compare(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p.Diff = diffsOf(e.ID, diffs)
+	p.Diff = diffsOf(e.ID, "Version "+strconv.Itoa(from), "Version "+strconv.Itoa(to), diffs)
 	return view{template: "compare", data: p}, nil
 }
 
 // diffsOf shows differences: what is gone first, what stays last.
-func diffsOf(env uuid.UUID, diffs []intent.ResourceDiff) diffList {
+func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffList {
 	order := []intent.DiffKind{intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped, intent.DiffAgentDown, intent.DiffUnmodified}
 	numbers := map[intent.DiffKind]int{}
 	for _, d := range diffs {
@@ -294,11 +294,7 @@ func diffsOf(env uuid.UUID, diffs []intent.ResourceDiff) diffList {
 			continue
 		}
 		row := diffRow{URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind), Open: d.Kind == intent.DiffModified && len(out.Rows) < 20}
-		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-			change := changeRow{Name: name, Current: valueText(d.Attributes[name].Current), Desired: valueText(d.Attributes[name].Desired)}
-			change.Long = isLong(change.Current) || isLong(change.Desired)
-			row.Changes = append(row.Changes, change)
-		}
+		row.Changes = changesOf(was, will, d.Attributes)
 		out.Rows = append(out.Rows, row)
 	}
 	return out
@@ -347,7 +343,7 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, diffs)}
+	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
 	p.Head = dryRunHead{dryRunRow: dryRunRowOf(run), Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID)}
 	if v, err := c.control.Version(r.Context(), e.ID, run.Version); err == nil {
 		p.Head.CanGo = v.Status == intent.VersionCandidate

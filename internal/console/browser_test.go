@@ -1,0 +1,187 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"ordain.dev/ordain/api/apitest"
+)
+
+// chromium finds a browser, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("ORDAIN_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium was found: install one, or name it in ORDAIN_TEST_BROWSER, to run the journeys in a real browser")
+	return ""
+}
+
+// tab is a page in a real browser, and what it was told to look at.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+}
+
+// browse starts a browser with a profile of its own on a console of its own.
+func browse(t *testing.T, h http.Handler) *tab {
+	t.Helper()
+	path := chromium(t)
+	server := httptest.NewServer(h)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, closeTab := chromedp.NewContext(allocator)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	b := &tab{t: t, ctx: ctx, base: server.URL}
+	t.Cleanup(func() {
+		if t.Failed() {
+			b.keep()
+		}
+		cancel()
+		closeTab()
+		stopAllocator()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return b
+}
+
+// keep saves what the page looks like when a test failed.
+func (b *tab) keep() {
+	dir := b.t.ArtifactDir()
+	if picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(90)); err == nil {
+		if err := os.WriteFile(filepath.Join(dir, "page.jpg"), picture, 0o644); err != nil {
+			b.t.Log(err)
+		}
+	}
+	if html, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.documentElement.outerHTML`)); err == nil {
+		if err := os.WriteFile(filepath.Join(dir, "page.html"), []byte(html), 0o644); err != nil {
+			b.t.Log(err)
+		}
+	}
+	b.t.Logf("the page was saved in %s (kept with go test -artifacts)", dir)
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.base + path)) }
+
+// eval gives the value of an expression.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", strings.SplitN(expression, "\n", 2)[0], err)
+	}
+	return v
+}
+
+// until waits for an expression to become true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(15*time.Second))); err != nil {
+		b.t.Fatalf("never came true: %s (%v)", expression, err)
+	}
+}
+
+// look sets the size of the window and the colours that the reader prefers.
+func (b *tab) look(width, height int64, scheme string) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height))
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+var axe = func() string {
+	source, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		panic(err)
+	}
+	return string(source)
+}()
+
+// accessible runs axe on the page that is open.
+func (b *tab) accessible(what string) {
+	b.t.Helper()
+	eval[bool](b, axe+";true")
+	text := eval[string](b, `axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(
+		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
+	var violations []struct {
+		ID, Help string
+		Nodes    []string
+	}
+	if err := json.Unmarshal([]byte(text), &violations); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, v := range violations {
+		b.t.Errorf("%s: %s: %s\n%s", what, v.ID, v.Help, strings.Join(v.Nodes, "\n"))
+	}
+}
+
+// screens are the ways in which people look at a page.
+var screens = []struct {
+	name          string
+	width, height int64
+	scheme        string
+}{
+	{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 390, 844, "light"},
+}
+
+// Every page is free of what axe can find, fits its screen without scrolling
+// sideways, and has one first heading: light and dark, wide and narrow. With
+// ORDAIN_CONSOLE_SHOTS=dir the pages are photographed on the way.
+func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
+	r := apitest.NewRich(time.Now())
+	b := browse(t, newConsole(t, r, func(c *Config) { c.Now = time.Now }))
+	shots := os.Getenv("ORDAIN_CONSOLE_SHOTS")
+	for name, path := range paths(r) {
+		for _, screen := range screens {
+			b.look(screen.width, screen.height, screen.scheme)
+			b.open(path)
+			what := name + " " + screen.name
+			b.accessible(what)
+			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
+				b.t.Errorf("%s is %d px wider than the screen: %s", what, over, eval[string](b, `[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+			}
+			if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
+				b.t.Errorf("%s has %d first headings", what, n)
+			}
+			if shots != "" {
+				picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(shots, fmt.Sprintf("%s-%s.png", name, screen.name)), picture, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
