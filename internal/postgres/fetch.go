@@ -207,14 +207,14 @@ func unpackTxz(r io.Reader, target string) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("%q leads out of the archive", header.Name)
 		}
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		if err := openDir(root, path.Dir(name)); err != nil {
 			return err
 		}
 		switch header.Typeflag {
 		case tar.TypeDir:
-			err = root.MkdirAll(name, 0o755)
+			err = openDir(root, name)
 		case tar.TypeSymlink:
-			if !filepath.IsLocal(path.Join(path.Dir(name), header.Linkname)) {
+			if path.IsAbs(header.Linkname) || !filepath.IsLocal(path.Join(path.Dir(name), header.Linkname)) {
 				return fmt.Errorf("the link %q leads out of the archive", header.Name)
 			}
 			err = root.Symlink(header.Linkname, name)
@@ -225,6 +225,19 @@ func unpackTxz(r io.Reader, target string) error {
 			return err
 		}
 	}
+}
+
+// openDir makes a directory that other accounts may enter, whatever the umask is.
+func openDir(root *os.Root, name string) error {
+	if err := root.MkdirAll(name, 0o755); err != nil {
+		return err
+	}
+	for ; name != "."; name = path.Dir(name) {
+		if err := root.Chmod(name, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func unpackFile(root *os.Root, name string, header *tar.Header, r io.Reader) error {
@@ -240,5 +253,6 @@ func unpackFile(root *os.Root, name string, header *tar.Header, r io.Reader) err
 		return err
 	}
 	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
+	// Whatever the umask is: another account is to run these.
+	return errors.Join(err, f.Chmod(mode), f.Close())
 }
