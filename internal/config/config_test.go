@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,5 +56,20 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.cfg"), nil, nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a missing file gives %v", err)
+	}
+}
+
+// The table in docs/server.md lists every option with its default and meaning.
+func TestOptionsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "server.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range Describe() {
+		section, name, _ := strings.Cut(o[0], ".")
+		row := "| `[" + section + "] " + name + "` | " + cmp.Or(o[1], "—") + " | " + o[2] + " |"
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/server.md lacks the row\n%s", row)
+		}
 	}
 }
