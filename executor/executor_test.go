@@ -60,17 +60,12 @@ type bench struct {
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
-	seen chan struct{} // gets a token per write, when somebody listens
 }
 
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.text.Write(p)
-	select {
-	case j.seen <- struct{}{}:
-	default:
-	}
 	return len(p), nil
 }
 
@@ -98,7 +93,7 @@ func newBench(t *testing.T, change func(*Config), python ...string) *bench {
 	if _, err := maker.Interpreter(t.Context(), ""); err != nil {
 		t.Skip(err)
 	}
-	b := &bench{t: t, files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{seen: make(chan struct{}, 1)}}
+	b := &bench{t: t, files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
 	c := Config{Layout: l, Environment: b.env, Maker: maker, Files: b.files, Logger: slog.New(slog.NewTextHandler(b.log, nil)), HangGrace: 5 * time.Second}
 	if change != nil {
 		change(&c)
@@ -566,28 +561,61 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A task that is cancelled, and a manager that closes, leave no process.
-func TestCancelAndClose(t *testing.T) {
+// A task that is cancelled returns at once, its handler finishes what it does,
+// and the next task of the agent waits for that.
+func TestCancelledHandlerFinishes(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
 	if err := b.Prepare(t.Context(), []intent.Blueprint{blue}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	expect(t, b.Run(ctx, task(blue, "host", "a", map[string]any{"what": "hang"})), intent.StatusFailed, "cancelled")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	expect(t, b.Run(ctx, task(blue, "one", "a", nil)), intent.StatusUnavailable, "cancelled before")
 
+	ctx, cancel = context.WithCancel(t.Context())
+	cancelled := make(chan Result)
+	go func() { cancelled <- b.Run(ctx, task(blue, "one", "a", map[string]any{"what": "meet"})) }()
+	for b.Stats()[0].Running == 0 {
+		time.Sleep(time.Millisecond) // the manager signals ends, not beginnings
+	}
+	cancel()
+	expect(t, <-cancelled, intent.StatusFailed, "left to finish")
+	// The handler still waits at the gate; this one lets it through.
+	expect(t, b.Run(t.Context(), task(blue, "two", "b", map[string]any{"what": "meet"})), intent.StatusDeployed)
+	r := b.Run(t.Context(), task(blue, "one", "a", map[string]any{"what": "meeting is over"}))
+	if expect(t, r, intent.StatusDeployed); r.Changes["what"].Current != "meet" {
+		t.Errorf("the cancelled handler did not finish: %v", r.Changes)
+	}
+	if n := len(b.Stats()); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// A manager that closes lets what runs finish, for a while, and leaves no
+// process and no waiting task.
+func TestClose(t *testing.T) {
+	b := newBench(t, nil)
+	blue := b.module("lab", lab)
+	if err := b.Prepare(t.Context(), []intent.Blueprint{blue}); err != nil {
+		t.Fatal(err)
+	}
+	pid := b.Stats()[0].PID
 	results := make(chan Result)
 	go func() {
 		results <- b.Run(context.Background(), task(blue, "two", "a", map[string]any{"what": "hang"}))
 	}()
-	for len(b.Stats()) == 0 || b.Stats()[0].Running == 0 {
-		<-b.log.seen // "an executor started"
-		time.Sleep(time.Millisecond)
+	for b.Stats()[0].Running == 0 {
+		time.Sleep(time.Millisecond) // the manager signals ends, not beginnings
 	}
-	if err := b.Close(context.Background()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := b.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, <-results, intent.StatusFailed)
+	expect(t, <-results, intent.StatusFailed, "closed")
 	expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "stopped")
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Error("the process is still there")
+	}
 }

@@ -275,21 +275,33 @@ func (m *Manager) condemn(w *worker) <-chan struct{} {
 	return w.session.Done()
 }
 
-// Close ends all processes, orderly while ctx lasts. Tasks that run fail.
+// Close ends all processes: tasks that run may finish while ctx lasts, but no
+// longer than closeGrace; then they fail. No task starts any more.
 func (m *Manager) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closeGrace)
+	defer cancel()
 	m.mu.Lock()
 	m.closed = true
+	m.announce()
+	for ctx.Err() == nil && m.busy() {
+		freed := m.freed
+		m.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+		}
+		m.mu.Lock()
+	}
 	var sessions []pyworker.Session
 	for _, e := range m.executors {
 		if e.current != nil {
 			sessions = append(sessions, e.current.session)
 		}
 	}
-	m.announce()
 	m.mu.Unlock()
-	grace := closeGrace
-	if deadline, ok := ctx.Deadline(); ok {
-		grace = max(0, min(grace, time.Until(deadline)))
+	grace := time.Second // to give back what handlers hold
+	if ctx.Err() != nil {
+		grace = 0
 	}
 	var all sync.WaitGroup
 	for _, s := range sessions {
@@ -299,6 +311,16 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.cancel()
 	m.work.Wait()
 	return nil
+}
+
+// busy says whether any task runs. The caller holds mu.
+func (m *Manager) busy() bool {
+	for _, e := range m.executors {
+		if e.current != nil && e.current.running > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Stat describes a running process, for pages and metrics.

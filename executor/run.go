@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
@@ -16,23 +17,59 @@ import (
 // Run does a task and tells how it ended. Trouble of any kind is part of the
 // result: a status and log lines for whoever looks at the resource. Tasks of
 // one agent on one blueprint wait for each other.
+//
+// When ctx ends Run returns, but a handler that has begun is left to finish
+// what it does, within its time; the next task of its agent waits for it.
 func (m *Manager) Run(ctx context.Context, t Task) Result {
 	r := &run{m: m, task: t, result: Result{
 		Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Started: time.Now(), Change: intent.NoChange,
 	}}
-	r.do(ctx)
-	r.result.Finished = time.Now()
-	return r.result
+	finished := make(chan struct{})
+	started := make(chan error, 1)
+	go func() {
+		defer close(finished)
+		r.do(ctx, started)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		if <-started != nil { // it gives up by itself
+			<-finished
+			break
+		}
+		select {
+		case <-finished:
+		default:
+			r.say("ERROR", "The task was cancelled while its handler ran; the handler is left to finish", nil)
+			return r.end(intent.StatusFailed)
+		}
+	}
+	return r.end("")
 }
 
 // run is one task under way.
 type run struct {
-	m      *Manager
-	task   Task
-	result Result
+	m    *Manager
+	task Task
 
 	lastHash string // of the file that the handler reads in parts
 	lastFile []byte
+
+	mu     sync.Mutex
+	result Result
+	ended  bool // the result was given away: nothing is added any more
+}
+
+// end gives the result away.
+func (r *run) end(status intent.Status) Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if status != "" {
+		r.result.Status = status
+	}
+	r.result.Finished = time.Now()
+	r.ended = true
+	return r.result
 }
 
 // say adds a log line of our own.
@@ -41,41 +78,62 @@ func (r *run) say(level, message string, arguments map[string]any) {
 	if len(arguments) > 0 {
 		line.Arguments, _ = json.Marshal(arguments)
 	}
-	r.result.Messages = append(r.result.Messages, line)
+	r.add(line)
 }
 
-func (r *run) do(ctx context.Context) {
+func (r *run) add(line intent.LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.result.Messages = append(r.result.Messages, line)
+	}
+}
+
+func (r *run) set(status intent.Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.result.Status = status
+	}
+}
+
+// do does the task. It sends on started once: nil when the handler is about to
+// begin, else why it will not.
+func (r *run) do(ctx context.Context, started chan<- error) {
 	unlock, err := r.m.lockAgent(ctx, r.task.Blueprint, r.task.Resource.ID.Agent)
 	if err != nil {
+		started <- err
 		r.unavailable(ctx, err)
 		return
 	}
 	w, err := r.m.acquire(ctx, r.task.Blueprint)
+	if err == nil && ctx.Err() != nil {
+		r.m.release(w)
+		err = ctx.Err()
+	}
 	if err != nil {
+		started <- err
 		unlock()
 		r.unavailable(ctx, err)
 		return
 	}
+	started <- nil
 	timeout := r.task.Timeout
 	if timeout <= 0 {
 		timeout = r.m.c.HandlerTimeout
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var reply reply
 	err = w.session.Call(limited, "run", r.arguments(), &reply, r.answer(limited), r.notice)
 	switch {
 	case err == nil:
 		r.take(reply)
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded):
 		// The thread of the handler cannot be stopped, only its process.
 		dead := r.m.condemn(w)
-		r.result.Status = intent.StatusFailed
-		if ctx.Err() != nil {
-			r.say("ERROR", "The task was cancelled while the handler ran; its process is replaced", nil)
-		} else {
-			r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
-		}
+		r.set(intent.StatusFailed)
+		r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
 		r.m.release(w)
 		go func() { <-dead; unlock() }() // the next task of this agent must not meet the hung one
 		return
@@ -114,7 +172,7 @@ func (m *Manager) lockAgent(ctx context.Context, b intent.Blueprint, agent strin
 
 // unavailable ends a task that never reached a handler.
 func (r *run) unavailable(ctx context.Context, err error) {
-	r.result.Status = intent.StatusUnavailable
+	r.set(intent.StatusUnavailable)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		r.say("ERROR", "The task was cancelled before its handler could start", nil)
 		return
@@ -124,7 +182,7 @@ func (r *run) unavailable(ctx context.Context, err error) {
 
 // died ends a task whose process is gone, or that the process refused.
 func (r *run) died(w *worker, err error) {
-	r.result.Status = intent.StatusFailed
+	r.set(intent.StatusFailed)
 	var f *pyworker.Failure
 	if errors.As(err, &f) {
 		r.say("ERROR", "The executor could not do this task: "+f.Error(), map[string]any{"traceback": f.Trace})
@@ -151,6 +209,11 @@ type reply struct {
 }
 
 func (r *run) take(reply reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
 	r.result.Status, r.result.Change, r.result.Changes = reply.Status, reply.Change, reply.Changes
 	for _, f := range reply.Facts {
 		r.result.Facts = append(r.result.Facts, Fact{Name: f.Name, Value: f.Value, Expires: f.Expires})
@@ -192,7 +255,7 @@ func (r *run) notice(op string, args json.RawMessage) {
 	}
 	var line intent.LogLine
 	if json.Unmarshal(args, &line) == nil {
-		r.result.Messages = append(r.result.Messages, line)
+		r.add(line)
 	}
 }
 
