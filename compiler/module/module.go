@@ -146,7 +146,8 @@ func (m *Module) python() error {
 	if !isFile(filepath.Join(m.PluginDir, "__init__.py")) && !isFile(filepath.Join(m.PluginDir, "__init__.pyc")) {
 		return &Error{Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file"}
 	}
-	err := filepath.WalkDir(m.PluginDir, func(path string, d fs.DirEntry, err error) error {
+	// The separator makes a folder that is a link be entered.
+	err := filepath.WalkDir(m.PluginDir+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -138,7 +138,7 @@ func TestText(t *testing.T) {
 // Nesting is bounded by memory only: neither parsing, nor the judge, nor
 // rendering gives up at depth.
 func TestDepth(t *testing.T) {
-	const depth = 20000
+	const depth = 10000
 	for name, c := range map[string]struct{ open, middle, shut string }{
 		"parentheses":  {"(", "1", ")"},
 		"lists":        {"[", "x", "]"},
