@@ -478,12 +478,16 @@ func TestLeftoversOfAKilledServer(t *testing.T) {
 			t.Errorf("%s is left", left)
 		}
 	}
+	overwrite(t, "half", mirror, "objects", "pack", "tmp_pack_1")
 	overwrite(t, "half", dir, staging, "0")
 	overwrite(t, "garbage", dir, ".git", "index")
 	overwrite(t, "half written", dir, "b", "c")
 	remove(t, dir, ".git", "HEAD")
 	commit := o.push("second", map[string]string{"a": "2"})
 	fetch(t, s, src)
+	if left, _ := filepath.Glob(filepath.Join(mirror, "objects", "pack", "tmp_*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 	checkout(t, s, src, commit, dir)
 	wantTree(t, dir, map[string]string{"a": "2", "b/c": "2"})
 	if got := o.run(dir, "status", "--porcelain"); got != "" {

@@ -179,7 +179,7 @@ func storePack(into *mirror, pack io.Reader) error {
 	// The tips come last: once they are there, all that they need is.
 	for _, some := range []map[plumbing.Hash]plumbing.EncodedObject{arrived.Blobs, arrived.Trees} {
 		for _, o := range some {
-			if _, err := into.store.SetEncodedObject(o); err != nil {
+			if err := into.put(o); err != nil {
 				return err
 			}
 		}
@@ -212,14 +212,14 @@ func storeHistory(into *mirror, arrived *memory.Storage) error {
 			if len(stack) > depth {
 				continue
 			}
-			if _, err := into.store.SetEncodedObject(o); err != nil {
+			if err := into.put(o); err != nil {
 				return err
 			}
 			stored[h] = true
 		}
 	}
 	for _, o := range arrived.Tags {
-		if _, err := into.store.SetEncodedObject(o); err != nil {
+		if err := into.put(o); err != nil {
 			return err
 		}
 	}

@@ -230,7 +230,7 @@ func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (
 		}
 		o, err := l.object(h)
 		if err == nil {
-			_, err = into.store.SetEncodedObject(o)
+			err = into.put(o)
 		}
 		if err != nil {
 			return "", err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,10 +41,12 @@ func (f *forge) set(tip string, err error) {
 	f.tip, f.err = tip, err
 }
 
-func (f *forge) asked() int {
+func (f *forge) asked() int { return len(f.times()) }
+
+func (f *forge) times() []time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.looks)
+	return slices.Clone(f.looks)
 }
 
 // listener keeps the moves that it is told.
@@ -113,9 +116,9 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		if len(l.moves) != 0 {
 			t.Error("told twice")
 		}
-		exact := 0
-		for i := 1; i < len(f.looks); i++ {
-			gap := f.looks[i] - f.looks[i-1]
+		exact, looks := 0, f.times()
+		for i := 1; i < len(looks); i++ {
+			gap := looks[i] - looks[i-1]
 			if gap < 54*time.Second || gap > 66*time.Second {
 				t.Errorf("look %d came after %v", i, gap)
 			}
@@ -123,7 +126,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 				exact++
 			}
 		}
-		if exact > len(f.looks)/2 {
+		if exact > len(looks)/2 {
 			t.Error("there is no jitter")
 		}
 	})
@@ -142,7 +145,8 @@ func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 		if n := f.asked(); n < 20 || n > 35 {
 			t.Errorf("%d looks in five hours", n)
 		}
-		last := f.looks[len(f.looks)-1] - f.looks[len(f.looks)-2]
+		looks := f.times()
+		last := looks[len(looks)-1] - looks[len(looks)-2]
 		if last < 13*time.Minute || last > 17*time.Minute {
 			t.Errorf("the last gap is %v, want about the cap", last)
 		}
