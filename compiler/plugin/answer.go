@@ -74,7 +74,7 @@ func (h *Host) read(instance types.Instance, name string, also []uint64) (any, e
 	if read.State != eval.Missing {
 		c.learn(instance.Entity().Name, name)
 	}
-	if read.State == eval.Known {
+	if read.State == eval.Known || read.State == eval.Optional {
 		c.told[instance.InstanceID()][name] = true
 	}
 	if err := h.writeRead(b, read); err != nil {

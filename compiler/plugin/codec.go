@@ -169,6 +169,7 @@ func (c *codec) writeInstance(b *bytes.Buffer, i types.Instance, depth int) erro
 
 func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bool, depth int) error {
 	open := false
+	var empty []string
 	for _, name := range c.learned[i.Entity().Name] {
 		if told[name] {
 			continue
@@ -177,11 +178,15 @@ func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bo
 			break
 		}
 		read := c.host.heap.Attribute(i, name)
-		if read.State != eval.Known {
+		if read.State != eval.Known && read.State != eval.Optional {
 			continue
 		}
 		c.ahead--
 		told[name] = true
+		if read.State == eval.Optional {
+			empty = append(empty, name)
+			continue
+		}
 		if open {
 			b.WriteByte(',')
 		} else {
@@ -196,6 +201,17 @@ func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bo
 	}
 	if open {
 		b.WriteByte('}')
+	}
+	for n, name := range empty {
+		if n == 0 {
+			b.WriteString(`,"e":[`)
+		} else {
+			b.WriteByte(',')
+		}
+		writeString(b, name)
+	}
+	if len(empty) > 0 {
+		b.WriteByte(']')
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 
 from inmanta import _jsonpath
 from inmanta._fallback import lacking
+from inmanta.execute.runtime import Instance
+from inmanta.execute.util import NoneValue, Unknown
 
 PrimitiveTypes = Union[str, int, float, bool, None]
 RefValue = Any
@@ -411,9 +413,9 @@ class Collector:
         if isinstance(value, Reference):
             self.found(path, value)
             return None
-        if _is_null(value):
+        if isinstance(value, NoneValue):
             return None
-        if _is_of_the_model(value):
+        if isinstance(value, (Instance, Unknown)):
             raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
         return value
 
@@ -456,20 +458,6 @@ class ResourceCollector(Collector):
 
     def exported_mutators(self) -> list[dict[str, object]]:
         return [self.mutators[each].dump() for each in sorted(self.mutators)]
-
-
-def _is_null(value: object) -> bool:
-    from inmanta.execute.util import NoneValue
-
-    return isinstance(value, NoneValue)
-
-
-def _is_of_the_model(value: object) -> bool:
-    """Whether a value means something in a model only."""
-    from inmanta.execute.runtime import Instance
-    from inmanta.execute.util import Unknown
-
-    return isinstance(value, (Instance, Unknown))
 
 
 class Resolver:

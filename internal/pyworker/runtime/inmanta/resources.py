@@ -310,8 +310,6 @@ class Resource(metaclass=ResourceMeta):
 
     @classmethod
     def object_to_id(cls, model_object: Any, entity_name: str, attribute_name: str, agent_attribute: str) -> Id:
-        from inmanta import _making
-
         return _making.object_to_id(cls, model_object, entity_name, attribute_name, agent_attribute)
 
     @classmethod
@@ -323,14 +321,10 @@ class Resource(metaclass=ResourceMeta):
         model_object: Any,
         reference_collector: Any = None,
     ) -> object:
-        from inmanta import _making
-
         return _making.map_field(cls, exporter, entity_name, field_name, model_object, reference_collector)
 
     @classmethod
     def create_from_model(cls, exporter: Any, entity_name: str, model_object: Any) -> "Resource":
-        from inmanta import _making
-
         return _making.create_from_model(exporter, entity_name, model_object)
 
     @classmethod
@@ -470,3 +464,6 @@ class ManagedResource(Resource):
 
 
 __getattr__ = lacking(__name__)
+
+# How resources are made knows these classes, which call it.
+from inmanta import _making  # noqa: E402

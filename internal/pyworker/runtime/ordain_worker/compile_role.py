@@ -27,7 +27,7 @@ from inmanta.ast import (
 )
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy, ProxyContext
-from inmanta.execute.runtime import Instance, QueueScheduler, Resolver, ResultVariable
+from inmanta.execute.runtime import EMPTY, Instance, QueueScheduler, Resolver, ResultVariable
 from inmanta.execute.util import NoneValue, Unknown
 from ordain_worker import loading
 from ordain_worker.frames import Channel, Dialogue, Failure, class_name
@@ -78,10 +78,12 @@ class EngineModel:
             raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
         also = [each.id for each in instance.siblings or () if each is not instance and name not in each.known]
         reply = self._talk.ask("read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name})
+        # In the order in which Go wrote them: what comes first introduces an instance to what follows.
+        value = self._codec.decode(reply["v"]) if "v" in reply else None
         for each in reply.get("know") or ():
             self._codec.decode(each)
         if "v" in reply:
-            value = instance.known[name] = self._codec.decode(reply["v"])
+            instance.known[name] = value
             if also and type(value) is Instance:
                 self._relate(instance.siblings or (), name)
             return value
@@ -89,6 +91,7 @@ class EngineModel:
             variable = self._without_value((instance.id, name), reply["slot"])
             return variable.get_value()
         if "optional" in reply:
+            instance.known[name] = EMPTY
             raise OptionalValueException(instance, name)
         self._missing.add((instance.entity_name, name))
         raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")

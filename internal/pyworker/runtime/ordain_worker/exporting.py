@@ -7,6 +7,7 @@ dependency managers add. Values in answers are plain JSON, not the tagged form.
 
 import base64
 import json
+from math import isfinite
 from typing import Any
 
 from inmanta import references
@@ -227,13 +228,26 @@ def _how(cls: type[Resource], field: str) -> str:
 
 def _plain(value: Any, name: str, id: Id) -> Any:
     """The value as plain JSON; what is none is an error that names the place."""
-    if value is None or type(value) in (str, int, bool):
+    if _is_plain(value):
         return value
     try:
         # Through text: this is what the server would see.
         return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
     except (TypeError, ValueError) as exc:
         raise TypeError(f"Field {name} of {id} is not JSON: {exc}") from exc
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return True
+    if kind is float:
+        return isfinite(value)
+    if kind is list:
+        return all(_is_plain(each) for each in value)
+    if kind is dict:
+        return all(type(key) is str and _is_plain(each) for key, each in value.items())
+    return False
 
 
 def _required(each: Resource, other: Any) -> str:

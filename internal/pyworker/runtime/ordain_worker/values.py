@@ -3,7 +3,8 @@
     null, true, 1, 1.5, "text", […]      themselves; a float always has a fraction or an exponent
     {"f": "inf"}                         a float that JSON has no word for
     {"d": [[key, value], …]}             a dict, in its order
-    {"i": 7, "t": type, "a": {…}}        an instance; t the first time, a: attributes that Go thinks will be read
+    {"i": 7, "t": type, "a": {…}, "e": […]}  an instance; t the first time, a: attributes that Go thinks will be
+                                         read, e: names of such relations that are empty
     {"u": true}                          unknown
     {"r": 3, …}                          a reference, which lives here
     {"o": 4, …}                          any other Python object, which lives here
@@ -16,7 +17,7 @@ from typing import Any
 
 from inmanta.ast import RuntimeException
 from inmanta.execute.proxy import DynamicProxy
-from inmanta.execute.runtime import Instance
+from inmanta.execute.runtime import EMPTY, Instance
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.references import AttributeReference, Reference
 from ordain_worker.annotations import dataclass_entity, model_name
@@ -90,6 +91,8 @@ class Codec:
             instance = self._instances[number] = Instance(number, value["t"])
         for name, each in (value.get("a") or {}).items():
             instance.known[name] = self.decode(each)
+        for name in value.get("e") or ():
+            instance.known[name] = EMPTY
         return instance
 
     # To Go.

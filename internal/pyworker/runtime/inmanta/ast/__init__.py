@@ -244,9 +244,17 @@ class OptionalValueException(RuntimeException):
     """An optional attribute or relation that has no value was read."""
 
     def __init__(self, instance: Any, attribute: Any) -> None:
-        super().__init__(None, f"Optional variable accessed that has no value (attribute `{attribute}` of `{instance}`)")
+        # Modules raise and catch it for every instance of a list: the message, for
+        # which the engine has to be asked, is made when somebody wants it.
+        Exception.__init__(self)
         self.instance = instance
         self.attribute = attribute
+        self.stmt = None
+        self.location = None
+
+    @property
+    def msg(self) -> str:  # type: ignore[override]
+        return f"Optional variable accessed that has no value (attribute `{self.attribute}` of `{self.instance}`)"
 
 
 class NotFoundException(RuntimeException):

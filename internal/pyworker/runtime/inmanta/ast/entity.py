@@ -1,5 +1,6 @@
 """Entities, for code that looks at types."""
 
+import functools
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
@@ -56,7 +57,7 @@ class Entity(NamedType):
     def is_entity(self) -> bool:
         return True
 
-    @property
+    @functools.cached_property
     def parent_entities(self) -> "list[Entity]":
         from inmanta.execute import runtime
 
@@ -64,6 +65,10 @@ class Entity(NamedType):
 
     def get_all_parent_entities_sorted(self) -> "list[Entity]":
         """All ancestors, nearest first, each once."""
+        return list(self._ancestors)
+
+    @functools.cached_property
+    def _ancestors(self) -> "list[Entity]":
         found: dict[str, Entity] = {}
         level = self.parent_entities
         while level:
@@ -76,7 +81,7 @@ class Entity(NamedType):
         return set(self.get_all_parent_entities_sorted())
 
     def get_all_parent_names(self) -> list[str]:
-        return [parent._full_name for parent in self.get_all_parent_entities_sorted()]
+        return [parent._full_name for parent in self._ancestors]
 
     def is_parent(self, parent_candidate: "Entity") -> bool:
         return parent_candidate._full_name in self.get_all_parent_names()

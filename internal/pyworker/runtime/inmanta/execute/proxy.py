@@ -33,6 +33,9 @@ from inmanta.references import Reference, unwrap_reference
 
 _exporting = False
 
+# Values that are the same on both sides, and never references: views hand them on at once.
+_SAME = frozenset((str, int, float, bool))
+
 
 class ExportContext:
     """While it is entered references may be read everywhere: an export carries them."""
@@ -81,8 +84,13 @@ class DynamicProxy:
 
     def _get_context(self) -> ProxyContext:
         context = object.__getattribute__(self, "__context")
+        if type(context) is ProxyContext:
+            return context
         if context is None:
-            return ProxyContext(path=repr(self._get_instance()), validated=False)
+            context = ProxyContext(path=repr(self._get_instance()), validated=False)
+        else:  # another view and the way from there: made when somebody asks
+            context = context[0]._get_context().nested(relative_path=context[1])
+        object.__setattr__(self, "__context", context)
         return context
 
     def _allow_references(self) -> Any:
@@ -170,6 +178,13 @@ class DynamicProxy:
                 value = instance.read(attribute)
             except NotFoundException:
                 raise AttributeError(f"{instance.entity_name} has no attribute {attribute!r}") from None
+        kind = type(value)
+        if kind in _SAME:
+            return value
+        if kind is NoneValue:
+            return None
+        if kind is Instance and type(self) is DynamicProxy:
+            return DynamicProxy(value, context=(self, "." + attribute))  # type: ignore[arg-type]
         return self._return_value(value, relative_path="." + attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
@@ -216,7 +231,8 @@ class SequenceProxy(_Container):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             raise RuntimeException(None, f"can not get a attribute {key}, {self._get_instance()} is a list")
-        return self._return_value(self._get_instance()[key], relative_path=f"[{key}]")
+        value = self._get_instance()[key]
+        return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key}]")
 
     def __len__(self) -> int:
         return len(self._get_instance())
@@ -244,7 +260,8 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
             raise RuntimeException(None, f"Expected string key, but got {key}, {self._get_instance()} is a dict")
-        return self._return_value(self._get_instance()[key], relative_path=f"[{key!r}]")
+        value = self._get_instance()[key]
+        return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key!r}]")
 
     def __len__(self) -> int:
         return len(self._get_instance())
@@ -277,7 +294,7 @@ class IteratorProxy(_Container, Iterator):  # type: ignore[type-arg]
 
     def __next__(self) -> Any:
         value = next(object.__getattribute__(self, "__instance"))
-        if type(value) is str:
+        if type(value) in _SAME:
             return value
         at = object.__getattribute__(self, "__at")
         object.__setattr__(self, "__at", at + 1)

@@ -70,6 +70,10 @@ class ResultVariable(Generic[T]):
     can_get = is_ready
 
 
+# Stands in Instance.known for an optional relation that leads nowhere.
+EMPTY = object()
+
+
 class Instance:
     """An instance of an entity. There is one object for each, so ``is`` and ``==`` agree.
 
@@ -87,9 +91,12 @@ class Instance:
 
     def read(self, name: str) -> object:
         try:
-            return self.known[name]
+            value = self.known[name]
         except KeyError:
             return model().read(self, name)
+        if value is EMPTY:
+            raise OptionalValueException(self, name)
+        return value
 
     def get_attribute(self, name: str) -> "ResultVariable[Any]":
         try:
