@@ -129,6 +129,11 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 			stack = append(stack, l.imports(file)...)
 		}
 	}
+	for _, m := range prog.Modules {
+		if m.pluginsErr != nil {
+			return nil, m.pluginsErr
+		}
+	}
 	for _, name := range order {
 		prog.Files = append(prog.Files, groups[name]...)
 	}

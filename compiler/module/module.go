@@ -31,6 +31,10 @@ type Module struct {
 	Dist string
 	// ShadowsV1: there is one of generation 1 too, which is not used.
 	ShadowsV1 bool
+
+	// pluginsErr is what is wrong with the Python package. It is told when all
+	// models have been read.
+	pluginsErr error
 }
 
 // findModule looks a top-level module up: first among the packages of the
@@ -102,7 +106,8 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
 		}
 	}
-	return m, m.python()
+	m.pluginsErr = m.python()
+	return m, nil
 }
 
 // openV1 reads a module of the first generation from its folder.
@@ -129,7 +134,8 @@ func openV1(path string) (*Module, error) {
 		m.PluginDir = plugins
 	}
 	m.folders()
-	return m, m.python()
+	m.pluginsErr = m.python()
+	return m, nil
 }
 
 func (m *Module) folders() {
@@ -144,7 +150,10 @@ func (m *Module) python() error {
 		return nil
 	}
 	if !isFile(filepath.Join(m.PluginDir, "__init__.py")) && !isFile(filepath.Join(m.PluginDir, "__init__.pyc")) {
-		return &Error{Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file"}
+		return &Error{
+			Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file",
+			Hint: "add an empty file __init__.py to it",
+		}
 	}
 	// The separator makes a folder that is a link be entered.
 	err := filepath.WalkDir(m.PluginDir+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {

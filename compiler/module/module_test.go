@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ordain.dev/ordain/compiler/module"
 )
@@ -78,7 +79,7 @@ func TestModuleContents(t *testing.T) {
 		PythonFiles: in("libs/one/plugins/__init__.py", "libs/one/plugins/resources.py", "libs/one/plugins/sub/__init__.py",
 			"libs/one/plugins/sub/only.pyc", "libs/one/plugins/sub/zeta.py"),
 	}}
-	if d := cmp.Diff(want, prog.Modules); d != "" {
+	if d := cmp.Diff(want, prog.Modules, cmpopts.IgnoreUnexported(module.Module{})); d != "" {
 		t.Errorf("want -, got +:\n%s", d)
 	}
 	var warned []string
