@@ -61,6 +61,14 @@ func (m *Manager) Clean(ctx context.Context) error {
 			}
 		}
 	}
+	for _, parent := range []string{paths.Venvs(), paths.Codes()} {
+		left, _ := filepath.Glob(filepath.Join(parent, "*.new-*")) // by a server that was killed
+		for _, dir := range left {
+			if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > m.c.StartTimeout {
+				_ = os.RemoveAll(dir)
+			}
+		}
+	}
 	return errors.Join(failed...)
 }
 

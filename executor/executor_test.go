@@ -539,7 +539,11 @@ func TestClean(t *testing.T) {
 	}
 	old := time.Now().Add(-2 * time.Hour)
 	marker, _ := filepath.Glob(filepath.Join(venv, ".ordain*"))
-	for _, path := range append(marker, code) {
+	leftover := venv + ".new-123"
+	if err := os.Mkdir(leftover, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(marker, code, leftover) {
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
@@ -547,7 +551,7 @@ func TestClean(t *testing.T) {
 	if err := b.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{venv, code} {
+	for _, dir := range []string{venv, code, leftover} {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is still there: %v", dir, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,5 +153,37 @@ func TestPublishedFileModule(t *testing.T) {
 				t.Errorf("after the purge: %v", err)
 			}
 		})
+	}
+}
+
+// The published module files, which shares its handler base with many others,
+// writes a text and answers for what it wrote.
+func TestPublishedTextModule(t *testing.T) {
+	all := interpreters(t)
+	n := slices.IndexFunc(all, func(i pyenv.Interpreter) bool { return i.Minor >= "3.12" })
+	if n < 0 {
+		t.Skip("the module needs Python 3.12")
+	}
+	b := newBench(t, nil, all[n].Path)
+	blue := b.published(all[n].Path, []string{"inmanta-module-files"}, "files", "config", "mitogen", "std")
+	path := filepath.Join(t.TempDir(), "text.txt")
+	text := func(content string) Task {
+		return fsTask(blue, "files::TextFile", "path", path, map[string]any{
+			"content": content, "owner": nil, "group": nil, "permissions": 640, "managed": true,
+		})
+	}
+	r := b.Run(t.Context(), text("hi\n"))
+	if expect(t, r, intent.StatusDeployed, "Calling create_resource"); r.Change != intent.Created {
+		t.Errorf("change %s", r.Change)
+	}
+	r = b.Run(t.Context(), text("there\n"))
+	if expect(t, r, intent.StatusDeployed); r.Changes["content"] != (intent.AttributeChange{Current: "hi\n", Desired: "there\n"}) {
+		t.Errorf("changes %v", r.Changes)
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "there\n" {
+		t.Errorf("%q, %v", content, err)
+	}
+	if strings.Contains(b.log.String(), "cannot be imported") {
+		t.Error("a published module cannot be imported")
 	}
 }

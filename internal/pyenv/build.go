@@ -149,8 +149,8 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 		if done || err != nil {
 			return r, err
 		}
-		if diskFull(filepath.Dir(venv), r) { // pip would need more
-			return r, m.explain(s, r)
+		if diskFull(filepath.Dir(venv), r) || strings.Contains(r.lastOutput(), "was not found in the package registry") {
+			return r, m.explain(s, r) // pip would need no less, and would find no more
 		}
 		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", r.lastOutput())
 	} else {

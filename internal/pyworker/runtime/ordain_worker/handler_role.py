@@ -55,7 +55,7 @@ class HandlerRole:
                 self._failed.pop(name, None)
             except BaseException as exc:  # a module may do anything, even exit
                 failed[name] = Failure.of(exc).as_dict()
-                self._failed[name] = f"{name}: {type(exc).__name__}: {exc}"
+                self._failed[name] = f"{type(exc).__name__}: {exc}"
         return {"failed": failed}
 
     def agent(self, name: str, environment: str) -> AgentInstance:
@@ -170,11 +170,11 @@ class HandlerRole:
         return resource
 
     def _why(self, kind: str) -> str:
-        """What the imports of the type's module said, or else of all."""
+        """What the imports of the type's module said, or else of all; each trouble once."""
         own = "inmanta_plugins." + kind.partition("::")[0]
-        said = [text for name, text in self._failed.items() if name == own or name.startswith(own + ".")]
-        said = said or list(self._failed.values())
-        return ": " + "; ".join(said) if said else ""
+        said = {name: text for name, text in self._failed.items() if name == own or name.startswith(own + ".")}
+        first = {text: name for name, text in reversed(list((said or self._failed).items()))}
+        return "".join(f": {name}: {text}" for text, name in reversed(list(first.items())[-3:]))
 
     def _handler(self, task: Task, agent: AgentInstance, resource: Resource) -> Optional[HandlerAPI[Any]]:
         try:
