@@ -1,0 +1,28 @@
+package plugin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+// The Python side has tests of its own, in testdata/python.
+func TestPythonSide(t *testing.T) {
+	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := filepath.Abs("testdata/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python(t), "-B", "-X", "utf8", "-m", "unittest", "discover", "-s", tests)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+unpacked)
+	cmd.Dir = t.TempDir()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
