@@ -204,31 +204,35 @@ func (s *Scheduler) badDependency(n *node) *node {
 }
 
 func (s *Scheduler) start(n *node) {
+	command := s.command(n)
 	n.queued, n.update, n.waitOn = false, false, nil
 	s.wishes--
-	r := s.graph.resources[n.pos]
-	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, r.Version, r.AttributeHash
+	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, command.Resource.Version, command.Resource.AttributeHash
 	n.agent.running = n
 	s.touch(n.agent)
 	s.running++
 	if n.prio.Periodic() {
 		s.periodic++
 	}
-	var requires []Dependency
-	for _, i := range s.graph.before[n.pos] {
-		requires = append(requires, Dependency{ID: s.nodes[i].state.ID, Status: s.nodes[i].state.Status()})
-	}
-	changed := false
-	for _, i := range s.graph.requires[n.pos] {
-		at, last := s.nodes[i].state.LastEvents, n.state.LastSuccess
-		changed = changed || at != nil && last != nil && at.After(*last)
-	}
 	n.state.IsDeploying = true
 	n.state.Blocked = intent.NotBlocked
 	for p := range n.prio {
 		s.epoch[p]++ // as intended or not, now it also holds the more urgent
 	}
-	s.out = append(s.out, Start{Resource: *r, Priority: n.prio, Reason: n.reason, Requires: requires, DependencyChanged: changed})
+	s.out = append(s.out, command)
+}
+
+// command describes the start of a wish.
+func (s *Scheduler) command(n *node) Start {
+	c := Start{Resource: *s.graph.resources[n.pos], Priority: n.prio, Reason: n.reason}
+	for _, i := range s.graph.before[n.pos] {
+		c.Requires = append(c.Requires, Dependency{ID: s.nodes[i].state.ID, Status: s.nodes[i].state.Status()})
+	}
+	for _, i := range s.graph.requires[n.pos] {
+		at, last := s.nodes[i].state.LastEvents, n.state.LastSuccess
+		c.DependencyChanged = c.DependencyChanged || at != nil && last != nil && at.After(*last)
+	}
+	return c
 }
 
 // skip ends a wish without a run: what n needs is bad. When that recovers, n runs.

@@ -446,6 +446,33 @@ func TestPauseAndHalt(t *testing.T) {
 	w.said("start y/c")
 }
 
+// What is foretold for a busy agent is what then starts; what depends on the
+// running task, or on something bad, is not foretold.
+func TestAhead(t *testing.T) {
+	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a", "x/d 1", "x/e 1", "y/f 1", "x/g 1")
+	ahead := func(n int) string {
+		var names []string
+		for _, c := range w.s.Ahead(n) {
+			names = append(names, short(c.Resource.ID))
+		}
+		return strings.Join(names, " ")
+	}
+	if got := ahead(3); got != "x/b x/d x/e" {
+		t.Fatal(got)
+	}
+	if got := ahead(9); got != "x/b x/d x/e x/g" {
+		t.Fatal(got)
+	}
+	w.log = nil
+	w.end("x/a=failed")
+	w.end("x/b", "x/d")
+	w.said("start x/b", "skip x/c for x/a", "start x/d", "start x/e")
+	w.s.Pause("x", w.now)
+	if got := ahead(9); got != "" {
+		t.Fatal(got)
+	}
+}
+
 // Circles are refused by name and change nothing; so are old versions and duplicates.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1")

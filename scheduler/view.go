@@ -63,6 +63,45 @@ func (s *Scheduler) Running() []Running {
 	return out
 }
 
+// Ahead foretells, for each agent that is busy, up to n of the tasks that would
+// start there next if nothing else came, in that order. Nothing changes by
+// asking, and nothing is promised. Where the environment limits how much runs
+// at once nothing is foretold.
+func (s *Scheduler) Ahead(n int) []Start {
+	if s.halted || s.limits.Concurrency > 0 || n <= 0 {
+		return nil
+	}
+	var out []Start
+	for _, r := range s.Running() {
+		a := s.agents[r.ID.Agent]
+		if a.paused || len(a.ready) == 0 {
+			continue
+		}
+		// The first of a heap, without taking them out: the next one is
+		// always a child of one that came before.
+		next := []int{0}
+		for found := 0; len(next) > 0 && found < n; {
+			least := 0
+			for i := range next {
+				if a.ready[next[i]].less(a.ready[next[least]]) {
+					least = i
+				}
+			}
+			at := next[least]
+			next[least] = next[len(next)-1]
+			next = next[:len(next)-1]
+			for child := 2*at + 1; child <= 2*at+2 && child < len(a.ready); child++ {
+				next = append(next, child)
+			}
+			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running {
+				out = append(out, s.command(w))
+				found++
+			}
+		}
+	}
+	return out
+}
+
 // Idle tells that nothing runs, and that nothing can start before another
 // event: what is still wished for waits for a paused agent or a halted environment.
 func (s *Scheduler) Idle() bool { return s.running == 0 }

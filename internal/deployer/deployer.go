@@ -31,7 +31,8 @@ type Deployer struct {
 	records       context.Context
 	cancelRecords context.CancelFunc
 
-	logging   sync.Mutex // of the resource action log
+	commits   sync.WaitGroup // under way
+	logging   sync.Mutex     // of the resource action log
 	logFailed bool
 
 	// Owned by the loop.
@@ -46,6 +47,10 @@ type Deployer struct {
 	pending    batch
 	committing bool
 	running    map[intent.ActionID]*run
+	prepared   map[intent.ResourceID]*run // recorded ahead of their turn
+	unsaved    map[intent.ResourceID]int  // ends that are not durable yet
+	taskTime   average
+	commitTime average
 	dryRuns    int
 	waiters    []chan struct{}
 	stopping   bool
@@ -63,7 +68,8 @@ func New(cfg Config) (*Deployer, error) {
 		log:     cfg.Logger.With("environment", cfg.Environment.ID.String()),
 		wakeup:  make(chan struct{}, 1),
 		done:    make(chan struct{}),
-		running: make(map[intent.ActionID]*run),
+		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
+		unsaved: make(map[intent.ResourceID]int),
 	}
 	return d, nil
 }
@@ -129,6 +135,7 @@ func (d *Deployer) SetPaused(agent string, paused bool) {
 		}
 		for _, name := range names {
 			if paused {
+				d.unprepare(name, "its agent was paused.")
 				d.carry(d.sched.Pause(name, now()))
 			} else {
 				d.carry(d.sched.Unpause(name, now()))
@@ -217,9 +224,12 @@ func (d *Deployer) whenRead(f func()) {
 
 // loop is the one goroutine that touches the scheduler.
 func (d *Deployer) loop(ctx context.Context) {
-	defer close(d.done)
-	defer d.cancelRecords()
-	defer d.cancelTasks()
+	defer func() {
+		d.cancelTasks()
+		d.cancelRecords()
+		d.commits.Wait() // after the end nothing is recorded: another server may go on from here
+		close(d.done)
+	}()
 	d.load()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -234,6 +244,9 @@ func (d *Deployer) loop(ctx context.Context) {
 		}
 		if d.sched != nil && !d.stopping {
 			d.carry(d.sched.Tick(now()))
+		}
+		if d.sched != nil && d.sched.Idle() {
+			d.unprepare("", "something that it needs came first.")
 		}
 		d.flush()
 		if d.quiet() {
@@ -287,6 +300,7 @@ func (d *Deployer) beginStop() {
 	d.stopping = true
 	if d.sched != nil {
 		d.sched.Halt()
+		d.unprepare("", "the server stops.")
 	}
 	d.pending.starts = nil // not recorded, so not begun
 	d.cancelTasks()
@@ -312,6 +326,7 @@ func (d *Deployer) applyEnvironment() {
 	case d.stopping:
 	case d.environ.Halted:
 		d.sched.Halt()
+		d.unprepare("", "the environment was halted.")
 	default:
 		d.carry(d.sched.Resume(now()))
 	}

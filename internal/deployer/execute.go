@@ -16,11 +16,16 @@ import (
 // execute runs one task and posts how it ended.
 func (d *Deployer) execute(r *run) {
 	var result executor.Result
+	began := time.Now()
 	if d.tasks.Err() == nil {
 		result = d.call(r.task)
 	}
+	took := time.Since(began)
 	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
-	d.post(func() { d.finished(r, result, cut) })
+	d.post(func() {
+		d.taskTime.add(took)
+		d.finished(r, result, cut)
+	})
 }
 
 // call runs a task; an executor that panics fails the task and nothing else.
@@ -76,15 +81,13 @@ func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
 		action.Messages = append(action.Messages, line(at, "ERROR",
 			fmt.Sprintf("The handler reported %q, which is not how a deployment can end.", result.Status), nil))
 	}
-	took := at.Sub(r.action.Started).Round(time.Millisecond)
+	took := at.Sub(r.began).Round(time.Millisecond)
 	action.Messages = append(action.Messages, line(at, "INFO",
 		fmt.Sprintf("Deployment ended: %s, %s, after %s", status, result.Change, took),
 		map[string]any{"status": status, "change": result.Change, "deploy_id": r.task.ID}))
 	for _, c := range commands {
 		if s, ok := c.(scheduler.SetState); ok && !s.Skipped && s.State.ID == r.task.Resource.ID {
-			d.pending.finishes = append(d.pending.finishes, intent.FinishedAction{
-				Action: action, State: s.State, Facts: facts(r.task.Resource.ID, result.Facts, at),
-			})
+			d.save(intent.FinishedAction{Action: action, State: s.State, Facts: facts(r.task.Resource.ID, result.Facts, at)})
 			break
 		}
 	}

@@ -161,6 +161,7 @@ func (d *Deployer) loadVersion() {
 }
 
 func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionCode) {
+	d.unprepare("", "a new version came first.")
 	commands, err := d.sched.NewVersion(number, resources, code.marks, now())
 	if err != nil {
 		d.log.Error("a released version cannot be deployed; the one before stays", "version", number, "error", err)

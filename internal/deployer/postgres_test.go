@@ -102,9 +102,9 @@ func TestKilledAtRandom(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 8 {
 			s.start()
-			quiet := make(chan struct{})
+			d, quiet := s.d, make(chan struct{})
 			go func() {
-				_ = s.d.Wait(t.Context())
+				_ = d.Wait(t.Context())
 				close(quiet)
 			}()
 		moving:

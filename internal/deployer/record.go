@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,13 +16,16 @@ import (
 
 // run is one deployment between its Start and its record.
 type run struct {
-	action intent.Action
-	task   executor.Task
+	action  intent.Action
+	task    executor.Task
+	durable bool      // its begin is recorded
+	began   time.Time // when it was sent to the executor, or was about to be
 }
 
 // batch is what one commit carries.
 type batch struct {
 	starts   []*run                  // begin when all of the batch is durable
+	prepared []*run                  // recorded ahead, see ahead.go
 	finishes []intent.FinishedAction // ended, or skipped without having begun
 }
 
@@ -33,39 +37,54 @@ func (d *Deployer) carry(commands []scheduler.Command) {
 	for _, c := range commands {
 		switch c := c.(type) {
 		case scheduler.Start:
-			d.pending.starts = append(d.pending.starts, d.newRun(c))
+			d.begin(c)
 		case scheduler.SetState:
 			if c.Skipped {
-				d.pending.finishes = append(d.pending.finishes, d.newSkip(c))
+				d.save(d.newSkip(c))
 			}
 		}
 	}
 }
 
 func (d *Deployer) newRun(c scheduler.Start) *run {
-	r := &run{task: executor.Task{
-		ID: uuid.New(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID),
-		Reason: c.Reason, DependencyChanged: c.DependencyChanged, Timeout: d.cfg.Timeout,
-	}}
+	at := now()
+	r := &run{
+		task: executor.Task{
+			ID: uuid.New(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID), Timeout: d.cfg.Timeout,
+		},
+		action: intent.Action{
+			Environment: d.env, Kind: intent.ActionDeploy, Resource: c.Resource.ID, Version: c.Resource.Version,
+			Started: at, Status: intent.StatusDeploying, Change: intent.NoChange,
+		},
+	}
+	r.action.ID = r.task.ID
+	r.describe(c, at)
+	return r
+}
+
+// describe takes over what a start says beside the resource.
+func (r *run) describe(c scheduler.Start, at time.Time) {
+	r.began = at
+	r.task.Reason, r.task.DependencyChanged = c.Reason, c.DependencyChanged
+	r.task.Requires = nil
 	if len(c.Requires) > 0 {
 		r.task.Requires = make(map[intent.ResourceID]intent.Status, len(c.Requires))
 		for _, dep := range c.Requires {
 			r.task.Requires[dep.ID] = dep.Status
 		}
 	}
-	at := now()
-	r.action = intent.Action{
-		ID: r.task.ID, Environment: d.env, Kind: intent.ActionDeploy, Resource: c.Resource.ID, Version: c.Resource.Version,
-		Started: at, Status: intent.StatusDeploying, Change: intent.NoChange,
-		Messages: []intent.LogLine{line(at, "INFO", "Deployment starts: "+c.Reason, map[string]any{"reason": c.Reason, "deploy_id": r.task.ID})},
-	}
-	return r
+	r.action.Messages = []intent.LogLine{line(at, "INFO", "Deployment starts: "+c.Reason, map[string]any{"reason": c.Reason, "deploy_id": r.task.ID})}
 }
 
 func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 	at := now()
+	id := uuid.New()
+	if r := d.prepared[c.State.ID]; r != nil { // its begin is recorded already
+		id = r.action.ID
+		delete(d.prepared, c.State.ID)
+	}
 	return intent.FinishedAction{State: c.State, Action: intent.Action{
-		ID: uuid.New(), Environment: d.env, Kind: intent.ActionDeploy, Resource: c.State.ID, Version: c.Version,
+		ID: id, Environment: d.env, Kind: intent.ActionDeploy, Resource: c.State.ID, Version: c.Version,
 		Started: at, Finished: &at, Status: intent.StatusSkippedForDependency, Change: intent.NoChange,
 		Messages: []intent.LogLine{line(at, "INFO", "Skipped ("+c.Reason+"): it requires "+c.Cause.String()+
 			", which is not deployed well. It is deployed as soon as that recovers.",
@@ -97,43 +116,69 @@ func (d *Deployer) flush() {
 			}
 		}
 	}
-	d.committing = true
 	for _, r := range b.starts {
 		d.running[r.task.ID] = r
 	}
-	go d.commit(b)
+	d.prepare(&b)
+	var begins []intent.Action
+	for _, list := range [][]*run{b.starts, b.prepared} {
+		for _, r := range list {
+			if !r.durable {
+				begins = append(begins, r.action)
+			}
+		}
+	}
+	d.committing = true
+	d.commits.Go(func() { d.commit(b, begins) })
 }
 
 // commit makes a batch durable, then lets it act.
-func (d *Deployer) commit(b batch) {
-	actions := make([]intent.Action, len(b.starts))
-	for i, r := range b.starts {
-		actions[i] = r.action
-	}
+func (d *Deployer) commit(b batch, begins []intent.Action) {
+	began := time.Now()
 	var refused map[intent.ActionID]error
 	var lost error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		refused, lost = record(d, "record what begins", actions, d.cfg.Store.StartActions, func(a intent.Action) intent.ActionID { return a.ID })
+		refused, lost = record(d, "record what begins", begins, d.cfg.Store.StartActions, func(a intent.Action) intent.ActionID { return a.ID })
 	})
 	if len(b.finishes) > 0 {
 		d.finish(b.finishes)
 	}
 	wg.Wait()
-	stopped := lost != nil || d.tasks.Err() != nil
+	took := time.Since(began)
+	d.post(func() { d.committed(b, refused, lost, took) })
+	d.tell(b)
+}
+
+// committed lets a durable batch act.
+func (d *Deployer) committed(b batch, refused map[intent.ActionID]error, lost error, took time.Duration) {
+	d.committing = false
+	d.commitTime.add(took)
+	for i := range b.finishes {
+		id := b.finishes[i].State.ID
+		if d.unsaved[id]--; d.unsaved[id] == 0 {
+			delete(d.unsaved, id)
+		}
+	}
+	for _, r := range b.prepared {
+		if refused[r.task.ID] == nil && lost == nil {
+			r.durable = true
+		} else if d.prepared[r.task.Resource.ID] == r {
+			delete(d.prepared, r.task.Resource.ID) // when its turn comes it begins like any other
+		}
+	}
 	for _, r := range b.starts {
 		switch err := refused[r.task.ID]; {
-		case stopped:
-			d.post(func() { delete(d.running, r.task.ID) })
 		case err != nil:
-			d.post(func() { d.unrecorded(r, err) })
+			d.unrecorded(r, err)
+		case lost != nil, d.stopping:
+			delete(d.running, r.task.ID)
 		default:
+			r.durable = true
 			d.logAction(r.action, r.action.Messages)
 			go d.execute(r)
 		}
 	}
-	d.tell(b)
-	d.post(func() { d.committing = false })
 }
 
 // finish records ends; what the record refuses is logged and let go.

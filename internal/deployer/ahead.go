@@ -1,0 +1,116 @@
+package deployer
+
+import (
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
+)
+
+// Where handlers are quicker than commits, an agent that waits for a commit
+// before each task would mostly wait. So the begin of what comes next on a busy
+// agent is recorded together with what is recorded anyway: such a task is
+// *prepared*, and starts without a wait when its turn comes.
+//
+//	commit n   ─ a ends, b begins, c d e prepared ─▶  b ▸ c ▸ d ▸ e run one by one
+//	commit n+1 ─ b c d end, f g h prepared         ─▶  f ▸ …
+//
+// The order of things stays: a begin is durable before its task runs, and an
+// end before what depends on it begins. How many are prepared follows from how
+// long commits and handlers take, so that a task is prepared about two commits
+// before it runs; with handlers that are slower than a commit nothing is. What
+// was prepared and does not come to run (a pause, a new version) is recorded as
+// cancelled.
+
+const (
+	mostPrepared = 256 // per agent
+	// slowTask: where handlers take this long, the record is not what they wait for.
+	slowTask = 50 * time.Millisecond
+)
+
+// average smooths durations: an eighth of each new one.
+type average time.Duration
+
+func (a *average) add(d time.Duration) {
+	if *a == 0 {
+		*a = average(max(d, 1))
+		return
+	}
+	*a += (average(d) - *a) / 8
+	*a = max(*a, 1)
+}
+
+// lookAhead is how many tasks to prepare for each busy agent.
+func (d *Deployer) lookAhead() int {
+	if d.stopping || d.loading || d.taskTime == 0 || d.commitTime == 0 || time.Duration(d.taskTime) > slowTask || d.commitTime < d.taskTime {
+		return 0
+	}
+	return int(min(2*d.commitTime/d.taskTime, mostPrepared))
+}
+
+// prepare adds to a batch what comes next.
+func (d *Deployer) prepare(b *batch) {
+	if d.sched == nil {
+		return
+	}
+	for _, c := range d.sched.Ahead(d.lookAhead()) {
+		id := c.Resource.ID
+		if d.prepared[id] != nil || d.unsaved[id] > 0 {
+			continue
+		}
+		r := d.newRun(c)
+		d.prepared[id] = r
+		b.prepared = append(b.prepared, r)
+	}
+}
+
+// begin puts a start into the next batch, or lets it run at once when it was prepared.
+func (d *Deployer) begin(c scheduler.Start) {
+	r := d.prepared[c.Resource.ID]
+	if r == nil {
+		d.pending.starts = append(d.pending.starts, d.newRun(c))
+		return
+	}
+	delete(d.prepared, c.Resource.ID)
+	at := now()
+	r.describe(c, at)
+	for _, need := range c.Requires {
+		if d.unsaved[need.ID] > 0 { // what it needs must be durable first
+			d.pending.starts = append(d.pending.starts, r)
+			return
+		}
+	}
+	if !r.durable { // the batch that it is in is being committed
+		d.pending.starts = append(d.pending.starts, r)
+		return
+	}
+	d.running[r.task.ID] = r
+	d.logAction(r.action, r.action.Messages)
+	go d.execute(r)
+}
+
+// unprepare takes back what was prepared and is not going to run as prepared;
+// an empty agent means all.
+func (d *Deployer) unprepare(agent, why string) {
+	for id, r := range d.prepared {
+		if agent != "" && id.Agent != agent {
+			continue
+		}
+		delete(d.prepared, id)
+		state, ok := d.sched.State(id)
+		if !ok {
+			continue
+		}
+		at := now()
+		action := r.action
+		action.Finished, action.Status = &at, intent.StatusCancelled
+		action.Messages = []intent.LogLine{line(at, "INFO", "Not started: "+why, nil)}
+		d.save(intent.FinishedAction{Action: action, State: state})
+	}
+}
+
+// save puts an end into the next batch.
+func (d *Deployer) save(f intent.FinishedAction) {
+	d.pending.finishes = append(d.pending.finishes, f)
+	d.unsaved[f.State.ID]++
+}
