@@ -28,7 +28,7 @@ var lattice = []struct {
 
 	// Python, as processes and as virtual environments.
 	{"internal/pyworker", "internal/fault"},
-	{"internal/pyenv", "internal/fault internal/intent"},
+	{"internal/pyenv", "internal/fault internal/intent layout"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/syntax", ""},
@@ -61,6 +61,7 @@ var lattice = []struct {
 	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag"},
 
 	// Wiring.
+	{"internal/client", "internal/fault"},
 	{"internal/config", "internal/fault"},
 	{"internal/builder", "compiler/export compiler/module internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
 	{"internal/server", "*"},

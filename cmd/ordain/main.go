@@ -1,0 +1,12 @@
+// Command ordain keeps infrastructure equal to the intent committed in Git.
+package main
+
+import (
+	"os"
+
+	"ordain.dev/ordain/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
