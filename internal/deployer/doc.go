@@ -14,7 +14,8 @@
 // transaction carries. A batch holds the beginnings and the ends of
 // deployments; nothing of it runs before all of it is durable. When the
 // database is away the batch is repeated until it is back, and meanwhile
-// nothing new runs.
+// nothing new runs. Where handlers are quicker than commits, the begin of what
+// comes next is recorded ahead: see ahead.go.
 //
 // A server that is killed leaves deployments marked as running. Start takes
 // note of them, closes their entries in the log as cancelled, and runs them again.
