@@ -96,6 +96,9 @@ func TestModulesComeWithoutCore(t *testing.T) {
 	for version, i := range pythons(t) {
 		for _, installer := range []string{"uv", "pip"} {
 			t.Run(version+"/"+installer, func(t *testing.T) {
+				if installer == "pip" && testing.Short() {
+					t.Skip("pip takes its time")
+				}
 				c := shared(t)
 				c.NoUV = installer == "pip"
 				r := ensure(t, maker(t, c), Spec{
