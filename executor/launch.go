@@ -47,7 +47,9 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	}
 	var modules []string
 	for _, s := range b.Sources {
-		modules = append(modules, s.Module)
+		if strings.HasPrefix(s.Path, "inmanta_plugins/") && strings.HasSuffix(s.Path, ".py") {
+			modules = append(modules, s.Module)
+		}
 	}
 	var loaded struct {
 		Failed map[string]pyworker.Failure `json:"failed"`
@@ -89,8 +91,8 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (pye
 // there already is checked, for people clean up by hand.
 func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceFile) error {
 	for _, s := range sources {
-		if !filepath.IsLocal(s.Path) || !strings.HasSuffix(s.Path, ".py") {
-			return fault.New("executor.code", fault.Invalid, fmt.Sprintf("the handler source %q is not a Python file inside the code folder", s.Path))
+		if !filepath.IsLocal(s.Path) {
+			return fault.New("executor.code", fault.Invalid, fmt.Sprintf("the handler source %q lies outside of the code folder", s.Path))
 		}
 	}
 	if intact(dir, sources) {

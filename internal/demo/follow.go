@@ -84,6 +84,10 @@ func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
 func (d *demo) tellDeployment(ctx context.Context, before map[intent.ActionID]bool) (deployed []intent.Action, total int, err error) {
 	c := d.server.Control()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
+		counts, err := c.ResourceCounts(ctx, d.env) // before the actions: what it counts as deployed has ended
+		if err != nil {
+			return false, err
+		}
 		actions, err := c.Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 		if err != nil {
 			return false, err
@@ -96,17 +100,13 @@ func (d *demo) tellDeployment(ctx context.Context, before map[intent.ActionID]bo
 			before[a.ID] = true
 			deployed = append(deployed, a)
 			d.n.say("%-8s %-8s %s (%s)", a.Status, a.Change, a.Resource, a.Finished.Sub(a.Started).Round(time.Millisecond))
-			if a.Status == intent.StatusFailed {
+			if a.Status == intent.StatusFailed || a.Status == intent.StatusUnavailable {
 				for _, m := range a.Messages {
 					if m.Level == "ERROR" {
 						d.n.quote(m.Message)
 					}
 				}
 			}
-		}
-		counts, err := c.ResourceCounts(ctx, d.env)
-		if err != nil {
-			return false, err
 		}
 		total = 0
 		for _, n := range counts {
