@@ -148,7 +148,7 @@ func (s *sources) module(name string) (*moduleCode, error) {
 	m := s.byName[name]
 	code := &moduleCode{}
 	s.read[name] = code
-	imports := map[string]bool{}
+	imports, implied := map[string]bool{}, map[string]bool{}
 	for _, path := range m.PythonFiles {
 		inner, err := filepath.Rel(m.PluginDir, path)
 		if err != nil {
@@ -161,6 +161,11 @@ func (s *sources) module(name string) (*moduleCode, error) {
 		for _, match := range imported.FindAllSubmatch(content, -1) {
 			imports[string(match[1])+string(match[2])] = true
 		}
+		for _, match := range anyImport.FindAllSubmatch(content, -1) {
+			if brought := byCore[string(match[1])]; brought != "" {
+				implied[brought] = true
+			}
+		}
 	}
 	if err := s.others(m, code); err != nil {
 		return nil, err
@@ -169,9 +174,30 @@ func (s *sources) module(name string) (*moduleCode, error) {
 	for _, requirement := range m.Requirements {
 		if s.external(requirement) {
 			code.requirements = append(code.requirements, requirement)
+			delete(implied, distribution(requirement))
 		}
 	}
+	code.requirements = append(code.requirements, slices.Sorted(maps.Keys(implied))...)
 	return code, nil
+}
+
+// anyImport finds the top-level names of all imports.
+var anyImport = regexp.MustCompile(`(?m)^[ \t]*(?:from|import)[ \t]+([A-Za-z_][A-Za-z0-9_]*)`)
+
+// byCore names the distributions of packages that inmanta-core requires.
+// Modules use them and count on inmanta-core to bring them, which is not
+// installed here.
+var byCore = map[string]string{
+	"yaml": "pyyaml", "pydantic": "pydantic", "jinja2": "jinja2", "email_validator": "email-validator",
+	"more_itertools": "more-itertools", "packaging": "packaging", "dateutil": "python-dateutil", "ruamel": "ruamel-yaml",
+	"tornado": "tornado", "toml": "toml", "cryptography": "cryptography", "typing_extensions": "typing-extensions",
+	"typing_inspect": "typing-inspect", "jsonpath_ng": "jsonpath-ng", "click": "click", "jwt": "pyjwt", "nacl": "pynacl",
+	"texttable": "texttable", "colorlog": "colorlog", "docstring_parser": "docstring-parser", "setproctitle": "setproctitle",
+}
+
+// distribution is the name in a requirement, in the one way to write it.
+func distribution(requirement string) string {
+	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(requirementName.FindString(strings.TrimSpace(requirement))))
 }
 
 // add takes a file into the code of a module and the document.
@@ -264,7 +290,7 @@ var requirementName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 // external reports whether a requirement must be installed: inmanta-core is
 // answered by the worker's own runtime, and loaded modules are sent along.
 func (s *sources) external(requirement string) bool {
-	name := strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(requirementName.FindString(strings.TrimSpace(requirement))))
+	name := distribution(requirement)
 	if name == "" || name == "inmanta-core" || name == "inmanta" {
 		return false
 	}

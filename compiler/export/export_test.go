@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,18 +18,9 @@ import (
 	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/internal/pyworker"
 )
-
-// python finds an interpreter that is no wrapper script.
-func python(t testing.TB) string {
-	t.Helper()
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // write unpacks a project.
 func write(t testing.TB, archive string) string {
@@ -277,7 +267,7 @@ std::ResourceSet(name="set2")
 // A model with a bit of everything exports as the reference exports it: the
 // figures here were observed there.
 func TestExport(t *testing.T) {
-	doc, err := exported(t, write(t, story), python(t), nil)
+	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +334,7 @@ func TestExport(t *testing.T) {
 // References leave null behind, and a mutator that puts their value in place.
 // The ids are the reference's.
 func TestExportReferences(t *testing.T) {
-	doc, err := exported(t, write(t, story), python(t), nil)
+	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +362,7 @@ func TestExportReferences(t *testing.T) {
 // An executor gets the files of the module, of what it imports, and the
 // requirements that are not answered already.
 func TestExportCode(t *testing.T) {
-	doc, err := exported(t, write(t, story), python(t), nil)
+	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +397,7 @@ func TestExportIsStable(t *testing.T) {
 	dir := write(t, story)
 	var written [2]bytes.Buffer
 	for i := range written {
-		doc, err := exported(t, dir, python(t), nil)
+		doc, err := exported(t, dir, plugintest.Python(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +428,7 @@ func TestExportErrors(t *testing.T) {
 		{"unknown inside", `t::M(name="m", l=["a", t::unknown()])`, "not JSON serializable at path l[1]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"), python(t), nil)
+			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"), plugintest.Python(t), nil)
 			var failed *export.Error
 			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) {
 				t.Fatalf("got %v", err)

@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/pyworker"
 )
@@ -103,19 +103,6 @@ func (h *fakeHeap) Type(name string) any {
 	return nil
 }
 
-// python finds an interpreter that is no wrapper script.
-func python(t testing.TB) string {
-	t.Helper()
-	if p := os.Getenv("ORDAIN_TEST_PYTHON"); p != "" {
-		return p
-	}
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // project is a folder with v1 modules below libs, written as txtar.
 type project struct {
 	t       testing.TB
@@ -161,7 +148,7 @@ func tryOpen(t testing.TB, archive string, change ...func(*Config)) (*project, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Python: python(t), RuntimeDir: unpacked, ProjectDir: dir, ProjectName: "test", CallTimeout: time.Minute}
+	c := Config{Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: dir, ProjectName: "test", CallTimeout: time.Minute}
 	for _, f := range change {
 		f(&c)
 	}

@@ -2,81 +2,23 @@ package plugin
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
-// published are modules as they are on the package index, for each Python that
-// they are made for. Only the module packages and what they import are
-// installed: no inmanta-core.
-var published = []struct {
-	python  string
-	modules []string
-	names   []string
-}{
-	{"python3.11", []string{"inmanta-module-std<8"}, []string{"std"}},
-	{"python3.12", []string{"inmanta-module-std", "inmanta-module-fs", "inmanta-module-files", "inmanta-module-mitogen", "inmanta-module-config"}, []string{"std", "mitogen", "config", "fs", "files"}},
-	{"python3.13", []string{"inmanta-module-std", "inmanta-module-fs", "inmanta-module-files", "inmanta-module-mitogen", "inmanta-module-config"}, []string{"std", "mitogen", "config", "fs", "files"}},
-}
-
-var making sync.Mutex
-
-// venv gives the interpreter of a virtual environment with published modules.
-// It is made once and kept in the user's cache; ORDAIN_TEST_VENVS names a
-// folder of ready ones, called after their Python.
-func venv(t testing.TB, python string, modules []string) string {
-	t.Helper()
-	making.Lock()
-	defer making.Unlock()
-	base := os.Getenv("ORDAIN_TEST_VENVS")
-	if base == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Skip("no cache folder for a virtual environment")
-		}
-		base = filepath.Join(cache, "ordain-test-venvs")
-	}
-	dir := filepath.Join(base, python)
-	interpreter := filepath.Join(dir, "bin", "python")
-	done := filepath.Join(dir, "complete")
-	if _, err := os.Stat(done); err == nil {
-		return interpreter
-	}
-	if exec.Command(python, "--version").Run() != nil {
-		t.Skipf("no %s on this machine", python)
-	}
-	for _, command := range [][]string{
-		{python, "-m", "venv", "--clear", dir},
-		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, modules...),
-		{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"},
-	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)
-		}
-	}
-	if err := os.WriteFile(done, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return interpreter
-}
-
 // installed finds a module in site-packages.
 func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(interpreter), "..", "lib", "python3*", "site-packages", "inmanta_plugins", name))
-	if len(found) != 1 {
-		t.Fatalf("module %s: %v", name, found)
-	}
-	m := eval.ModuleCode{Name: name, Root: found[0], Dir: found[0]}
-	filepath.WalkDir(found[0], func(path string, d os.DirEntry, err error) error {
+	dir := filepath.Join(plugintest.Site(t, interpreter), "inmanta_plugins", name)
+	m := eval.ModuleCode{Name: name, Root: dir, Dir: dir}
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".py") {
 			m.Files = append(m.Files, path)
 		}
@@ -116,9 +58,9 @@ func openPublished(t testing.TB, interpreter string, names []string, change ...f
 
 // The published modules load without inmanta-core, and their plug-ins work.
 func TestPublishedModules(t *testing.T) {
-	for _, set := range published {
-		t.Run(set.python, func(t *testing.T) {
-			p := openPublished(t, venv(t, set.python, set.modules), set.names)
+	for _, set := range plugintest.Sets {
+		t.Run(set.Python, func(t *testing.T) {
+			p := openPublished(t, plugintest.Venv(t, set), set.Modules)
 			list := &types.List{Items: []types.Value{types.Str("b"), types.Str("a")}}
 			for _, c := range []struct {
 				plugin string
@@ -145,10 +87,10 @@ func TestPublishedModules(t *testing.T) {
 // Jinja reads variables of the model and attributes of instances, waits for
 // what has no value, and calls plug-ins as filters.
 func TestTemplate(t *testing.T) {
-	for _, set := range published {
-		t.Run(set.python, func(t *testing.T) {
+	for _, set := range plugintest.Sets {
+		t.Run(set.Python, func(t *testing.T) {
 			var dir string
-			p := openPublished(t, venv(t, set.python, set.modules), set.names, func(c *Config) { dir = c.ProjectDir })
+			p := openPublished(t, plugintest.Venv(t, set), set.Modules, func(c *Config) { dir = c.ProjectDir })
 			if err := os.MkdirAll(filepath.Join(dir, "templates"), 0o755); err != nil {
 				t.Fatal(err)
 			}

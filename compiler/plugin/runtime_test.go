@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
@@ -19,7 +20,7 @@ func TestPythonSide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python(t), "-B", "-X", "utf8", "-m", "unittest", "discover", "-s", tests)
+	cmd := exec.Command(plugintest.Python(t), "-B", "-X", "utf8", "-m", "unittest", "discover", "-s", tests)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+unpacked)
 	cmd.Dir = t.TempDir()
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,0 +1,94 @@
+// Package plugintest finds interpreters for tests, and virtual environments
+// with modules as they are published.
+package plugintest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Python finds an interpreter that is no wrapper script, so that the process
+// that a test starts is the interpreter itself.
+func Python(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skip("no python3 on this machine")
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Set is a set of published modules and the Python that they are made for.
+type Set struct {
+	Python   string
+	Packages []string // what pip installs, versions pinned: tests know what they export
+	Modules  []string
+}
+
+// Sets are the sets that tests use.
+var Sets = []Set{
+	{"python3.11", []string{"inmanta-module-std==7.0.0"}, []string{"std"}},
+	{"python3.12", newest, []string{"std", "mitogen", "config", "fs", "files"}},
+	{"python3.13", newest, []string{"std", "mitogen", "config", "fs", "files"}},
+}
+
+var newest = []string{
+	"inmanta-module-std==8.7.5", "inmanta-module-fs==1.2.0", "inmanta-module-files==2.11.1",
+	"inmanta-module-mitogen==0.2.5", "inmanta-module-config==0.8.0",
+}
+
+var making sync.Mutex
+
+// Venv gives the interpreter of a virtual environment with the modules of a
+// set and what they import, but without inmanta-core. It is made once and kept
+// in the user's cache; ORDAIN_TEST_VENVS names a folder of ready ones, called
+// after their Python. The test is skipped where it cannot be made.
+func Venv(t testing.TB, set Set) string {
+	t.Helper()
+	making.Lock()
+	defer making.Unlock()
+	base := os.Getenv("ORDAIN_TEST_VENVS")
+	if base == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Skip("no cache folder for a virtual environment")
+		}
+		base = filepath.Join(cache, "ordain-test-venvs")
+	}
+	dir := filepath.Join(base, set.Python)
+	interpreter := filepath.Join(dir, "bin", "python")
+	done := filepath.Join(dir, "complete")
+	if _, err := os.Stat(done); err == nil {
+		return interpreter
+	}
+	if exec.Command(set.Python, "--version").Run() != nil {
+		t.Skipf("no %s on this machine", set.Python)
+	}
+	for _, command := range [][]string{
+		{set.Python, "-m", "venv", "--clear", dir},
+		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, set.Packages...),
+		{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)
+		}
+	}
+	if err := os.WriteFile(done, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return interpreter
+}
+
+// Site gives the folder of packages of an interpreter's virtual environment.
+func Site(t testing.TB, interpreter string) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "lib", "python3*", "site-packages"))
+	if len(found) != 1 {
+		t.Fatalf("site-packages of %s: %v", interpreter, found)
+	}
+	return found[0]
+}
