@@ -238,11 +238,16 @@ func (u *callUnit) deprecated(r *run) {
 }
 
 func (u *callUnit) failed(err *PluginError) *Error {
-	cause := &Error{Kind: err.Class, Message: err.Message, foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
+	line := strings.TrimPrefix(err.Class, "builtins.")
+	if err.Message != "" {
+		line += ": " + err.Message
+	}
+	cause := &Error{Kind: err.Class, Message: line + "\n", foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
 	var e *Error
 	switch err.Kind {
 	case "plugin":
-		e = fail("ExplicitPluginException", "PluginException: %s", err.Message)
+		e = fail("ExplicitPluginException", "PluginException in plugin %s\n%s", u.n.plugin.sig.Name, err.Message)
+		e.Causes = []*Error{cause}
 	case "compiler":
 		e = fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
 		e.Causes = []*Error{cause}
@@ -265,10 +270,8 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 		return v, nil
 	}
 	if err := u.n.plugin.result.Validate(v); err != nil {
-		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type.", types.Repr(v), u.n.plugin.sig.Name)
-		cause := typeError(err)
-		e.Message = fmt.Sprintf("Return value %s of plugin %s has incompatible type.\nExpected type: %s", types.Repr(v), u.n.plugin.sig.Name, u.n.plugin.result)
-		e.Causes = []*Error{cause.located(u.n, &u.n.span)}
+		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, u.n.plugin.result)
+		e.Causes = []*Error{typeError(err).in(u.n)}
 		return nil, e
 	}
 	return v, nil

@@ -168,9 +168,9 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 	var found *Instance
 	for _, index := range n.info.entity.Indexes {
-		key, err := indexKey(n.info.entity, index, values, false)
+		key, err := indexKey(n.info.entity, index, values)
 		if err != nil {
-			return nil, err.in(n)
+			return nil, err
 		}
 		have := r.table(n.info.entity, index).instances[key]
 		if have == nil {

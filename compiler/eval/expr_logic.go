@@ -103,7 +103,7 @@ func (u *branchUnit) run(r *run) *Error {
 		return err
 	}
 	if u.c != nil {
-		if err := inOrder(r, v, &u.n.span, u.c); err != nil {
+		if err := inOrder(r, v, u.x.where(), u.c); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if isUnknown(v) {
 			return unknown, nil
 		}
-		if err := noReference(v, n); err != nil {
+		if err := noReference(v, p.match, n); err != nil {
 			return nil, err
 		}
 		text = strings.ReplaceAll(text, p.match, types.Interpolated(v))
@@ -57,11 +57,11 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	return types.Str(text), nil
 }
 
-func noReference(v types.Value, n node) *Error {
+func noReference(v types.Value, field string, n node) *Error {
 	if _, is := v.(*types.Reference); !is {
 		return nil
 	}
-	e := fail("UnexpectedReference", "Encountered reference in string format for variable `%s`. This is not supported.", types.Text(v))
+	e := fail("UnexpectedReference", "Encountered reference in string format for variable `%s`. This is not supported.", field)
 	e.Hint = "the value is known only when it is deployed; pass the reference itself to the attribute"
 	return e.in(n)
 }
@@ -122,7 +122,7 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if err != nil {
 			return err
 		}
-		return noReference(v, n)
+		return noReference(v, x.String(), n)
 	})
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (r *run) table(e *types.Entity, x *types.Index) *indexTable {
 
 // indexKey builds the key of an index from the values of its attributes. A
 // lookup takes a whole number for a float attribute.
-func indexKey(e *types.Entity, x *types.Index, values []given, coerce bool) (string, *Error) {
+func indexKey(e *types.Entity, x *types.Index, values []given) (string, *Error) {
 	var b strings.Builder
 	for _, name := range x.Attributes {
 		for _, g := range values {
@@ -54,7 +54,7 @@ func indexKey(e *types.Entity, x *types.Index, values []given, coerce bool) (str
 				v = toFloat(v)
 			}
 			if ref, is := v.(*types.Reference); is {
-				return "", fail("UnexpectedReference", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), name)
+				return "", fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), name)
 			}
 			writeKey(&b, v)
 		}
@@ -118,7 +118,7 @@ func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node) *
 		}
 		values[k] = given{name, v}
 	}
-	key, err := indexKey(e, x, values, false)
+	key, err := indexKey(e, x, values)
 	if err != nil {
 		return err.in(n)
 	}
@@ -166,7 +166,7 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 		}
 		return err.in(n)
 	}
-	key, err := indexKey(e, index, values, true)
+	key, err := indexKey(e, index, values)
 	if err != nil {
 		return err.in(n)
 	}

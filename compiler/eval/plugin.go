@@ -193,7 +193,7 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 	info := u.n.plugin
 	sig := info.sig
-	_, short, _ := cutLast(sig.Name)
+	short := sig.Name
 	out := PluginCall{Plugin: sig, Namespace: u.n.ns.name, At: u.n.span}
 	var positional []int
 	varargs, varkeywords := -1, -1
@@ -210,7 +210,7 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return runtimeError("%s() takes %d positional argument%s but %d %s given", short, len(positional), plural(len(positional)), len(args), wasWere(len(args)))
+		return runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args))
 	}
 	open := false
 	check := func(i int, v types.Value) *Error {
@@ -220,7 +220,7 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 		}
 		t := info.params[i]
 		if t == nil {
-			return u.plainReference(sig.Params[i].Name, v)
+			return nil
 		}
 		if err := t.Validate(v); err != nil {
 			return u.argumentError(sig.Params[i].Name, v, t, err)
@@ -238,18 +238,30 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 		}
 		out.Args = append(out.Args, v)
 	}
-	for _, g := range named {
-		i := -1
+	byName := func(name string) int {
 		for k, p := range sig.Params {
-			if p.Name == g.name && (p.Kind == Positional || p.Kind == KeywordOnly || p.Kind == "") {
-				i = k
+			if p.Name == name && p.Kind != VarArgs && p.Kind != VarKeywords {
+				return k
 			}
 		}
+		return -1
+	}
+	covered := append([]bool(nil), set...)
+	for _, g := range named {
+		if i := byName(g.name); i >= 0 {
+			covered[i] = true
+		}
+	}
+	if err := missingArguments(short, sig, covered); err != nil {
+		return err
+	}
+	for _, g := range named {
+		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
 			return runtimeError("%s() got multiple values for argument '%s'", short, g.name)
 		case i < 0 && varkeywords < 0:
-			return runtimeError("%s() got an unexpected keyword argument '%s'", short, g.name)
+			return runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name)
 		case i < 0:
 			i = varkeywords
 		default:
@@ -262,9 +274,6 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 			out.Named = map[string]types.Value{}
 		}
 		out.Named[g.name] = g.value
-	}
-	if err := missingArguments(short, sig, set); err != nil {
-		return err
 	}
 	if open && !sig.AllowUnknown {
 		u.target.put(r, unknown, &u.n.span)
@@ -299,10 +308,8 @@ func enumerate(words []string) string {
 	switch len(words) {
 	case 1:
 		return words[0]
-	case 2:
-		return words[0] + " and " + words[1]
 	}
-	return strings.Join(words[:len(words)-1], ", ") + ", and " + words[len(words)-1]
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 func plural(n int) string {
@@ -312,35 +319,27 @@ func plural(n int) string {
 	return "s"
 }
 
-func wasWere(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
-}
-
 func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
 	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
-		return u.unexpected(name, v)
+		return u.unexpected(name, v, t)
 	}
-	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type.\n\tExpected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
+	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
 	e.Causes = []*Error{typeError(err).located(u.n, &u.n.span)}
 	return e
 }
 
-func (u *callUnit) unexpected(name string, v types.Value) *Error {
-	e := fail("UnexpectedReference", "Value %s for argument %s of plugin %s is a reference: the plug-in has to accept it with `| Reference[...]`", types.Text(v), name, u.n.plugin.sig.Name)
+func (u *callUnit) unexpected(name string, v types.Value, t types.Type) *Error {
+	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s is a reference. To allow references, use `| Reference[...]` in your type annotation.", types.Text(v), name, u.n.plugin.sig.Name)
+	cause := fail("UnexpectedReference", "References are not allowed for values of type `%s`. To work with references, explicitly declare support with a `... | Reference[...]` annotation.", t)
+	e.Causes = []*Error{cause.in(u.n)}
 	e.Hint = "declare the parameter as `T | Reference[T]`"
 	return e
 }
 
-// plainReference lets references into parameters of any type.
-func (u *callUnit) plainReference(string, types.Value) *Error { return nil }
-
 // referenceAllowed refuses a reference where the plug-in wants a plain value.
 func (u *callUnit) referenceAllowed(name string, v types.Value, t types.Type) *Error {
 	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
-		return u.unexpected(name, v)
+		return u.unexpected(name, v, t)
 	}
 	return nil
 }

@@ -194,8 +194,8 @@ func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, i
 			return err
 		}
 	}
-	for _, l := range v.more.listeners {
-		if err := l.receive(r, value, at); err != nil {
+	if !null {
+		if err := v.tell(r, value, at); err != nil {
 			return err
 		}
 	}
@@ -273,6 +273,7 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 	d := v.more
 	if v.kind == gathered {
 		d.items = append(d.items, value)
+		d.places = append(d.places, at)
 		return v.tell(r, value, at)
 	}
 	if v.has {
@@ -294,6 +295,7 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 		return e
 	}
 	d.items = append(d.items, value)
+	d.places = append(d.places, at)
 	if i, ok := value.(*Instance); ok {
 		if d.members != nil {
 			d.members[i.id] = struct{}{}
@@ -346,7 +348,7 @@ func (v *variable) listen(r *run, c collector) *Error {
 		v.more.listeners = append(v.more.listeners, c)
 	case list, gathered:
 		for i := 0; i < len(v.more.items); i++ {
-			if err := c.receive(r, v.more.items[i], v.at); err != nil {
+			if err := c.receive(r, v.more.items[i], v.more.places[i]); err != nil {
 				return err
 			}
 		}

@@ -66,6 +66,9 @@ func (p Primitive) Validate(v Value) error {
 	if i, ok := v.(Instance); ok && p != ListT && p != DictT && p != Literal {
 		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", i.Entity().Short(), p)}
 	}
+	if ref, is := v.(*Reference); is {
+		return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(ref), p)}
+	}
 	switch p {
 	case ListT, DictT:
 		return p.validateContainer(v)
@@ -178,7 +181,7 @@ func (t DictOf) Validate(v Value) error {
 		}
 		return nil
 	}
-	return mismatch(v, t.String())
+	return mismatch(v, "dict")
 }
 
 // Union is any of several types.
