@@ -22,6 +22,8 @@ const (
 	// aheadDepth how deep they may lead.
 	aheadMax   = 4096
 	aheadDepth = 3
+	// depthMax bounds how deep values nest; Python's own limit is about the same.
+	depthMax = 1000
 )
 
 // codec turns values into the wire's JSON and back (PROTOCOL.md). It remembers
@@ -35,6 +37,7 @@ type codec struct {
 	shared    map[any]uint64             // numbers of *types.List and *types.Dict
 	byNumber  []types.Value
 	ahead     int // attributes that this message may still carry
+	depth     int // of the value that is being decoded
 }
 
 func newCodec(h *Host) *codec {
@@ -265,6 +268,11 @@ type tagged struct {
 
 // decode reads a value that the worker wrote.
 func (c *codec) decode(raw json.RawMessage) (types.Value, error) {
+	c.depth++
+	defer func() { c.depth-- }()
+	if c.depth > depthMax {
+		return nil, fmt.Errorf("the worker sent a value nested deeper than %d", depthMax)
+	}
 	raw = bytes.TrimLeft(raw, " ")
 	if len(raw) == 0 {
 		return nil, fmt.Errorf("the worker sent no value")

@@ -79,6 +79,10 @@ class Proxies(unittest.TestCase):
         self.assertEqual(list(allow_reference_values(self.proxy.list)), [1, REF])
         with ExportContext():
             self.assertIs(self.proxy.ref, REF)
+        nested = DynamicProxy.return_value([[REF], self.instance], context=ProxyContext(path="x", validated=True))
+        self.assertIs(nested[0][0], REF)
+        with self.assertRaises(UnexpectedReference):
+            nested[1].list[1]
         declared = SequenceProxy([REF], context=ProxyContext(path="x", validated=True))
         self.assertIs(declared[0], REF)
 

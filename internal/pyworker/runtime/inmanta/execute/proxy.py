@@ -88,8 +88,8 @@ class DynamicProxy:
             return context
         if context is None:
             context = ProxyContext(path=repr(self._get_instance()), validated=False)
-        else:  # another view and the way from there: made when somebody asks
-            context = context[0]._get_context().nested(relative_path=context[1])
+        else:  # the view on another instance, and the way from there: made when somebody asks
+            context = context[0]._context_of_attribute(context[1])
         object.__setattr__(self, "__context", context)
         return context
 
@@ -155,7 +155,11 @@ class DynamicProxy:
                 message=f"Encountered reference in {context.path}{relative_path} (= `{value!r}`): use"
                 " `inmanta.plugins.allow_reference_values` where references are wanted",
             )
-        return DynamicProxy.return_value(value, context=context.nested(relative_path=relative_path))
+        return DynamicProxy.return_value(value, context=self._context_of_attribute(relative_path))
+
+    def _context_of_attribute(self, relative_path: str) -> ProxyContext:
+        # What the annotation of a parameter allows ends at an instance.
+        return ProxyContext(path=self._get_context().path + relative_path, validated=False)
 
     def _references_allowed(self, context: ProxyContext) -> bool:
         # An annotation says nothing about the attributes of an instance.
@@ -215,6 +219,9 @@ class _Container(DynamicProxy):
 
     def _references_allowed(self, context: ProxyContext) -> bool:
         return context.should_allow_references()
+
+    def _context_of_attribute(self, relative_path: str) -> ProxyContext:
+        return self._get_context().nested(relative_path=relative_path)
 
     def __getattr__(self, attribute: str) -> Any:
         raise AttributeError(f"{type(self._get_instance()).__name__!r} object has no attribute {attribute!r}")
