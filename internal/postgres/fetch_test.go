@@ -81,7 +81,7 @@ func TestProgramsAreFetchedOnceAndChecked(t *testing.T) {
 		var asked *atomic.Int32
 		cfg.Repository, asked = repository(t, good, kind, sum)
 		for range 2 {
-			dir, err := fetch(t.Context(), cfg)
+			dir, err := fetch(t.Context(), cfg, 0)
 			must(t, err)
 			p, err := inspect(t.Context(), dir)
 			if err != nil || p.major != 17 {
@@ -117,7 +117,7 @@ func TestArchivesThatAreNotWhatTheySeem(t *testing.T) {
 		dir := t.TempDir()
 		cfg := configIn(dir)
 		cfg.Repository, _ = repository(t, test.jar, "sha1", test.sum)
-		_, err := fetch(t.Context(), cfg)
+		_, err := fetch(t.Context(), cfg, 0)
 		if !fault.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -127,7 +127,7 @@ func TestArchivesThatAreNotWhatTheySeem(t *testing.T) {
 	}
 	cfg := configIn(t.TempDir())
 	cfg.Repository = "http://127.0.0.1:1"
-	if _, err := fetch(t.Context(), cfg); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "install PostgreSQL") {
+	if _, err := fetch(t.Context(), cfg, 0); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "install PostgreSQL") {
 		t.Errorf("a repository that is away: %v", err)
 	}
 }

@@ -189,7 +189,8 @@ func (s *Server) openStore(ctx context.Context) (records *store.Store, err error
 		err := s.step("PostgreSQL", func() error {
 			db, err := postgres.Start(ctx, postgres.Config{
 				DataDir: filepath.Join(s.layout.Postgres(), "data"), SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
-				CacheDir: filepath.Join(s.layout.CacheDir(), "postgres"), BinDir: s.cfg.Options.PostgresBin, Logger: s.log,
+				CacheDir: filepath.Join(s.layout.CacheDir(), "postgres"), BinDir: s.cfg.Options.PostgresBin,
+				Repository: s.cfg.Options.PostgresRepository, Python: s.cfg.Options.Python, Logger: s.log,
 			})
 			if err != nil {
 				return err
