@@ -92,5 +92,9 @@ func (s *server) fileLines(ctx context.Context, id string) ([]string, error) {
 	if strings.ContainsRune(string(content), 0) {
 		return nil, fault.New("api", fault.Invalid, "a file that is not text has no diff by lines")
 	}
-	return strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n"), nil
+	lines := strings.SplitAfter(string(content), "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines, nil
 }

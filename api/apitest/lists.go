@@ -38,7 +38,11 @@ func paginate[T any](items []T, q intent.ListQuery, key func(T, string) (value, 
 	// beyond tells where an item lies from a bound: -1 below, 0 at it, 1 above.
 	beyond := func(item T, b *intent.Bound) int {
 		v, id := key(item, q.Sort)
-		if n := natural(v, *b.Value); n != 0 || b.ID == "" {
+		bound := "" // no column of these lists is NULL, so everything is above it
+		if b.Value != nil {
+			bound = *b.Value
+		}
+		if n := natural(v, bound); n != 0 || b.ID == "" {
 			return n
 		}
 		return cmp.Compare(id, b.ID)

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/api/apitest"
+)
+
+// inmantaCLI gives Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI
+// is the path of one that is there, or 1 to install it from PyPI into a
+// virtual environment of the test: about 100 MB.
+func inmantaCLI(t *testing.T) string {
+	t.Helper()
+	wish := os.Getenv("ORDAIN_TEST_INMANTA_CLI")
+	if wish == "" {
+		t.Skip("set ORDAIN_TEST_INMANTA_CLI=1 to install inmanta-core from PyPI and run its client, or to the path of an inmanta-cli")
+	}
+	if wish != "1" {
+		return wish
+	}
+	python := ""
+	for _, name := range []string{"python3.13", "python3.12", "python3"} {
+		path, err := exec.LookPath(name)
+		if err == nil && exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))").Run() == nil {
+			python = path
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found")
+	}
+	dir := filepath.Join(t.TempDir(), "venv")
+	for _, command := range [][]string{
+		{python, "-m", "venv", dir},
+		{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "inmanta-core"},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+	return filepath.Join(dir, "bin", "inmanta-cli")
+}
+
+// The client that people have works as it is: it makes a project and an
+// environment, asks for a compile, lists and releases versions, shows
+// resources, changes settings, pauses agents, sets parameters.
+func TestInmantasOwnClient(t *testing.T) {
+	path := inmantaCLI(t)
+	r := apitest.NewRich(present)
+	handler := newClient(t, r).handler
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(path, append([]string{"--host", host, "--port", port}, args...)...)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "HOME="+home, "COLUMNS=200")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("inmanta-cli %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	expect := func(out string, wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
+		}
+	}
+	expect(run("project", "create", "-n", "shop"), "shop")
+	expect(run("project", "list"), "shop", "infra")
+	expect(run("project", "modify", "-n", "store", "shop"), "store")
+	expect(run("environment", "create", "-n", "live", "-p", "store", "-r", "https://git.example.com/shop.git", "-b", "main"), "live")
+	expect(run("environment", "list"), "live", "production")
+	expect(run("environment", "show", "live"), "https://git.example.com/shop.git")
+	expect(run("environment", "modify", "-n", "live", "-r", "https://git.example.com/store.git", "-b", "main", "live"), "store.git")
+	expect(run("environment", "recompile", "--update", "live"), "triggered successfully")
+	expect(run("environment", "setting", "list", "-e", "live"), "auto_deploy")
+	run("environment", "setting", "set", "-e", "live", "-k", "available_versions_to_keep", "-o", "42")
+	expect(run("environment", "setting", "get", "-e", "live", "-k", "available_versions_to_keep"), "42")
+	run("environment", "setting", "delete", "-e", "live", "-k", "available_versions_to_keep")
+	expect(run("version", "list", "-e", "production"), "7", "active", "candidate")
+	expect(run("version", "release", "-e", "production", "8"), "8")
+	expect(run("version", "report", "-e", "production", "-i", "7", "-l"), "web04", "/srv/www/site-023/index.html")
+	expect(run("agent", "list", "-e", "production"), "web01")
+	run("agent", "pause", "-e", r.Production.ID.String(), "--agent", "web01")
+	run("agent", "unpause", "-e", r.Production.ID.String(), "--all")
+	expect(run("param", "set", "-e", "production", "--name", "size", "--value", "12"), "12")
+	expect(run("param", "get", "-e", "production", "--name", "size"), "12")
+	expect(run("param", "list", "-e", "production"), "size", "region")
+	rvid := r.FailedFile.AtVersion(7)
+	list := run("action-log", "list", "-e", r.Production.ID.String(), "--rvid", rvid)
+	expect(list, "deploy", "failed")
+	expect(run("action-log", "show-messages", "-e", r.Production.ID.String(), "--rvid", rvid, "--action-id", "a000003c-0000-4000-8000-00000000003c"), "No space left on device")
+	run("environment", "delete", "live")
+	run("project", "delete", "store")
+	if out := run("project", "list"); strings.Contains(out, "store") {
+		t.Errorf("the project is still there:\n%s", out)
+	}
+	verbs := strings.Join(r.Verbs(), "\n")
+	expect(verbs, "compile update=true by cli", "release 8", "pause web01", "unpause ")
+}

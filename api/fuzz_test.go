@@ -1,0 +1,150 @@
+package api
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/api/apitest"
+)
+
+// Times that clients send, and what they mean.
+func TestTimesThatClientsSend(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-11-21T13:27:56.106449+00:00": "2026-11-21T13:27:56.106449Z",
+		"2026-11-21T13:27:56Z":             "2026-11-21T13:27:56Z",
+		"2026-11-14+13:50:31":              "2026-11-14T13:50:31Z",
+		"2026-11-14 13:50:31":              "2026-11-14T13:50:31Z",
+		"2026-11-14☃13:50:31":              "2026-11-14T13:50:31Z",
+		"2026-11-14T13:50":                 "2026-11-14T13:50:00Z",
+		"2026-11-14":                       "2026-11-14T00:00:00Z",
+		"2026-11-14T13:50:31+02:00":        "2026-11-14T11:50:31Z",
+		"2026-11-14T13:50:31 02:00":        "2026-11-14T11:50:31Z", // a plus sign that was not encoded
+		"2026-11-14T13:50:31-0530":         "2026-11-14T19:20:31Z",
+		"2026-11-14T13:50:31+02":           "2026-11-14T11:50:31Z",
+		"2026-11-14T13:50:31,5":            "2026-11-14T13:50:31.5Z",
+	} {
+		got, err := parseTime(text)
+		if err != nil || got.Format(time.RFC3339Nano) != want {
+			t.Errorf("%s: %v %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "now", "2026", "2026-13-01", "2026-11-21T", "2026-11-21T1", "2026-11-21T25:00:00", "2026-11-21T13:27:56+1"} {
+		if got, err := parseTime(text); err == nil {
+			t.Errorf("%q was taken for %v", text, got)
+		}
+	}
+}
+
+// Any text is a time or an error, and a time survives being written and read.
+func FuzzParseTime(f *testing.F) {
+	for _, seed := range []string{"2026-11-21T13:27:56.106449+00:00", "2026-11-14+13:50:31", "2026-11-14☃13:50", "2026-11-14", "2026-11-14T13:50:31-0530"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := parseTime(text)
+		if err != nil {
+			return
+		}
+		again, err := parseTime(formatTime(got))
+		if err != nil || !again.Equal(got.Truncate(time.Microsecond)) {
+			t.Errorf("%q: %v became %v (%v)", text, got, again, err)
+		}
+	})
+}
+
+// Any query is understood or refused, never a failure of the server, and the
+// link to the same page asks for the same page.
+func FuzzListQuery(f *testing.F) {
+	for _, seed := range []string{
+		"limit=20&sort=requested.desc", "limit=20&sort=requested.desc&filter.success=false&filter.requested=ge:2026-11-14+13:50:31",
+		"start=2026-11-21T13:27:56Z&first_id=a0000001-0000-4000-8000-000000000001", "filter.requested=lt:2026-11-21&filter.requested=ge:2026-11-20",
+		"limit=&sort=", "first_id=00000000-0000-0000-0000-000000000000", "filter.=1", "filter.success", "limit=5;x", "%zz",
+	} {
+		f.Add(seed)
+	}
+	r := apitest.NewRich(present)
+	f.Fuzz(func(t *testing.T, raw string) {
+		query, err := url.ParseQuery(raw)
+		if err != nil {
+			return
+		}
+		args := map[string]any{}
+		mergeQuery(args, query)
+		var p struct{ paging }
+		if decode(args, &p) != nil {
+			return
+		}
+		q, err := compileList.query(p.paging)
+		if err != nil {
+			return
+		}
+		page, err := r.Compiles(t.Context(), r.Production.ID, q)
+		if err != nil {
+			t.Fatalf("%q: %v", raw, err)
+		}
+		self := link("/x", compileList, q, q.After, q.Before, nil)
+		_, selfQuery, _ := strings.Cut(self, "?")
+		query, err = url.ParseQuery(selfQuery)
+		if err != nil {
+			t.Fatalf("%q: link %s: %v", raw, self, err)
+		}
+		args = map[string]any{}
+		mergeQuery(args, query)
+		var again struct{ paging }
+		if err := decode(args, &again); err != nil {
+			t.Fatalf("%q: link %s: %v", raw, self, err)
+		}
+		q2, err := compileList.query(again.paging)
+		if err != nil {
+			t.Fatalf("%q: link %s: %v", raw, self, err)
+		}
+		page2, err := r.Compiles(t.Context(), r.Production.ID, q2)
+		if err != nil || len(page2.Items) != len(page.Items) || page2.Total != page.Total {
+			t.Errorf("%q: link %s gives another page", raw, self)
+		}
+	})
+}
+
+// Any body is answered with less than 500.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{"", "null", "{}", `{"name":"x"}`, `{"name":null}`, `{"name":1e999}`, `[1]`, `{"project_id":"x","name":{}}`, "\xff", `{"a":{"b":[{}]}}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		c := newClient(t, apitest.New())
+		for _, path := range []string{"PUT /api/v2/project", "PUT /api/v2/environment", "POST /api/v1/file"} {
+			method, path, _ := strings.Cut(path, " ")
+			w := httptest.NewRecorder()
+			c.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+			if w.Code >= 500 {
+				t.Errorf("%s %q: %d %s", path, body, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// Any two texts give a comparison that turns one into the other.
+func FuzzCompareLines(f *testing.F) {
+	f.Add("a\nb\nc\n", "a\nc\nd\n")
+	f.Add("", "x")
+	f.Fuzz(func(t *testing.T, from, to string) {
+		if len(from)+len(to) > 2000 {
+			return
+		}
+		var was, will strings.Builder
+		for _, e := range compareLines(strings.SplitAfter(from, "\n"), strings.SplitAfter(to, "\n")) {
+			if e.op != '+' {
+				was.WriteString(e.line)
+			}
+			if e.op != '-' {
+				will.WriteString(e.line)
+			}
+		}
+		if was.String() != from || will.String() != to {
+			t.Errorf("%q → %q came back as %q → %q", from, to, was.String(), will.String())
+		}
+	})
+}
