@@ -242,16 +242,10 @@ func (h *Host) ask(op string, args, reply any, what string) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	hang := &HangError{What: what, After: h.config.CallTimeout}
-	var kill *time.Timer
-	warn := time.AfterFunc(h.config.CallTimeout, func() {
-		_ = syscall.Kill(h.pid, syscall.SIGUSR1)
-		kill = time.AfterFunc(grace, func() { cancel(hang) })
-	})
-	defer func() {
-		if !warn.Stop() && kill != nil {
-			kill.Stop()
-		}
-	}()
+	warn := time.AfterFunc(h.config.CallTimeout, func() { _ = syscall.Kill(h.pid, syscall.SIGUSR1) })
+	defer warn.Stop()
+	kill := time.AfterFunc(h.config.CallTimeout+grace, func() { cancel(hang) })
+	defer kill.Stop()
 	err := h.dialogue.Ask(ctx, op, args, reply, h.answer)
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
 		hang.Stack = moduleFrames(h.dialogue.LastWords())
