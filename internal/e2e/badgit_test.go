@@ -181,5 +181,5 @@ func TestHostDown(t *testing.T) {
 	p := sharedWorld(t).unbound(t)
 	p.bind(intent.Source{URL: url, Branch: "main"}, nil)
 	p.recompile()
-	mentions(t, p.failed(intent.StageClone), "refused")
+	mentions(t, p.failed(intent.StageClone), "refuses connections")
 }

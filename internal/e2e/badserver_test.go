@@ -144,7 +144,7 @@ func TestDiskFull(t *testing.T) {
 	if *c.Success {
 		t.Fatal("the compile succeeded on a full disk:\n" + report(stages))
 	}
-	mentions(t, report(stages), "no space left", "free")
+	mentions(t, report(stages), "no space left", "make room")
 	if p.note("a") != "one" {
 		t.Errorf("a is %q", p.note("a"))
 	}
