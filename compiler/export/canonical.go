@@ -74,10 +74,26 @@ func writeCanonical(b *bytes.Buffer, v any) error {
 
 // writeText writes a string as JSON without the escapes for HTML.
 func writeText(b *bytes.Buffer, s string) {
+	if isSimple(s) {
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s)         // a string always can be written
 	b.Truncate(b.Len() - 1) // the newline
+}
+
+// isSimple reports whether JSON needs no escapes for a string.
+func isSimple(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // object writes fields whose values are canonical already.

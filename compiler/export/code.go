@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
@@ -49,10 +50,7 @@ func (e *exporter) code() error {
 	if err := e.host.Request("export_code", map[string]any{"types": names}, &reply, e.heap, "looking for the handlers"); err != nil {
 		return err
 	}
-	sources := &sources{byName: map[string]*module.Module{}, read: map[string]*moduleCode{}, files: e.doc.Files}
-	for _, m := range e.in.Modules {
-		sources.byName[m.Name] = m
-	}
+	sources := <-e.sources
 	for _, name := range names {
 		wanted := map[string]bool{}
 		for _, python := range reply.Modules[name] {
@@ -67,7 +65,30 @@ func (e *exporter) code() error {
 		}
 		e.doc.Code = append(e.doc.Code, code)
 	}
+	for _, code := range e.doc.Code {
+		for _, source := range code.Sources {
+			e.doc.Files[source.Hash] = sources.files[source.Hash]
+		}
+	}
 	return nil
+}
+
+// readSources reads the Python code of all modules while Python is busy.
+func readSources(modules []*module.Module) <-chan *sources {
+	ready := make(chan *sources, 1)
+	s := &sources{byName: map[string]*module.Module{}, read: map[string]*moduleCode{}, files: map[string][]byte{}}
+	for _, m := range modules {
+		s.byName[m.Name] = m
+	}
+	go func() {
+		for _, m := range modules {
+			if _, err := s.module(m.Name); err != nil {
+				break // the one who needs it will meet it again
+			}
+		}
+		ready <- s
+	}()
+	return ready
 }
 
 // uploads takes over the files that resource classes uploaded.
@@ -138,8 +159,30 @@ func (s *sources) code(name string, wanted map[string]bool) (intent.ResourceCode
 	return code, nil
 }
 
-// imported finds imports of packages of modules, also inside of functions.
-var imported = regexp.MustCompile(`(?m)^[ \t]*(?:from|import)[ \t]+inmanta_plugins\.([A-Za-z_][A-Za-z0-9_]*)|^[ \t]*from[ \t]+inmanta_plugins[ \t]+import[ \t]+([A-Za-z_][A-Za-z0-9_]*)`)
+// importsOf finds what a Python file imports, also inside of functions: the
+// modules of the model, and the distributions that inmanta-core would bring.
+func importsOf(content []byte, modules, implied map[string]bool) {
+	for line := range bytes.Lines(content) {
+		words := bytes.Fields(line)
+		if len(words) < 2 || (string(words[0]) != "import" && string(words[0]) != "from") {
+			continue
+		}
+		top, rest, _ := strings.Cut(strings.TrimRight(string(words[1]), ",;"), ".")
+		switch {
+		case top != "inmanta_plugins":
+			if brought := byCore[top]; brought != "" {
+				implied[brought] = true
+			}
+		case rest != "":
+			name, _, _ := strings.Cut(rest, ".")
+			modules[name] = true
+		case len(words) > 3: // from inmanta_plugins import a, b
+			for _, name := range words[3:] {
+				modules[strings.Trim(string(name), ",;()")] = true
+			}
+		}
+	}
+}
 
 func (s *sources) module(name string) (*moduleCode, error) {
 	if known := s.read[name]; known != nil {
@@ -147,7 +190,6 @@ func (s *sources) module(name string) (*moduleCode, error) {
 	}
 	m := s.byName[name]
 	code := &moduleCode{}
-	s.read[name] = code
 	imports, implied := map[string]bool{}, map[string]bool{}
 	for _, path := range m.PythonFiles {
 		inner, err := filepath.Rel(m.PluginDir, path)
@@ -158,14 +200,7 @@ func (s *sources) module(name string) (*moduleCode, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, match := range imported.FindAllSubmatch(content, -1) {
-			imports[string(match[1])+string(match[2])] = true
-		}
-		for _, match := range anyImport.FindAllSubmatch(content, -1) {
-			if brought := byCore[string(match[1])]; brought != "" {
-				implied[brought] = true
-			}
-		}
+		importsOf(content, imports, implied)
 	}
 	if err := s.others(m, code); err != nil {
 		return nil, err
@@ -178,11 +213,9 @@ func (s *sources) module(name string) (*moduleCode, error) {
 		}
 	}
 	code.requirements = append(code.requirements, slices.Sorted(maps.Keys(implied))...)
+	s.read[name] = code
 	return code, nil
 }
-
-// anyImport finds the top-level names of all imports.
-var anyImport = regexp.MustCompile(`(?m)^[ \t]*(?:from|import)[ \t]+([A-Za-z_][A-Za-z0-9_]*)`)
 
 // byCore names the distributions of packages that inmanta-core requires.
 // Modules use them and count on inmanta-core to bring them, which is not

@@ -53,6 +53,7 @@ func Export(ctx context.Context, in Input) error {
 	e := &exporter{
 		ctx: ctx, in: in, heap: heap, host: in.Host,
 		doc: NewDocument(), byID: map[intent.ResourceID]*item{}, byInstance: map[uint64]*item{},
+		sources: readSources(in.Modules),
 	}
 	err := e.run()
 	in.Document.Output = append(in.Document.Output, in.Host.TakeOutput()...)
@@ -107,6 +108,7 @@ type exporter struct {
 	items      []*item
 	byID       map[intent.ResourceID]*item
 	byInstance map[uint64]*item // the last one, where an instance is exported for two types
+	sources    <-chan *sources
 }
 
 func (e *exporter) run() error {

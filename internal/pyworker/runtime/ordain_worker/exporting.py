@@ -123,10 +123,8 @@ class Exporting:
         for row, instance in zip(args["rows"], instances):
             cls, _ = resource.get_class(row[0])
             assert cls is not None
-            each = cls(Id(row[0], row[1], row[2], row[3]))
-            fields = each.__dict__
-            fields.update(row[5])
-            fields["model"] = DynamicProxy(instance)
+            each = _resource(cls, Id(row[0], row[1], row[2], row[3]), row[5])
+            each.__dict__["model"] = DynamicProxy(instance)
             for name in row[7] or ():
                 setattr(each, name, Unknown())
             by_type.setdefault(instance.entity_name, []).append(instance)
@@ -216,6 +214,20 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
         "fields": fields,
         "module": cls.__module__,
     }
+
+
+def _resource(cls: type[Resource], id: Id, fields: dict[str, Any]) -> Resource:
+    """A resource with all its fields, made without a detour over empty ones where the class allows it."""
+    if cls.__init__ is not Resource.__init__:
+        made = cls(id)
+        made.__dict__.update(fields)
+        return made
+    made = cls.__new__(cls)
+    made.__dict__.update(fields)
+    made.__dict__.update(
+        id=id, requires=set(), resource_requires=set(), unknowns=set(), _resolver=references.Resolver()
+    )
+    return made
 
 
 def _how(cls: type[Resource], field: str) -> str:
