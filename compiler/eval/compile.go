@@ -28,15 +28,8 @@ type Input struct {
 	Host Host
 	// MaxIterations limits the rounds of freezing; 0 means 100 000.
 	MaxIterations int
-	// Precedence is the relation precedence policy in topological order.
+	// Precedence is the relation precedence policy of the project.
 	Precedence []PrecedenceRule
-}
-
-// PrecedenceRule gives a relation its place in the freeze order.
-type PrecedenceRule struct {
-	Entity, Relation string
-	// Rank counts from 1; lower is frozen first.
-	Rank int
 }
 
 // Warning is a warning of the compiler.

@@ -117,7 +117,7 @@ func define(in Input, loaded *Loaded) (*program, *Error) {
 		return p, err
 	}
 	p.addPlugins(loaded.Plugins)
-	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.resolveBodies}
+	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.resolveBodies, p.applyPrecedence}
 	for _, step := range steps {
 		if err := step(d); err != nil {
 			return p, err

@@ -138,13 +138,6 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 	if a != nil && b != nil {
 		a.End.Inverse, b.End.Inverse = b, a
 	}
-	for _, rule := range p.in.Precedence {
-		for _, attr := range []*types.Attribute{a, b} {
-			if attr != nil && attr.Entity.Name == rule.Entity && attr.Name == rule.Relation {
-				attr.End.Precedence = rule.Rank
-			}
-		}
-	}
 	return nil
 }
 

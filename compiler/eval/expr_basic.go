@@ -134,7 +134,7 @@ func (u *attrHook) run(r *run) *Error {
 	}
 	if u.c != nil {
 		if err := v.listen(r, u.c); err != nil {
-			return err
+			return err.moved(u.n)
 		}
 	}
 	u.target.connect(r, v)

@@ -442,6 +442,6 @@ func (u *lookupUnit) run(r *run) *Error {
 // notDict refuses a `**` on something else.
 func notDict(x expr) *Error {
 	e := typingError("The ** operator can only be applied to dictionaries")
-	e.Stmt, e.at = "**"+syntax.RenderRepr(x.tree()), x.where()
+	e.Stmt, e.at = "**"+syntax.RenderRepr(x.tree()), coarse(*x.where())
 	return e
 }

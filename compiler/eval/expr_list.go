@@ -93,7 +93,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		return err
 	}
 	if isUnknown(over) {
-		u.target.put(r, unknown, &u.n.span)
+		u.target.put(r, &types.List{Items: []types.Value{unknown}}, &u.n.span)
 		return nil
 	}
 	l, ok := over.(*types.List)

@@ -334,12 +334,12 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 
 // contains is `a in b`. With something unknown in b the answer may be unknown.
 func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
-	if isUnknown(b) {
+	if isUnknown(a) || isUnknown(b) {
 		return unknown, nil
 	}
 	switch b := b.(type) {
 	case *types.List:
-		open := isUnknown(a) && len(b.Items) > 0
+		open := false
 		for _, item := range b.Items {
 			if isUnknown(item) {
 				open = true
@@ -352,12 +352,6 @@ func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
 		}
 		return types.Bool(false), nil
 	case *types.Dict:
-		if isUnknown(a) {
-			if len(b.Keys) == 0 {
-				return types.Bool(false), nil
-			}
-			return unknown, nil
-		}
 		k, ok := text(a)
 		if !ok {
 			return types.Bool(false), nil

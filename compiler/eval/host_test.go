@@ -82,7 +82,7 @@ func newTestHost() *testHost {
 		})
 	h.add(&eval.Signature{Name: "test::crash"},
 		func(eval.PluginCall, eval.Heap) eval.Outcome {
-			return raised("external", "builtins.KeyError", "KeyError: 'x'")
+			return raised("external", "builtins.KeyError", "'x'")
 		})
 	h.add(&eval.Signature{Name: "test::old", Deprecated: true, ReplacedBy: "test::upper"},
 		func(eval.PluginCall, eval.Heap) eval.Outcome { return value(types.Null{}) })

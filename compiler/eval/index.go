@@ -141,10 +141,6 @@ func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node) *
 func (r *run) lookup(e *types.Entity, values []given, target *variable, n *lookup) *Error {
 	names := make([]string, len(values))
 	for i, g := range values {
-		if isUnknown(g.value) {
-			target.put(r, unknown, &n.span)
-			return nil
-		}
 		names[i] = g.name
 	}
 	var index *types.Index

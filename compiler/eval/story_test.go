@@ -33,9 +33,11 @@ func compile(t testing.TB, files map[string]string, order []string) *eval.Result
 		in.Files = append(in.Files, f)
 	}
 	if rules, ok := files["precedence"]; ok {
-		for i, line := range strings.Fields(rules) {
-			dot := strings.LastIndex(line, ".")
-			in.Precedence = append(in.Precedence, eval.PrecedenceRule{Entity: line[:dot], Relation: line[dot+1:], Rank: i + 1})
+		for line := range strings.Lines(rules) {
+			first, then, _ := strings.Cut(strings.TrimSpace(line), " before ")
+			a, b, _ := strings.Cut(first, ".")
+			c, d, _ := strings.Cut(then, ".")
+			in.Precedence = append(in.Precedence, eval.PrecedenceRule{FirstType: a, FirstRelation: b, ThenType: c, ThenRelation: d})
 		}
 	}
 	return eval.Compile(context.Background(), in)

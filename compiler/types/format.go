@@ -39,6 +39,11 @@ func Format(v Value, specification string) (string, error) {
 		return "", fmt.Errorf("unsupported format string passed to %s.__format__", class)
 	}
 	sp, err := parseSpec(specification)
+	if err == nil {
+		if bad := sp.grouped(); bad != nil {
+			return "", bad
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("Invalid format specifier '%s' for object of type '%s'", specification, class)
 	}
@@ -61,9 +66,10 @@ func Format(v Value, specification string) (string, error) {
 
 func parseSpec(s string) (spec, error) {
 	sp := spec{fill: ' ', precision: -1}
+	filled := false
 	first, n := utf8.DecodeRuneInString(s)
 	if n < len(s) && strings.IndexByte("<>=^", s[n]) >= 0 {
-		sp.fill, sp.align = first, s[n]
+		sp.fill, sp.align, filled = first, s[n], true
 		s = s[n+1:]
 	} else if s != "" && strings.IndexByte("<>=^", s[0]) >= 0 {
 		sp.align = s[0]
@@ -90,8 +96,11 @@ func parseSpec(s string) (spec, error) {
 	sp.noNegZero = take("z") != 0
 	sp.alternate = take("#") != 0
 	if take("0") != 0 {
+		if !filled {
+			sp.fill = '0'
+		}
 		if sp.align == 0 {
-			sp.fill, sp.align = '0', '='
+			sp.align = '='
 		}
 	}
 	sp.width = number()
@@ -107,6 +116,18 @@ func parseSpec(s string) (spec, error) {
 		return sp, fmt.Errorf("rest %q", s)
 	}
 	return sp, nil
+}
+
+// grouped refuses separators where the type of the field has no place for them.
+func (sp spec) grouped() error {
+	allowed := "deEfFgG%"
+	if sp.grouping == '_' {
+		allowed += "boxX"
+	}
+	if sp.grouping == 0 || sp.verb == 0 || strings.IndexByte(allowed, sp.verb) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("Cannot specify '%c' with '%c'.", sp.grouping, sp.verb)
 }
 
 func (sp spec) unknownCode(class string) error {
@@ -196,9 +217,6 @@ func (sp spec) integer(n *big.Int, class string) (string, error) {
 	default:
 		return "", sp.unknownCode(class)
 	}
-	if sp.grouping == ',' && size == 4 {
-		return "", fmt.Errorf("Cannot specify ',' with '%c'.", sp.verb)
-	}
 	digits := new(big.Int).Abs(n).Text(base)
 	if sp.verb == 'X' {
 		digits = strings.ToUpper(digits)
@@ -246,6 +264,9 @@ func group(digits string, separator byte, size, least int) string {
 }
 
 func (sp spec) float(f float64, class string) (string, error) {
+	if sp.verb != 0 && strings.IndexByte("eEfFgGn%", sp.verb) < 0 {
+		return "", sp.unknownCode(class)
+	}
 	negative := math.Signbit(f)
 	a := math.Abs(f)
 	verb, precision, percent := sp.verb, sp.precision, ""
@@ -268,12 +289,8 @@ func (sp spec) float(f float64, class string) (string, error) {
 			precision = 6
 		}
 		body = strconv.FormatFloat(a, lower(verb), precision, 64)
-		if sp.alternate && precision == 0 {
-			if i := strings.IndexByte(body, 'e'); i >= 0 {
-				body = body[:i] + "." + body[i:]
-			} else {
-				body += "."
-			}
+		if sp.alternate {
+			body = pointed(body)
 		}
 	case verb == 'g' || verb == 'G' || verb == 'n':
 		if precision < 0 {
@@ -286,8 +303,6 @@ func (sp spec) float(f float64, class string) (string, error) {
 		} else {
 			body = general(a, max(precision, 1), sp.alternate, true)
 		}
-	default:
-		return "", sp.unknownCode(class)
 	}
 	if verb == 'E' || verb == 'G' {
 		body = strings.ToUpper(body)
@@ -324,6 +339,9 @@ func general(a float64, precision int, alternate, keep bool) string {
 		if !alternate {
 			mantissa = trimZeros(mantissa)
 		}
+		if alternate {
+			mantissa = pointed(mantissa)
+		}
 		return fmt.Sprintf("%se%+03d", mantissa, exponent)
 	}
 	s = strconv.FormatFloat(a, 'f', precision-1-exponent, 64)
@@ -333,7 +351,21 @@ func general(a float64, precision int, alternate, keep bool) string {
 	if keep && !strings.Contains(s, ".") {
 		s += ".0"
 	}
+	if alternate {
+		s = pointed(s)
+	}
 	return s
+}
+
+// pointed gives a number its point, which the alternate form always has.
+func pointed(s string) string {
+	if strings.Contains(s, ".") {
+		return s
+	}
+	if i := strings.IndexByte(s, 'e'); i >= 0 {
+		return s[:i] + "." + s[i:]
+	}
+	return s + "."
 }
 
 func trimZeros(s string) string {
