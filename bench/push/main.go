@@ -114,7 +114,7 @@ func start(ctx context.Context, o options, dir string) (servers []*contestant, e
 	if err != nil {
 		return nil, err
 	}
-	ordain, err := peer.StartOrdain(ctx, binary, subdir(dir, "ordain"), o.python)
+	ordain, err := peer.StartOrdain(ctx, binary, subdir(dir, "state-ordain"), o.python)
 	if err != nil {
 		return nil, err
 	}

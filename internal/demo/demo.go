@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -145,7 +146,8 @@ func (d *demo) pushed(ctx context.Context, chapter, message string) error {
 		return err
 	}
 	if compile.Success == nil || !*compile.Success || compile.Version == nil {
-		return fmt.Errorf("the compile failed; its report is at %s", d.server.URL())
+		d.quote(compile)
+		return fmt.Errorf("the compile of %q failed", message)
 	}
 	deployed, total, err := d.tellDeployment(ctx, before)
 	if err != nil {
@@ -201,12 +203,9 @@ func (d *demo) breakModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var diags []diag.Diagnostic
-	if err := json.Unmarshal(compile.Diagnostics, &diags); err != nil {
-		return fmt.Errorf("the broken model led to no diagnostics: %w", err)
-	}
-	for _, found := range diags {
-		d.n.quote(found.Render())
+	diags := d.quote(compile)
+	if len(diags) == 0 {
+		return errors.New("the broken model led to no diagnostics")
 	}
 	active, err := d.server.Control().ActiveVersion(ctx, d.env)
 	if err != nil {
@@ -214,6 +213,16 @@ func (d *demo) breakModel(ctx context.Context) error {
 	}
 	d.n.say("version %d is still the intent, and nothing was deployed", active.Number)
 	return d.end(ctx, Ending{Chapter: "break", Compile: compile, Diags: diags})
+}
+
+// quote shows what the compiler had to say.
+func (d *demo) quote(compile *intent.Compile) (found []diag.Diagnostic) {
+	if compile.Diagnostics != nil && json.Unmarshal(compile.Diagnostics, &found) == nil {
+		for _, one := range found {
+			d.n.quote(one.Render())
+		}
+	}
+	return found
 }
 
 func (d *demo) end(ctx context.Context, e Ending) error {
