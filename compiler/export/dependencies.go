@@ -107,7 +107,7 @@ func (e *exporter) manage() error {
 	}
 	rows := make([][8]any, 0, len(e.items))
 	for _, it := range e.items {
-		instance, err := e.host.Encode(it.instance)
+		instance, err := e.host.Encode(it.instance, e.heap)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func Export(ctx context.Context, in Input) error {
 	e := &exporter{
 		ctx: ctx, in: in, heap: heap, host: in.Host,
 		doc: NewDocument(), byID: map[intent.ResourceID]*item{}, byInstance: map[uint64]*item{},
-		sources: readSources(in.Modules),
+		sources: readSources(in.Modules), expected: map[*types.Entity]bool{},
 	}
 	err := e.run()
 	in.Document.Output = append(in.Document.Output, in.Host.TakeOutput()...)
@@ -109,6 +109,7 @@ type exporter struct {
 	byID       map[intent.ResourceID]*item
 	byInstance map[uint64]*item // the last one, where an instance is exported for two types
 	sources    <-chan *sources
+	expected   map[*types.Entity]bool
 }
 
 func (e *exporter) run() error {
@@ -273,7 +274,8 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		if len(it.python) == 0 && !it.id.IsZero() {
 			continue
 		}
-		instance, err := e.host.Encode(it.instance)
+		e.expect(it.instance.Entity())
+		instance, err := e.host.Encode(it.instance, e.heap)
 		if err != nil {
 			return err
 		}
@@ -334,6 +336,20 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		}
 	}
 	return nil
+}
+
+// expect has instances of an entity travel with all that is not a list of
+// others: the methods of a resource class read most of it.
+func (e *exporter) expect(entity *types.Entity) {
+	if e.expected[entity] {
+		return
+	}
+	e.expected[entity] = true
+	for _, a := range entity.Attributes {
+		if a.End == nil || !a.End.Multi() {
+			e.host.Expect(entity, a.Name)
+		}
+	}
 }
 
 // refer puts references and mutators into the fields and notes their types.

@@ -422,9 +422,20 @@ func (c *codec) decodeArgs(pairs [][2]json.RawMessage) ([]types.ReferenceArg, er
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Encode writes a value for a request of package export.
-func (h *Host) Encode(v types.Value) (json.RawMessage, error) {
+// Encode writes a value for a request of package export, with what is known of
+// the attributes that Expect named.
+func (h *Host) Encode(v types.Value, heap eval.Heap) (json.RawMessage, error) {
+	h.heap = heap
+	defer func() { h.heap = nil }()
+	h.wire.begin()
 	b := &bytes.Buffer{}
 	err := h.wire.encode(b, v)
 	return b.Bytes(), err
+}
+
+// Expect says that attributes of an entity's instances will be read.
+func (h *Host) Expect(entity *types.Entity, names ...string) {
+	for _, name := range names {
+		h.wire.learn(entity.Name, name)
+	}
 }

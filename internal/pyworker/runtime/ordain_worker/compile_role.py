@@ -231,7 +231,9 @@ class CompileRole:
             return {"error": describe(exc), "output": self.output.take()}
         finally:
             gc.enable()
+        # What is loaded stays; and a compile is short, so rubbish in circles may wait.
         gc.freeze()
+        gc.set_threshold(200_000, 20, 20)
         self.converters = [_converters(each) for each in signatures]
         self._compiler = Compiler()
         return {

@@ -1,0 +1,53 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// What a worker sends may be anything: decode gives a value or an error, and
+// what it gives can be written again.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`null`, `true`, `12345678901234567890`, `-1.5e300`, `"x"`, `[1,[null]]`, `{"d":[["k",1],["k",{"u":true}]]}`,
+		`{"i":1}`, `{"s":0}`, `{"s":-1}`, `{"r":1,"type":"t::R","of":"string","args":[["n",{"r":1}]]}`,
+		`{"o":2,"class":"C","text":"t","fields":[["f",2]]}`, `{"f":"inf"}`, `{"f":"x"}`, `{}`, ``, `[`, `nul`, `1e999`, `{"d":[[1,2]]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		h := &Host{}
+		h.wire = newCodec(h)
+		v, err := h.wire.decode(raw)
+		if err != nil {
+			return
+		}
+		if v == nil {
+			t.Fatal("neither a value nor an error")
+		}
+		b := &bytes.Buffer{}
+		if err := h.wire.encode(b, v); err != nil {
+			t.Fatalf("%v cannot be written: %v", v, err)
+		}
+		if !json.Valid(b.Bytes()) {
+			t.Fatalf("%v was written as %s", v, b)
+		}
+	})
+}
+
+// A float is a float on the other side too: with a fraction or an exponent.
+func TestFloatText(t *testing.T) {
+	for f, want := range map[float64]string{0: "0.0", 1: "1.0", -2: "-2.0", 1e21: "1e+21", 0.1: "0.1", 1e300: "1e+300", math.SmallestNonzeroFloat64: "5e-324"} {
+		if got := floatText(f); got != want {
+			t.Errorf("%v is written %s, want %s", f, got, want)
+		}
+		v, err := decodeNumber(floatText(f))
+		if err != nil || v != types.Float(f) {
+			t.Errorf("%v came back as %v, %v", f, v, err)
+		}
+	}
+}
