@@ -439,3 +439,26 @@ func TestExportErrors(t *testing.T) {
 		})
 	}
 }
+
+// benchModel is a thousand resources of a type with a field that Python computes.
+func benchModel() string {
+	return std + "-- main.cf --\nimport t\nimport u\nimport std\nfor a in t::numbers(1000):\n    t::M(name=f\"r{a}\", v=\"x\")\nend\n"
+}
+
+// BenchmarkExport exports a thousand resources; the compile is not measured.
+func BenchmarkExport(b *testing.B) {
+	archive := strings.Replace(benchModel(), "@plugin\ndef unknown()", "@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()", 1)
+	archive = strings.Replace(archive, "added = {\"m1\"", "added = {} and {\"m1\"", 1)
+	dir := write(b, archive)
+	var total float64
+	for b.Loop() {
+		doc, err := exported(b, dir, plugintest.Python(b), nil)
+		if err != nil || len(doc.Resources) != 1000 {
+			b.Fatalf("%d resources, %v", len(doc.Resources), err)
+		}
+		for _, s := range doc.Stages {
+			total += s.Milliseconds
+		}
+	}
+	b.ReportMetric(total/float64(b.N), "ms/export")
+}

@@ -26,11 +26,20 @@ func Finished(result *eval.Result) eval.Heap {
 	for _, t := range result.Typedefs {
 		f.typedefs[t.Name] = t
 	}
+	lineage := map[*types.Entity][]*types.Entity{}
 	for _, i := range result.Instances {
-		for _, e := range result.Entities {
-			if i.Entity().IsSubclassOf(e) {
-				f.byEntity[e] = append(f.byEntity[e], i)
+		own := i.Entity()
+		above, known := lineage[own]
+		if !known {
+			for _, e := range result.Entities {
+				if own.IsSubclassOf(e) {
+					above = append(above, e)
+				}
 			}
+			lineage[own] = above
+		}
+		for _, e := range above {
+			f.byEntity[e] = append(f.byEntity[e], i)
 		}
 	}
 	return f
