@@ -415,6 +415,18 @@ func TestExportIsStable(t *testing.T) {
 	}
 }
 
+// A dependency manager may put one requirement in the place of another.
+func TestManagerReplaces(t *testing.T) {
+	archive := strings.Replace(std, "by_name = {r.id", "by_name = {}\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name == \"b\"}\n    by_name or {r.id", 1)
+	doc, err := exported(t, write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\", requires=t::A(name=\"a\"))\n"), plugintest.Python(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"t::A[ag,name=b]"}, requires(doc, "t::A[ag,name=c]")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What is wrong with resources is said with the resource's name.
 func TestExportErrors(t *testing.T) {
 	for _, c := range []struct{ name, main, message string }{

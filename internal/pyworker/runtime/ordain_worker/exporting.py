@@ -134,13 +134,13 @@ class Exporting:
                 instance.siblings = siblings if len(siblings) > 1 else None
         for row, each in zip(args["rows"], made):
             each.requires = {made[index] for index in row[6]}
-        before = [len(each.requires) for each in made]
+        before = [set(each.requires) for each in made]
         by_id = {each.id: each for each in made}
         for manager in Exporter._dependency_managers:
             manager(_Types(), by_id)
         added: dict[str, list[str]] = {}
         for index, each in enumerate(made):
-            if len(each.requires) != before[index] or any(not isinstance(other, Resource) for other in each.requires):
+            if each.requires != before[index]:
                 added[str(index)] = sorted(_required(each, other) for other in each.requires)
         return {"added": added}
 
