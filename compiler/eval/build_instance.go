@@ -40,6 +40,12 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			b.failAt(err, at)
 			return
 		}
+		if made, is := value.(*syntax.Construct); is && attr.End == nil {
+			err := typingError("Can not assign a value of type %s to a variable of type %s", made.Type.Text, attr.Type)
+			err.Stmt = syntax.Render(made)
+			b.failAt(err, made.At)
+			return
+		}
 		if indexed[name] {
 			n.direct = append(n.direct, argument{name: name, part: b.assigned(value, b.hintFor(attr))})
 			return

@@ -42,6 +42,7 @@ type entityInfo struct {
 	implDefs   []implementDef
 	inherits   bool // `using parents`
 	lineage    []*types.Entity
+	delayed    int   // how many of the slots must be frozen
 	state      uint8 // of the search for cycles: 0 new, 1 in work, 2 done
 	// defaultsDone is set once defaults is complete.
 	defaultsDone bool
@@ -263,6 +264,9 @@ func (p *program) name(ns *namespace, name string, thing any, what string, at sy
 		return nil
 	}
 	full := ns.name + "::" + name
+	if impl, is := thing.(*implementationInfo); is {
+		full += " for type " + impl.ast.For.Text
+	}
 	e := fail("DuplicateException", "%s %s is already defined", what, full)
 	e.at = &at
 	other := placeOf(have)

@@ -66,6 +66,11 @@ func (p *program) lay(info *entityInfo) *Error {
 		}
 	}
 	e.Lay(info.own)
+	for _, a := range e.Attributes {
+		if a.End != nil && (a.End.Low != 1 || a.End.High != 1) {
+			info.delayed++
+		}
+	}
 	seen := map[*types.Entity]bool{}
 	var walk func(e *types.Entity)
 	walk = func(e *types.Entity) {
@@ -178,8 +183,10 @@ func (p *program) defineIndexes(d *definitions) *Error {
 			case attr == nil:
 				e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
 				e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
-			case attr.End != nil && (attr.End.Low != 1 || attr.End.High != 1):
-				e = fail("IndexException", "Index can only contain relations with multiplicity 1, %s.%s is not", info.entity.Name, id.Name)
+			case attr.End != nil && attr.End.Low == 0:
+				e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, attr.End.Target.Name)
+			case attr.End != nil && attr.End.High != 1:
+				e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
 			default:
 				continue
 			}

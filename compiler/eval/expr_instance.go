@@ -202,6 +202,7 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 	e := n.info.entity
 	i := &Instance{id: uint64(len(r.instances) + 1), entity: e, at: []*place{&n.span}, made: s.by}
 	i.slots = make([]variable, len(e.Attributes))
+	more := make([]delayed, n.info.delayed)
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
 		v.owner, v.attr = i, attr
@@ -212,7 +213,8 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 		if attr.End.Optional() {
 			v.kind = option
 		}
-		v.more = &delayed{queued: true}
+		v.more, more = &more[0], more[1:]
+		v.more.queued = true
 		r.wait.push(v)
 	}
 	i.self.value, i.self.has = i, true

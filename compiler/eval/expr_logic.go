@@ -151,7 +151,7 @@ func (n *lazy) eval(_ *run, _ *scope, f frame) (types.Value, *Error) {
 	}
 	// a right side that decides nothing was not checked before it was needed
 	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
-		return nil, runtimeError("Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), n.op).in(n)
+		return nil, runtimeError("Invalid value '%s', expected bool", types.Text(v)).in(n)
 	}
 	return v, nil
 }

@@ -145,7 +145,7 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 			continue
 		}
 		if p.x == nil {
-			return "", runtimeError("Invalid key in f-string: '%s'", p.field).in(n)
+			return "", runtimeError("Invalid key in f-string: '%s'", types.Quote(p.field)).in(n)
 		}
 		v, err := p.x.eval(r, s, f)
 		if err != nil {
@@ -163,8 +163,7 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 		}
 		text, bad := types.Format(v, spec)
 		if bad != nil {
-			e := &Error{Kind: "ValueError", Message: bad.Error(), foreign: true}
-			return "", e.in(n)
+			return "", runtimeError("Invalid f-string: %s", bad).in(n)
 		}
 		b.WriteString(text)
 	}

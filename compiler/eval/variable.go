@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"ordain.dev/ordain/compiler/types"
 )
@@ -251,6 +252,10 @@ func (v *variable) holds(value types.Value) bool {
 
 // add puts one more element, or the elements of a list, into a list.
 func (v *variable) add(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+	_, null := value.(types.Null)
+	if null && v.kind == list && v.has && len(v.more.items) == 0 {
+		return nil
+	}
 	if err := v.addOne(r, value, at, by, inverse); err != nil {
 		return err
 	}
@@ -258,9 +263,27 @@ func (v *variable) add(r *run, value types.Value, at *place, by *origin, inverse
 	return nil
 }
 
+// empty is what null does to a list: it says that there will be nothing.
+func (v *variable) empty(r *run, value types.Value, at *place) *Error {
+	switch {
+	case v.has:
+		return afterFreeze(v, value, at)
+	case len(v.more.items) > 0:
+		texts := make([]string, len(v.more.items))
+		for i, item := range v.more.items {
+			texts[i] = types.Text(item)
+		}
+		return runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
+			v.attr.Name, v.owner.Text(), strings.Join(texts, ", "))
+	}
+	v.at = at
+	v.freeze(r)
+	return nil
+}
+
 func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
 	if _, null := value.(types.Null); null && v.kind == list {
-		value = &types.List{}
+		return v.empty(r, value, at)
 	}
 	if l, ok := value.(*types.List); ok {
 		for _, item := range l.Items {
@@ -413,9 +436,6 @@ func typeError(err error) *Error {
 	case *Error:
 		return err
 	case *types.Mismatch:
-		if err.Typing {
-			return typingError("%s", err.Message)
-		}
 		e := runtimeError("%s", err.Message)
 		if err.Typedef != nil {
 			e.Stmt = err.Typedef.Name
@@ -430,8 +450,6 @@ func typeError(err error) *Error {
 // attributeError wraps an error of setting an attribute.
 func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
 	switch cause.Kind {
-	case "TypingException":
-		return cause
 	case "AttributeException": // from the other end of the relation
 		for _, c := range cause.Causes {
 			c.located(stmt, at)

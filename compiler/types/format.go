@@ -112,6 +112,9 @@ func parseSpec(s string) (spec, error) {
 		sp.precision = number()
 	}
 	sp.verb = take("bcdeEfFgGnosxX%")
+	if len(s) == 1 && sp.verb == 0 {
+		sp.verb, s = s[0], "" // no such type: refused where the class is known
+	}
 	if s != "" {
 		return sp, fmt.Errorf("rest %q", s)
 	}

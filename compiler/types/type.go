@@ -14,9 +14,6 @@ type Type interface {
 // Mismatch says that a value does not belong to a type.
 type Mismatch struct {
 	Message string
-	// Typing is set where the reference raises a TypingException, which it
-	// does for entities only.
-	Typing bool
 	// Typedef is set when a typedef's own condition refused the value.
 	Typedef *Typedef
 }
@@ -62,9 +59,6 @@ func (p Primitive) String() string { return string(p) }
 func (p Primitive) Validate(v Value) error {
 	if p.has(v) {
 		return nil
-	}
-	if i, ok := v.(Instance); ok && p != ListT && p != DictT && p != Literal {
-		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", i.Entity().Short(), p)}
 	}
 	if ref, is := v.(*Reference); is {
 		return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(ref), p)}
@@ -284,7 +278,7 @@ func (t *Typedef) Validate(v Value) error {
 		return err
 	}
 	if !ok {
-		return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', does not match constraint `%s`", Text(v), t.Condition), Typedef: t}
+		return &Mismatch{Message: fmt.Sprintf("Invalid value %s, does not match constraint `%s`", Repr(v), t.Condition), Typedef: t}
 	}
 	return nil
 }
@@ -302,7 +296,7 @@ func (e *Entity) Validate(v Value) error {
 		if v.Entity().IsSubclassOf(e) {
 			return nil
 		}
-		return &Mismatch{Typing: true, Message: fmt.Sprintf("Can not assign a value of type %s to a variable of type %s", v.Entity().Name, e.Name)}
+		return &Mismatch{Message: fmt.Sprintf("Invalid class type for %s, should be %s", Text(v), e.Name)}
 	}
 	return &Mismatch{Message: fmt.Sprintf("Invalid type for value '%s', should be type %s", Text(v), e.Name)}
 }
