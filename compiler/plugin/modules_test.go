@@ -112,3 +112,49 @@ func TestTemplate(t *testing.T) {
 		})
 	}
 }
+
+// Facts that the server knows reach std::getfact; others are unknown.
+func TestFacts(t *testing.T) {
+	for _, set := range plugintest.Sets {
+		t.Run(set.Python, func(t *testing.T) {
+			p := openPublished(t, plugintest.Venv(t, set), set.Modules, func(c *Config) {
+				c.Facts = map[string]map[string]string{"std::testing::NullResource[a,name=n]": {"ip": "10.0.0.1"}}
+			})
+			i := p.heap.add("std::testing::NullResource", "name", types.Str("n"), "agentname", types.Str("a"))
+			if got := p.value("std::getfact", i, types.Str("ip")); got != types.Str("10.0.0.1") {
+				t.Errorf("got %v", got)
+			}
+			if got := p.value("std::getfact", i, types.Str("mac")); got != (types.Unknown{}) {
+				t.Errorf("a fact that nobody knows is %v", got)
+			}
+		})
+	}
+}
+
+// Plug-ins look at types: files::json finds the relation that leads to an
+// instance from its parent, and writes a path of index attributes.
+func TestTypesFromPython(t *testing.T) {
+	set := plugintest.Sets[2]
+	p := openPublished(t, plugintest.Venv(t, set), set.Modules)
+	base := &types.Entity{Name: "files::json::SerializableEntity"}
+	base.Attributes = []*types.Attribute{{Name: "mapping_overwrite", Type: types.DictT, Entity: base}}
+	parent := &types.Entity{Name: "t::Parent", Parents: []*types.Entity{base}}
+	child := &types.Entity{Name: "t::Child", Parents: []*types.Entity{base}, Indexes: []*types.Index{{Attributes: []string{"parent", "key"}}}}
+	up := &types.Attribute{Name: "parent", Entity: child, End: &types.End{Target: parent, Low: 1, High: 1}}
+	down := &types.Attribute{Name: "children", Entity: parent, End: &types.End{Target: child, High: -1}}
+	up.End.Inverse, down.End.Inverse = down, up
+	child.Attributes = []*types.Attribute{up, {Name: "key", Type: types.String, Entity: child}}
+	parent.Attributes = []*types.Attribute{down}
+	for _, e := range []*types.Entity{base, parent, child} {
+		p.heap.types[e.Name] = e
+	}
+	empty := &types.Dict{Values: map[string]types.Value{}}
+	top := p.heap.add("t::Parent", "mapping_overwrite", empty)
+	i := p.heap.add("t::Child", "mapping_overwrite", empty, "parent", top, "key", types.Str("k.1"))
+	if got := p.value("files::json::get_relation_from_parent", i); got != types.Str("children") {
+		t.Errorf("relation: %v", got)
+	}
+	if got := p.value("files::json::get_relative_path", i); got != types.Str(`children[key=k\.1]`) {
+		t.Errorf("path: %v", got)
+	}
+}
