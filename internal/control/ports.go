@@ -249,6 +249,9 @@ type Workspace interface {
 	CompilerDir(env intent.EnvironmentID) string
 	// ResetCompiler removes checkout and virtual environment of the compiler.
 	ResetCompiler(env intent.EnvironmentID) error
+	// Shown makes the paths in a command short, for reports: those below the
+	// environment's folder are relative to it.
+	Shown(env intent.EnvironmentID, command string) string
 	// Remove deletes all of an environment's files but its logs.
 	Remove(env intent.EnvironmentID) error
 }

@@ -106,7 +106,7 @@ func (r *run) stage(ctx context.Context, name string, do func(out Output) (comma
 	}
 	at := c.cfg.Now()
 	if !r.persist(ctx, "record the end of a stage", func() error {
-		return c.cfg.Store.FinishStage(ctx, s.ID, command, code, at)
+		return c.cfg.Store.FinishStage(ctx, s.ID, c.cfg.Workspace.Shown(r.env, command), code, at)
 	}) {
 		return fmt.Errorf("the end of %s could not be recorded", name)
 	}

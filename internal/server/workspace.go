@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"ordain.dev/ordain/internal/control"
@@ -52,6 +53,21 @@ func (w workspace) ResetCompiler(env intent.EnvironmentID) error {
 	}
 	return w.layout.Environment(env).Prepare()
 }
+
+// Shown implements control.Workspace. A virtual environment in the making is
+// shown by the name that it gets.
+func (w workspace) Shown(env intent.EnvironmentID, command string) string {
+	dir := w.layout.Environment(env).Dir()
+	short := strings.NewReplacer(
+		dir+"/", "", dir, ".",
+		w.layout.Mirrors()+"/", ".mirrors/",
+		w.layout.CacheDir()+"/tools/uv/bin/uv", "uv",
+		w.layout.CacheDir()+"/", "~cache/",
+	).Replace(command)
+	return inTheMaking.ReplaceAllString(short, "$1")
+}
+
+var inTheMaking = regexp.MustCompile(`(\.env-py[0-9.]+[0-9])\.new-[0-9]+/venv`)
 
 func (w workspace) Remove(env intent.EnvironmentID) error { return w.layout.RemoveEnvironment(env) }
 
