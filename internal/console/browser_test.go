@@ -100,11 +100,25 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to become true.
+// until waits for an expression to become true, across navigations.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(15*time.Second))); err != nil {
-		b.t.Fatalf("never came true: %s (%v)", expression, err)
+	deadline := time.After(15 * time.Second)
+	again := time.NewTicker(25 * time.Millisecond)
+	defer again.Stop()
+	var last error
+	for {
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if err == nil && ok {
+			return
+		}
+		last = err
+		select {
+		case <-again.C:
+		case <-deadline:
+			at, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("location.href"))
+			b.t.Fatalf("never came true: %s (%v), at %s", expression, last, at)
+		}
 	}
 }
 
