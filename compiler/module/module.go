@@ -156,13 +156,14 @@ func (m *Module) python() error {
 		}
 	}
 	// The separator makes a folder that is a link be entered.
-	err := filepath.WalkDir(m.PluginDir+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
+	root := m.PluginDir + string(filepath.Separator)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && d.Name() == "__pycache__":
 			return filepath.SkipDir
-		case d.IsDir() && filepath.Dir(path) == m.PluginDir && (d.Name() == "model" || d.Name() == "files" || d.Name() == "templates"):
+		case d.IsDir() && path != root && filepath.Dir(path) == m.PluginDir && (d.Name() == "model" || d.Name() == "files" || d.Name() == "templates"):
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil
