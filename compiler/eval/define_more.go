@@ -376,7 +376,7 @@ func (p *program) defaults(info *entityInfo) *Error {
 				e.Stmt, e.at = syntax.Render(a), &a.Name.At
 				return e
 			}
-			info.defaults = append(info.defaults, defaultValue{standing(a), a.Name.Name, v})
+			info.defaults = append(info.defaults, defaultValue{standing(a.Default), a.Name.Name, v})
 		}
 	}
 	for _, parent := range info.entity.Parents {
