@@ -23,7 +23,6 @@ type program struct {
 	entities []*types.Entity
 	info     []*entityInfo // by number of the entity
 	typedefs []*typedefInfo
-	impls    []*implementationInfo
 	warnings []Warning
 	plugins  []*pluginInfo
 	owns     int
@@ -39,7 +38,7 @@ type entityInfo struct {
 	// defaults of all attributes, inherited ones too.
 	defaults   []defaultValue
 	implements []*implement
-	implDefs   []implementDef
+	implDefs   []placed[*syntax.Implement]
 	inherits   bool // `using parents`
 	lineage    []*types.Entity
 	delayed    int   // how many of the slots must be frozen
@@ -47,11 +46,6 @@ type entityInfo struct {
 	// defaultsDone is set once defaults is complete.
 	defaultsDone bool
 	places       map[string]*place
-}
-
-type implementDef struct {
-	ast *syntax.Implement
-	ns  *namespace
 }
 
 // defaultValue is the default of an attribute.

@@ -248,7 +248,7 @@ func (p *program) defineImplements(d *definitions) *Error {
 			n.using = append(n.using, impl.impl)
 		}
 		info.implements = append(info.implements, n)
-		info.implDefs = append(info.implDefs, implementDef{im.ast, im.ns})
+		info.implDefs = append(info.implDefs, im)
 	}
 	return nil
 }

@@ -50,8 +50,6 @@ type Error struct {
 	whole bool
 	// foreign is set for an error that is no CompilerException upstream.
 	foreign bool
-	// explainer is a text printed after the trace.
-	explainer string
 }
 
 // Error implements error with the text that is printed for people.

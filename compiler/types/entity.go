@@ -44,8 +44,6 @@ type End struct {
 	Inverse *Attribute
 	// Precedence is the place in the relation precedence policy; 0: in none.
 	Precedence int
-	// Annotations are the values given in place of the dashes.
-	Annotations []Value
 }
 
 // Multi reports whether the end holds a list.
