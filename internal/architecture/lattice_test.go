@@ -36,6 +36,7 @@ var lattice = []struct {
 	{"compiler/module", "compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},
 	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/diag internal/fault internal/intent"},
+	{"compiler/plugin/plugintest", ""},
 	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/pyworker internal/fault"},
 	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/intent"},
 	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},
@@ -58,6 +59,7 @@ var lattice = []struct {
 	// The verbs, and the doors to them.
 	{"internal/control", "internal/intent internal/fault internal/bus compiler/export internal/diag"},
 	{"api", "internal/control internal/intent internal/fault internal/bus internal/diag"},
+	{"api/apitest", "api internal/control internal/intent internal/fault internal/bus internal/diag"},
 	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag"},
 
 	// Wiring.
