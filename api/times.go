@@ -34,6 +34,12 @@ var errTime = errors.New("not an ISO 8601 time, such as 2026-11-21T13:27:56.1064
 // plus sign that a client forgot to encode.
 func parseTime(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
+	if len(text) >= 8 && strings.Trim(text[:8], "0123456789") == "" { // the basic form: 20261121T132756Z
+		text = text[:4] + "-" + text[4:6] + "-" + text[6:]
+		if clock := len("2006-01-02T"); len(text) >= clock+6 && strings.Trim(text[clock:clock+6], "0123456789") == "" {
+			text = text[:clock+2] + ":" + text[clock+2:clock+4] + ":" + text[clock+4:]
+		}
+	}
 	if len(text) < 10 {
 		return time.Time{}, errTime
 	}

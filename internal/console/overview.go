@@ -31,6 +31,7 @@ type summary struct {
 	When    *time.Time
 	Bar     bar
 	Runs    []runRow
+	Behind  *runRow // the newest run, when it failed: what is deployed is older than what is committed
 	Bound   bool
 	Halted  bool
 }
@@ -113,6 +114,17 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
 		s.Commit, s.Subject, s.Author = short(version.Provenance.Commit), version.Provenance.Subject, version.Provenance.Author
 		s.When = version.Released
+	}
+	if version != nil {
+		for i, run := range s.Runs {
+			if run.State == succeeded {
+				break
+			}
+			if run.State == failed {
+				s.Behind = &s.Runs[i]
+				break
+			}
+		}
 	}
 	s.State, s.Text = sentence(s, version, counts)
 	return s, nil

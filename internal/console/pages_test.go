@@ -106,3 +106,22 @@ func TestEveryPageRenders(t *testing.T) {
 		}
 	}
 }
+
+// An environment whose newest commit does not compile says so, even when all
+// that is deployed is as intended.
+func TestAFailedRunIsNotHiddenByAGoodState(t *testing.T) {
+	r := apitest.NewRich(present)
+	r.Production.Rows = r.Production.Rows[:1]
+	h := newConsole(t, r)
+	path := "/e/" + r.Production.ID.String()
+	body := get(t, h, path).Body.String()
+	for _, want := range []string{"The one resource is as intended.", "failed on 9f03ab1", "version 7 stays the intent"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+	r.Do(func() { runIn(r).Completed, runIn(r).Success = new(present), new(true) })
+	if strings.Contains(get(t, h, path).Body.String(), "stays the intent") {
+		t.Error("a good run after the failed one does not clear it")
+	}
+}
