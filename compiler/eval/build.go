@@ -223,7 +223,10 @@ func (b *builder) assign(st *syntax.Assign) stmt {
 	case *syntax.Ref:
 		index, ok := b.top.vars[target.Name.Text]
 		if !ok {
-			b.failAt(runtimeError("can not assign to %s: it belongs to another namespace", target.Name.Text), target.Name.At)
+			_, last, _ := cutLast(target.Name.Text)
+			err := notFound("variable %s not found", last)
+			err.Hint = "a variable of another namespace can only be assigned there"
+			b.failAt(err, *coarse(st.At))
 		}
 		return &assign{at: standing(st), index: index, value: b.root(st.Value)}
 	case *syntax.AttrRef:

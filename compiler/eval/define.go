@@ -209,11 +209,16 @@ func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
 	if space == nil {
 		return nil // a loader that let it pass has said so
 	}
-	if have, twice := ns.imports[name]; twice && (have != space || im.Alias != "") {
-		e := fail("DuplicateException", "Two import statements have the same name")
-		e.at = &im.At
+	if first := ns.importedAt[name]; first != nil {
+		e := fail("DuplicateException", "Two import statements have the same name (original at (%s)) (duplicate at (%s))", coarse(im.At), coarse(*first))
+		e.at, e.whole = coarse(im.At), true
+		e.Hint = "give one of them another name with `as`, or take it away"
 		return e
 	}
+	if ns.importedAt == nil {
+		ns.importedAt = map[string]*place{}
+	}
+	ns.importedAt[name] = &im.At
 	ns.imports[name] = space
 	return nil
 }

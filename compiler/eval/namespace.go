@@ -11,6 +11,8 @@ type namespace struct {
 	file    *syntax.File
 	things  map[string]any // *entityInfo, *typedefInfo, *implementation info, *pluginInfo
 	imports map[string]*namespace
+	// importedAt tells where an import of a visible name stands.
+	importedAt map[string]*place
 	// vars gives the place of a module-level variable in scope.
 	vars  map[string]int
 	names []string
