@@ -126,7 +126,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 			return r.fail(reading(err))
 		}
 	}
-	result := r.evaluate(ctx, program)
+	result := r.evaluate(ctx, project, program)
 	if result.Err == nil && r.o.Export {
 		r.doc.Pip, r.doc.Settings = project.PipConfig(), project.Metadata.EnvironmentSettings
 		r.export(ctx, program, result)
@@ -151,8 +151,11 @@ func (r *run) start(ctx context.Context, project *module.Project) error {
 	return nil
 }
 
-func (r *run) evaluate(ctx context.Context, program *module.Program) *eval.Result {
+func (r *run) evaluate(ctx context.Context, project *module.Project, program *module.Program) *eval.Result {
 	in := eval.Input{Files: program.Files}
+	for _, rule := range project.Metadata.RelationPrecedencePolicy {
+		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
+	}
 	if r.host != nil {
 		in.Host = r.host
 	}

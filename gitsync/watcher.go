@@ -145,7 +145,7 @@ func (w *Watcher) Stop() {
 
 // Watch begins to watch the source of an environment, or changes what is
 // watched. seen is the commit that is known; empty when none is. An interval
-// of zero leaves it at local changes and pokes.
+// of zero leaves it, after one look, at local changes and pokes.
 func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Duration, seen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,11 +240,8 @@ func (w *Watcher) begin(s *watched) {
 
 // run watches one source until ctx ends.
 func (w *Watcher) run(ctx context.Context, s *watched, files *notifier, path string) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(0) // one look at the start, whatever the interval: what moved while nobody watched is found
 	defer timer.Stop()
-	if s.interval <= 0 && files == nil {
-		timer.Stop() // never, unless it is poked
-	}
 	for {
 		why := poke{kind: KindPoll}
 		select {
