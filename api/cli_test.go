@@ -14,7 +14,8 @@ import (
 
 // inmantaCLI gives Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI
 // is the path of one that is there, or 1 to install it from PyPI into a
-// virtual environment of the test: about 100 MB.
+// virtual environment of the test (about 100 MB), made with the Python that
+// ORDAIN_TEST_PYTHON names or the newest on the path.
 func inmantaCLI(t *testing.T) string {
 	t.Helper()
 	wish := os.Getenv("ORDAIN_TEST_INMANTA_CLI")
@@ -25,7 +26,7 @@ func inmantaCLI(t *testing.T) string {
 		return wish
 	}
 	python := ""
-	for _, name := range []string{"python3.13", "python3.12", "python3"} {
+	for _, name := range []string{os.Getenv("ORDAIN_TEST_PYTHON"), "python3.13", "python3.12", "python3"} {
 		path, err := exec.LookPath(name)
 		if err == nil && exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))").Run() == nil {
 			python = path
@@ -33,7 +34,7 @@ func inmantaCLI(t *testing.T) string {
 		}
 	}
 	if python == "" {
-		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found")
+		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found; name one in ORDAIN_TEST_PYTHON")
 	}
 	dir := filepath.Join(t.TempDir(), "venv")
 	for _, command := range [][]string{
