@@ -63,6 +63,7 @@ func New(cfg Config) (http.Handler, error) {
 	g.NoMethod(func(c *gin.Context) { htmlError(c, http.StatusMethodNotAllowed, "Method Not Allowed") })
 	s.projects(g)
 	s.environments(g)
+	s.secrets(g)
 	s.settings(g)
 	s.compiles(g)
 	s.versions(g)

@@ -27,6 +27,7 @@ type Control interface {
 	ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error
 	Halt(ctx context.Context, id intent.EnvironmentID) error
 	Resume(ctx context.Context, id intent.EnvironmentID) error
+	SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error
 	SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error
 	DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error
 
