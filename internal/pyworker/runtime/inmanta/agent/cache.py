@@ -51,7 +51,7 @@ class AgentCache:
     """The values of one agent."""
 
     def __init__(self, agent_instance: Any = None) -> None:
-        self._agent_instance = agent_instance
+        self._agent = agent_instance
         self._items: dict[str, CacheItem] = {}
         self._making: dict[str, threading.Lock] = {}
         self._lock = threading.RLock()
@@ -89,17 +89,9 @@ class AgentCache:
             old.delete()
 
     def get_or_else(
-        self,
-        key: str,
-        function: Callable[..., Any],
-        for_version: Optional[bool] = None,
-        timeout: Optional[int] = None,
-        evict_after_last_access: float = 0.0,
-        evict_after_creation: float = 0.0,
-        ignore: Any = frozenset(),
-        cache_none: bool = True,
-        call_on_delete: Optional[Callable[[Any], None]] = None,
-        **kwargs: Any,
+        self, key: str, function: Callable[..., Any], for_version: Optional[bool] = None, timeout: Optional[int] = None,
+        evict_after_last_access: float = 0.0, evict_after_creation: float = 0.0, ignore: Any = frozenset(),
+        cache_none: bool = True, call_on_delete: Optional[Callable[[Any], None]] = None, **kwargs: Any,
     ) -> Any:
         """The value for key and arguments; function(**kwargs) makes it where there is none."""
         idle, age = lifetime(for_version, timeout, evict_after_last_access, evict_after_creation)
