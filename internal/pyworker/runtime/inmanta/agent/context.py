@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from operator import attrgetter
 from typing import Any, Optional, Union
 
 from inmanta import const
@@ -22,29 +23,36 @@ class InvalidOperation(Exception):
 
 
 class LoggerABC(ABC):
-    """Something that takes log lines: a message and the values that it names."""
+    """Something that takes log lines: a message and the values that it names.
 
-    def critical(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        self._log_msg(logging.CRITICAL, msg, *args, exc_info=exc_info, **kwargs)
+    Its methods critical, error, warning, info and debug log a line of that level, exception one of level error
+    with a traceback. They are made below, from a table.
+    """
 
-    def error(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        self._log_msg(logging.ERROR, msg, *args, exc_info=exc_info, **kwargs)
-
-    def warning(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        self._log_msg(logging.WARNING, msg, *args, exc_info=exc_info, **kwargs)
-
-    def info(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        self._log_msg(logging.INFO, msg, *args, exc_info=exc_info, **kwargs)
-
-    def debug(self, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        self._log_msg(logging.DEBUG, msg, *args, exc_info=exc_info, **kwargs)
-
-    def exception(self, msg: str, *args: object, exc_info: bool = True, **kwargs: object) -> None:
-        self.error(msg, *args, exc_info=exc_info, **kwargs)
+    critical: Callable[..., None]
+    error: Callable[..., None]
+    warning: Callable[..., None]
+    info: Callable[..., None]
+    debug: Callable[..., None]
+    exception: Callable[..., None]
 
     @abstractmethod
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        raise NotImplementedError()
+        """Take a line; exc_info asks for the traceback of what is being handled."""
+
+
+def _logs_at(level: int, name: str, traced: bool) -> Callable[..., None]:
+    def log(self: LoggerABC, msg: str, *args: object, exc_info: bool = traced, **kwargs: object) -> None:
+        self._log_msg(level, msg, *args, exc_info=exc_info, **kwargs)
+
+    log.__name__ = name
+    log.__qualname__ = f"LoggerABC.{name}"
+    return log
+
+
+for _name in ("critical", "error", "warning", "info", "debug"):
+    setattr(LoggerABC, _name, _logs_at(getattr(logging, _name.upper()), _name, traced=False))
+LoggerABC.exception = _logs_at(logging.ERROR, "exception", traced=True)  # type: ignore[method-assign]
 
 
 class PythonLogger(LoggerABC):
@@ -114,13 +122,8 @@ class HandlerContext(LoggerABC):
     """
 
     def __init__(
-        self,
-        resource: Any,
-        dry_run: bool = False,
-        action_id: Optional[uuid.UUID] = None,
-        logger: Optional[logging.Logger] = None,
-        *,
-        sink: Optional[Callable[[LogLine], None]] = None,
+        self, resource: Any, dry_run: bool = False, action_id: Optional[uuid.UUID] = None,
+        logger: Optional[logging.Logger] = None, *, sink: Optional[Callable[[LogLine], None]] = None,
     ) -> None:
         self._resource = resource
         self._dry_run = dry_run
@@ -128,48 +131,47 @@ class HandlerContext(LoggerABC):
         self.logger = logger or LOGGER
         self._sink = sink
         self._kept: dict[str, Any] = {}
-        self._change = const.Change.nochange
-        self._changes: dict[str, AttributeStateChange] = {}
         self._status: Optional[const.ResourceState] = None
         self._resource_state: Optional[const.HandlerResourceState] = None
-        self._logs: list[LogLine] = []
+        self._change = const.Change.nochange
+        self._changes: dict[str, AttributeStateChange] = {}
         self._facts: list[dict[str, Any]] = []
+        self._logs: list[LogLine] = []
+
+    # What there is to read: how it went, what changed, what was learnt.
+
+    action_id = property(attrgetter("_action_id"))
+    status = property(attrgetter("_status"))
+    resource_state = property(attrgetter("_resource_state"))
+    change = property(attrgetter("_change"))
+    changes = property(attrgetter("_changes"))
+    facts = property(attrgetter("_facts"))
+    logs = property(attrgetter("_logs"))
+
+    def is_dry_run(self) -> bool:
+        return self._dry_run
+
+    @property
+    def changed(self) -> bool:
+        return self._change is not const.Change.nochange
 
     # How it went.
-
-    @property
-    def action_id(self) -> uuid.UUID:
-        return self._action_id
-
-    @property
-    def status(self) -> Optional[const.ResourceState]:
-        return self._status
-
-    @property
-    def resource_state(self) -> Optional[const.HandlerResourceState]:
-        return self._resource_state
-
-    def set_status(self, status: const.ResourceState) -> None:
-        """The older way of set_resource_state."""
-        self._status = status
-        try:
-            self._resource_state = const.HandlerResourceState(status)
-        except ValueError:
-            self._resource_state = const.HandlerResourceState.failed
-            self.warning("A handler cannot report the status %(status)s; it counts as failed", status=str(status))
 
     def set_resource_state(self, new_state: const.HandlerResourceState) -> None:
         """Say how it went. What is not compliant needs its differences first."""
         if new_state is const.HandlerResourceState.non_compliant and not self._changes:
             raise InvalidOperation("A resource is not compliant only with differences: report them with add_change first.")
+        waits = new_state is const.HandlerResourceState.skipped_for_dependency
+        self._status = const.ResourceState.skipped if waits else const.ResourceState(new_state.value)
         self._resource_state = new_state
-        if new_state is const.HandlerResourceState.skipped_for_dependency:
-            self._status = const.ResourceState.skipped
-        else:
-            self._status = const.ResourceState(new_state.value)
 
-    def is_dry_run(self) -> bool:
-        return self._dry_run
+    def set_status(self, status: const.ResourceState) -> None:
+        """The older way of set_resource_state."""
+        reportable = status in [state.value for state in const.HandlerResourceState]
+        self._resource_state = const.HandlerResourceState(status if reportable else "failed")
+        self._status = status
+        if not reportable:
+            self.warning("A handler cannot report the status %(status)s; it counts as failed", status=str(status))
 
     # What changed.
 
@@ -186,18 +188,6 @@ class HandlerContext(LoggerABC):
 
     def set_updated(self) -> None:
         self._set_change(const.Change.updated)
-
-    @property
-    def changed(self) -> bool:
-        return self._change is not const.Change.nochange
-
-    @property
-    def change(self) -> const.Change:
-        return self._change
-
-    @property
-    def changes(self) -> dict[str, AttributeStateChange]:
-        return self._changes
 
     def add_change(self, name: str, desired: object, current: object = None) -> None:
         self._changes[name] = AttributeStateChange(current=jsonable(current), desired=jsonable(desired))
@@ -236,10 +226,6 @@ class HandlerContext(LoggerABC):
             }
         )
 
-    @property
-    def facts(self) -> list[dict[str, Any]]:
-        return self._facts
-
     # What one method of a handler keeps for the next.
 
     def get(self, name: str) -> Any:
@@ -252,10 +238,6 @@ class HandlerContext(LoggerABC):
         self._kept[name] = value
 
     # What to tell.
-
-    @property
-    def logs(self) -> list[LogLine]:
-        return self._logs
 
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
         told = {name: jsonable(value) for name, value in kwargs.items()}
