@@ -5,6 +5,7 @@
                                  └── a dry run, or a resource that only reports, ends here
 """
 
+import functools
 import inspect
 import logging
 from abc import ABC, abstractmethod
@@ -70,45 +71,33 @@ class provider:  # noqa: N801
     """Decorator: the class handles resources of one type."""
 
     def __init__(self, resource_type: str, name: Optional[str] = None) -> None:
-        self._resource_type = resource_type
+        self._kind = resource_type
 
-    def __call__(self, function: Any) -> Any:
-        Commander.add_provider(self._resource_type, function)
-        return function
+    def __call__(self, handler: Any) -> Any:
+        Commander.add_provider(self._kind, handler)
+        return handler
 
 
 @stable_api
 def cache(
-    func: Optional[T_FUNC] = None,
-    ignore: list[str] = [],
-    timeout: Optional[int] = None,
-    for_version: Optional[bool] = None,
-    cache_none: bool = True,
-    cacheNone: Optional[bool] = None,  # noqa: N803
-    call_on_delete: Optional[Callable[[Any], None]] = None,
-    evict_after_creation: float = 0.0,
-    evict_after_last_access: float = 0.0,
+    func: Optional[T_FUNC] = None, ignore: list[str] = [], timeout: Optional[int] = None, for_version: Optional[bool] = None,
+    cache_none: bool = True, cacheNone: Optional[bool] = None, call_on_delete: Optional[Callable[[Any], None]] = None,
+    evict_after_creation: float = 0.0, evict_after_last_access: float = 0.0,
 ) -> Any:
     """Decorator: what a method of a handler returns is kept, per agent and arguments.
 
     An argument called ``resource`` counts by its id without version, one in ``ignore`` does not count.
     """
+    idle, age = lifetime(for_version, timeout, evict_after_last_access, evict_after_creation)
+    keep_none = cache_none if cacheNone is None else cacheNone
 
     def decorate(method: Any) -> Any:
-        names = list(inspect.signature(method).parameters)[1:]
-        keep_none = cache_none if cacheNone is None else cacheNone
+        _, *names = inspect.signature(method).parameters
 
         def cached(self: "HandlerAPI[Any]", *args: object, **kwargs: object) -> object:
             kwargs.update(zip(names, args))
-            return self.cache.keep(
-                method.__name__,
-                lambda **arguments: method(self, **arguments),
-                kwargs,
-                set(ignore),
-                keep_none,
-                call_on_delete,
-                *lifetime(for_version, timeout, evict_after_last_access, evict_after_creation),
-            )
+            make = functools.partial(method, self)
+            return self.cache.keep(method.__name__, make, kwargs, set(ignore), keep_none, call_on_delete, idle, age)
 
         cached.__name__, cached.__doc__ = method.__name__, method.__doc__
         return cached
@@ -328,30 +317,30 @@ class ResourceHandler(HandlerAPI[TResource]):
 
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
         def work() -> None:
-            changes = self.list_changes(ctx, resource)
-            ctx.update_changes(changes)
-            if resource.report_only:
-                _report(ctx, resource, changes)
-            elif dry_run:
-                ctx.set_resource_state(const.HandlerResourceState.dry)
-            else:
-                self.do_changes(ctx, resource, changes)
+            differs = self.list_changes(ctx, resource)
+            if not _only_looked_at(ctx, resource, differs, dry_run):
+                self.do_changes(ctx, resource, differs)
                 ctx.set_resource_state(const.HandlerResourceState.deployed)
 
         self._guarded(ctx, resource, work)
 
 
-def _report(ctx: HandlerContext, resource: Any, changes: Mapping[str, Any]) -> None:
-    """The end of a resource that is only looked at."""
-    if not changes:
-        ctx.set_resource_state(const.HandlerResourceState.deployed)
-        return
-    ctx.set_resource_state(const.HandlerResourceState.non_compliant)
-    ctx.info(
-        "%(resource_id)s is not as desired, and only reported",
-        resource_id=resource.id.resource_str(),
-        changes=dict(changes),
-    )
+def _only_looked_at(ctx: HandlerContext, resource: Any, differs: Mapping[str, Any], dry_run: bool) -> bool:
+    """Report what differs. True when that is all that shall be done, and the state of the resource is set."""
+    ctx.update_changes(differs)
+    state = const.HandlerResourceState
+    if not resource.report_only:
+        if dry_run:
+            ctx.set_resource_state(state.dry)
+        return dry_run
+    ctx.set_resource_state(state.non_compliant if differs else state.deployed)
+    if differs:
+        ctx.info(
+            "%(resource_id)s is not as desired, and only reported",
+            resource_id=resource.id.resource_str(),
+            changes=dict(differs),
+        )
+    return True
 
 
 @stable_api
@@ -379,23 +368,19 @@ class CRUDHandler(ResourceHandler[TPurgeableResource]):
 
     def execute(self, ctx: HandlerContext, resource: TPurgeableResource, dry_run: bool = False) -> None:
         def work() -> None:
-            changes = self._changes_of(ctx, resource)
-            ctx.update_changes(changes)
-            if resource.report_only:
-                _report(ctx, resource, changes)
+            differs = self._changes_of(ctx, resource)
+            if _only_looked_at(ctx, resource, differs, dry_run):
                 return
-            if dry_run:
-                ctx.set_resource_state(const.HandlerResourceState.dry)
-                return
-            if "purged" in changes and not changes["purged"]["desired"]:
-                ctx.debug("Calling create_resource")
-                self.create_resource(ctx, resource)
-            elif "purged" in changes:
-                ctx.debug("Calling delete_resource")
-                self.delete_resource(ctx, resource)
-            elif changes and not resource.purged:
-                ctx.debug("Calling update_resource", changes=changes)
-                self.update_resource(ctx, dict(changes), resource)
+            if "purged" in differs:
+                if differs["purged"]["desired"]:
+                    ctx.debug("Calling delete_resource")
+                    self.delete_resource(ctx, resource)
+                else:
+                    ctx.debug("Calling create_resource")
+                    self.create_resource(ctx, resource)
+            elif differs and not resource.purged:
+                ctx.debug("Calling update_resource", changes=differs)
+                self.update_resource(ctx, dict(differs), resource)
             ctx.set_resource_state(const.HandlerResourceState.deployed)
 
         self._guarded(ctx, resource, work)
@@ -413,7 +398,7 @@ class CRUDHandler(ResourceHandler[TPurgeableResource]):
             return {"purged": {"current": True, "desired": desired.purged}}
 
 
-CRUDHandlerGeneric = CRUDHandler
+CRUDHandlerGeneric = CRUDHandler  # its name while CRUDHandler had no type parameter
 
 
 @stable_api
