@@ -1,81 +1,74 @@
 """Exceptions of the compiler, and places in a model."""
 
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
 
 
+@dataclass(eq=False)
 class Location:
     """A file and a line."""
 
-    __slots__ = ("file", "lnr")
-
-    def __init__(self, file: str, lnr: int) -> None:
-        self.file = file
-        self.lnr = lnr
+    file: str
+    lnr: int
 
     def merge(self, other: "Location") -> "Location":
         return self
 
-    def __str__(self) -> str:
-        return f"{self.file}:{self.lnr}"
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Location) and self.file == other.file and self.lnr == other.lnr
+        return isinstance(other, Location) and (other.file, other.lnr) == (self.file, self.lnr)
 
     def __hash__(self) -> int:
         return hash((self.file, self.lnr))
+
+    def __str__(self) -> str:
+        return ":".join((self.file, str(self.lnr)))
 
 
 class Range(Location):
     """A stretch of a file; columns and lines count from 1."""
 
-    __slots__ = ("start_char", "end_lnr", "end_char")
-
     def __init__(self, file: str, start_lnr: int, start_char: int, end_lnr: int, end_char: int) -> None:
         super().__init__(file, start_lnr)
-        self.start_char = start_char
-        self.end_lnr = end_lnr
-        self.end_char = end_char
+        self.start_char, self.end_lnr, self.end_char = start_char, end_lnr, end_char
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.lnr}:{self.start_char}"
+        return f"{super().__str__()}:{self.start_char}"
 
 
 class Locatable:
     """Something with a place in the model."""
 
-    def __init__(self) -> None:
-        self._location: Optional[Location] = None
-
-    def set_location(self, location: Location) -> None:
-        self._location = location
+    _place: Optional[Location] = None
 
     def get_location(self) -> Optional[Location]:
-        return getattr(self, "_location", None)
+        return self._place
+
+    def set_location(self, location: Location) -> None:
+        self._place = location
 
     @property
     def location(self) -> Optional[Location]:
         return self.get_location()
 
 
+@dataclass(eq=False)
 class LocatableString:
     """A name and where it stands."""
 
-    def __init__(self, value: str, location: Range, lexpos: int, namespace: "Namespace") -> None:
-        self.value = value
-        self.location = location
-        self.lexpos = lexpos
-        self.namespace = namespace
-
-    def get_value(self) -> str:
-        return self.value
-
-    def get_location(self) -> Range:
-        return self.location
+    value: str
+    location: Range
+    lexpos: int
+    namespace: "Namespace"
 
     def __str__(self) -> str:
         return self.value
+
+    get_value = __str__
+
+    def get_location(self) -> Range:
+        return self.location
 
 
 class Namespace(Locatable):
@@ -124,20 +117,21 @@ class Namespace(Locatable):
 class CompilerException(Exception):
     """Base of what the compiler has to say to the author of a model."""
 
+    location: Optional[Location] = None
+
     def __init__(self, msg: str) -> None:
-        super().__init__(msg)
+        Exception.__init__(self, msg)
         self.msg = msg
-        self.location: Optional[Location] = None
 
     def set_location(self, location: Location) -> None:
-        if self.location is None:
-            self.location = location
-
-    def get_message(self) -> str:
-        return self.msg
+        """Say where it happened. The first to know is the nearest."""
+        self.location = self.location or location
 
     def get_location(self) -> Optional[Location]:
         return self.location
+
+    def get_message(self) -> str:
+        return self.msg
 
     def get_causes(self) -> "list[CompilerException]":
         return []
@@ -344,8 +338,8 @@ class PluginException(Exception):
     """Raised by a plug-in to tell the author of a model what is wrong."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
         self.message = message
+        super().__init__(message)
 
 
 __getattr__ = lacking(__name__)
