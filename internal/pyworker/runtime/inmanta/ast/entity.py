@@ -16,7 +16,7 @@ class Entity(NamedType):
         super().__init__()
         self._full_name: str = described["name"]
         self._parents: list[str] = described.get("parents") or []
-        self._indexes: list[list[str]] = described.get("indexes") or []
+        self._index_names: list[list[str]] = described.get("indexes") or []
         place = described.get("place") or {}
         if place.get("file"):
             self.set_location(Location(place["file"], place.get("line", 0)))
@@ -117,7 +117,7 @@ class Entity(NamedType):
         return self.get_attribute(attribute) is not None
 
     def get_indices(self) -> list[list[str]]:
-        return self._indexes
+        return self._index_names
 
     def get_all_instances(self) -> list[Any]:
         from inmanta.execute import runtime
