@@ -140,28 +140,35 @@ class Number(Primitive):
             return Float().cast(value)
 
 
+class _Around(Type):
+    """Base of the types that are made from another one."""
+
+    def __init__(self, element_type: Type) -> None:
+        super().__init__()
+        self.element_type = element_type
+
+    def is_attribute_type(self) -> bool:
+        return self.element_type.is_attribute_type()
+
+    def _written(self, end: str) -> Optional[str]:
+        inner = self.element_type.type_string()
+        return inner if inner is None else inner + end
+
+
 class List(Type):
     def type_string(self) -> Optional[str]:
         return "list"
 
 
-class TypedList(List):
-    def __init__(self, element_type: Type) -> None:
-        super().__init__()
-        self.element_type = element_type
-
+class TypedList(List, _Around):
     def type_string(self) -> Optional[str]:
-        inner = self.element_type.type_string()
-        return None if inner is None else f"{inner}[]"
-
-    def get_base_type(self) -> Type:
-        return self.element_type
+        return self._written("[]")
 
     def with_base_type(self, base_type: Type) -> Type:
         return TypedList(base_type)
 
-    def is_attribute_type(self) -> bool:
-        return self.element_type.is_attribute_type()
+    def get_base_type(self) -> Type:
+        return self.element_type
 
 
 class LiteralList(TypedList):
@@ -180,11 +187,7 @@ class Dict(Type):
         return True
 
 
-class TypedDict(Dict):
-    def __init__(self, element_type: Type) -> None:
-        super().__init__()
-        self.element_type = element_type
-
+class TypedDict(Dict, _Around):
     def type_string(self) -> Optional[str]:
         return None
 
@@ -200,28 +203,20 @@ class LiteralDict(TypedDict):
         return "dict"
 
 
-class NullableType(Type):
-    def __init__(self, element_type: Type) -> None:
-        super().__init__()
-        self.element_type = element_type
-
+class NullableType(_Around):
     def type_string(self) -> Optional[str]:
-        inner = self.element_type.type_string()
-        return None if inner is None else f"{inner}?"
+        return self._written("?")
+
+    def with_base_type(self, base_type: Type) -> Type:
+        return NullableType(self.element_type.with_base_type(base_type))
+
+    def get_base_type(self) -> Type:
+        return self.element_type.get_base_type()
 
     def validate(self, value: object) -> bool:
         from inmanta.execute.util import NoneValue
 
         return value is None or isinstance(value, NoneValue) or self.element_type.validate(value)
-
-    def get_base_type(self) -> Type:
-        return self.element_type.get_base_type()
-
-    def with_base_type(self, base_type: Type) -> Type:
-        return NullableType(self.element_type.with_base_type(base_type))
-
-    def is_attribute_type(self) -> bool:
-        return self.element_type.is_attribute_type()
 
 
 class Union(Type):
@@ -271,10 +266,9 @@ class ConstraintType(NamedType):
         return True
 
 
-class ReferenceType(Type):
-    def __init__(self, element_type: Type) -> None:
-        super().__init__()
-        self.element_type = element_type
+class ReferenceType(_Around):
+    def is_attribute_type(self) -> bool:
+        return False
 
     def supports_references(self) -> bool:
         return True
@@ -283,27 +277,19 @@ class ReferenceType(Type):
         return f"Reference[{self.element_type.type_string_internal()}]"
 
 
-class OrReferenceType(Type):
-    def __init__(self, element_type: Type) -> None:
-        super().__init__()
-        self.element_type = element_type
+class OrReferenceType(_Around):
+    def is_attribute_type(self) -> bool:
+        return False
 
     def supports_references(self) -> bool:
         return True
 
     def type_string(self) -> Optional[str]:
-        return self.element_type.type_string()
+        return self._written("")
 
 
-TYPES: dict[str, Type] = {
-    "string": String(),
-    "float": Float(),
-    "number": Number(),
-    "int": Integer(),
-    "bool": Bool(),
-    "list": LiteralList(),
-    "dict": LiteralDict(),
-}
+TYPES: dict[str, Type] = {kind.name: kind() for kind in (String, Integer, Float, Number, Bool)}
+TYPES.update(list=LiteralList(), dict=LiteralDict())
 
 
 def parse(text: str) -> Type:
