@@ -19,7 +19,7 @@ class Config:
     """The configuration of this process. Environment variables ``INMANTA_<SECTION>_<NAME>`` win."""
 
     _values: ClassVar[dict[tuple[str, str], object]] = {}
-    _options: ClassVar[dict[tuple[str, str], "Option[Any]"]] = {}
+    _declared: ClassVar[dict[tuple[str, str], "Option[Any]"]] = {}
 
     @classmethod
     def load_config(cls, *args: object, **kwargs: object) -> None:
@@ -42,7 +42,7 @@ class Config:
     def get(cls, section: Optional[str] = None, name: Optional[str] = None, default_value: Any = None) -> Any:
         if section is None or name is None:
             return cls
-        option = cls._options.get(_key(section, name))
+        option = cls._declared.get(_key(section, name))
         value = cls.get_raw_value(section, name, None)
         if value is None:
             if default_value is not None or option is None:
@@ -77,7 +77,7 @@ class Config:
 
     @classmethod
     def register_option(cls, option: "Option[Any]") -> None:
-        cls._options[_key(option.section, option.name)] = option
+        cls._declared[_key(option.section, option.name)] = option
 
     @classmethod
     def _reset(cls) -> None:
