@@ -2,141 +2,72 @@
 
 import datetime
 import enum
+import logging
+from typing import Any
 
 from inmanta._fallback import lacking
 
 
-class ResourceState(str, enum.Enum):
-    unavailable = "unavailable"
-    skipped = "skipped"
-    dry = "dry"
-    deployed = "deployed"
-    failed = "failed"
-    deploying = "deploying"
-    available = "available"
-    cancelled = "cancelled"
-    undefined = "undefined"
-    skipped_for_undefined = "skipped_for_undefined"
-    non_compliant = "non_compliant"
+class _Word(str, enum.Enum):
+    """Base of enumerations whose members are words, each the same as its name."""
+
+    @staticmethod
+    def _generate_next_value_(name: str, *_: object) -> str:
+        return name
+
+
+class _Bare(_Word):
+    """Words that are shown without the name of their enumeration."""
 
     def __str__(self) -> str:
         return self.value
 
 
-class HandlerResourceState(str, enum.Enum):
-    """What a handler may report."""
-
-    skipped = "skipped"
-    deployed = "deployed"
-    failed = "failed"
-    dry = "dry"
-    skipped_for_dependency = "skipped_for_dependency"
-    unavailable = "unavailable"
-    non_compliant = "non_compliant"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class VersionState(str, enum.Enum):
-    success = "success"
-    failed = "failed"
-    deploying = "deploying"
-    pending = "pending"
-
-
-class Change(str, enum.Enum):
-    nochange = "nochange"
-    created = "created"
-    purged = "purged"
-    updated = "updated"
-
-
-class ResourceAction(str, enum.Enum):
-    store = "store"
-    push = "push"
-    pull = "pull"
-    deploy = "deploy"
-    dryrun = "dryrun"
-    getfact = "getfact"
-    other = "other"
-
-
-class AgentTriggerMethod(str, enum.Enum):
-    push_incremental_deploy = "push_incremental_deploy"
-    push_full_deploy = "push_full_deploy"
-
-
-class Compilestate(str, enum.Enum):
-    success = "success"
-    failed = "failed"
-
-
-class ParameterSource(str, enum.Enum):
-    fact = "fact"
-    plugin = "plugin"
-    user = "user"
-    report = "report"
-
-
-class ClientType(str, enum.Enum):
-    api = "api"
-    agent = "agent"
-    compiler = "compiler"
-
-
-class AgentAction(str, enum.Enum):
-    pause = "pause"
-    unpause = "unpause"
-    keep_paused_on_resume = "keep_paused_on_resume"
-    unpause_on_resume = "unpause_on_resume"
-
-
-class AgentStatus(str, enum.Enum):
-    paused = "paused"
-    up = "up"
-    down = "down"
-
-
-class LogLevel(str, enum.Enum):
-    CRITICAL = "CRITICAL"
-    ERROR = "ERROR"
-    WARNING = "WARNING"
-    INFO = "INFO"
-    DEBUG = "DEBUG"
-    TRACE = "TRACE"
+class _Level(_Word):
+    """Words that have a number in Python's logging."""
 
     @property
     def to_int(self) -> int:
-        return LOG_LEVEL_AS_INTEGER[self]
+        return getattr(logging, self.name, LOG_LEVEL_TRACE)
 
+
+def _enum(base: type[_Word], name: str, words: str) -> Any:
+    return base(name, words, module=__name__)
+
+
+# What a handler may report, and what else the state of a resource can be.
+_HANDLED = "skipped deployed failed dry unavailable non_compliant"
+HandlerResourceState = _enum(_Bare, "HandlerResourceState", f"{_HANDLED} skipped_for_dependency")
+ResourceState = _enum(
+    _Bare, "ResourceState", f"{_HANDLED} deploying available cancelled undefined skipped_for_undefined"
+)
+
+VersionState = _enum(_Word, "VersionState", "success failed deploying pending")
+Change = _enum(_Word, "Change", "nochange created purged updated")
+ResourceAction = _enum(_Word, "ResourceAction", "store push pull deploy dryrun getfact other")
+AgentTriggerMethod = _enum(_Word, "AgentTriggerMethod", "push_incremental_deploy push_full_deploy")
+Compilestate = _enum(_Word, "Compilestate", "success failed")
+ParameterSource = _enum(_Word, "ParameterSource", "fact plugin user report")
+ClientType = _enum(_Word, "ClientType", "api agent compiler")
+AgentAction = _enum(_Word, "AgentAction", "pause unpause keep_paused_on_resume unpause_on_resume")
+AgentStatus = _enum(_Word, "AgentStatus", "paused up down")
 
 LOG_LEVEL_TRACE = 3
-LOG_LEVEL_AS_INTEGER = {
-    LogLevel.CRITICAL: 50,
-    LogLevel.ERROR: 40,
-    LogLevel.WARNING: 30,
-    LogLevel.INFO: 20,
-    LogLevel.DEBUG: 10,
-    LogLevel.TRACE: LOG_LEVEL_TRACE,
-}
+LogLevel = _enum(_Level, "LogLevel", "CRITICAL ERROR WARNING INFO DEBUG TRACE")
+LOG_LEVEL_AS_INTEGER = {level: level.to_int for level in LogLevel}
 INTEGER_AS_LOG_LEVEL = {number: level for level, number in LOG_LEVEL_AS_INTEGER.items()}
 
-INITIAL_STATES = [ResourceState.available]
-TRANSIENT_STATES = [ResourceState.available, ResourceState.deploying]
-NOT_DONE_STATES = [ResourceState.available, ResourceState.deploying]
-DONE_STATES = [
-    ResourceState.unavailable,
-    ResourceState.skipped,
-    ResourceState.deployed,
-    ResourceState.failed,
-    ResourceState.cancelled,
-    ResourceState.undefined,
-    ResourceState.skipped_for_undefined,
-    ResourceState.non_compliant,
-]
-UNDEPLOYABLE_STATES = [ResourceState.undefined, ResourceState.skipped_for_undefined]
+
+def _states(words: str) -> list[Any]:
+    return [ResourceState(word) for word in words.split()]
+
+
+INITIAL_STATES = _states("available")
+TRANSIENT_STATES = _states("available deploying")
+NOT_DONE_STATES = _states("available deploying")
+UNDEPLOYABLE_STATES = _states("undefined skipped_for_undefined")
 UNDEPLOYABLE_NAMES = [state.value for state in UNDEPLOYABLE_STATES]
+DONE_STATES = _states("unavailable skipped deployed failed cancelled non_compliant") + UNDEPLOYABLE_STATES
 
 RESOURCE_ATTRIBUTE_SEND_EVENTS = "send_event"
 RESOURCE_ATTRIBUTE_RECEIVE_EVENTS = "receive_events"
