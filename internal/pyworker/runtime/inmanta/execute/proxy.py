@@ -53,23 +53,22 @@ class ExportContext:
 class ProxyContext:
     """How a value was reached, for errors, and whether references are fine there."""
 
-    __slots__ = ("path", "validated", "allow_reference_values")
+    __slots__ = ("allow_reference_values", "path", "validated")
 
     def __init__(self, *, path: str, validated: bool = True, allow_reference_values: Optional[bool] = None) -> None:
-        self.path = path
-        self.validated = validated
+        # None: what was validated against an annotation may be a reference, anything else not.
         self.allow_reference_values = allow_reference_values
+        self.path, self.validated = path, validated
 
-    def nested(self, *, relative_path: str) -> "ProxyContext":
-        return ProxyContext(path=self.path + relative_path, validated=self.validated)
+    def should_allow_references(self) -> bool:
+        said = self.allow_reference_values
+        return _exporting or (self.validated if said is None else said)
 
     def allow_references(self) -> "ProxyContext":
         return ProxyContext(path=self.path, validated=self.validated, allow_reference_values=True)
 
-    def should_allow_references(self) -> bool:
-        if _exporting:
-            return True
-        return self.validated if self.allow_reference_values is None else self.allow_reference_values
+    def nested(self, *, relative_path: str) -> "ProxyContext":
+        return ProxyContext(path=self.path + relative_path, validated=self.validated)
 
 
 class DynamicProxy:
@@ -106,45 +105,32 @@ class DynamicProxy:
     @classmethod
     def unwrap(cls, item: object, *, dynamic_context: object = None) -> object:
         """The value of the model that Python code means."""
-        if item is None:
-            return NoneValue()
         if isinstance(item, DynamicProxy):
             return item._get_instance()
-        if isinstance(item, list):
-            return [cls.unwrap(each) for each in item]
         if isinstance(item, dict):
-            for key, value in item.items():
-                if not isinstance(key, str):
-                    raise RuntimeException(
-                        None, f"dict keys should be strings, got {key} of type {type(key)} with dict value {value}"
-                    )
+            wrong = [key for key in item if not isinstance(key, str)]
+            if wrong:
+                kind = type(wrong[0]).__name__
+                raise RuntimeException(None, f"dict keys should be strings, and {wrong[0]!r} is a {kind}: {item}")
             return {key: cls.unwrap(value) for key, value in item.items()}
-        return item
+        if isinstance(item, list):
+            return list(map(cls.unwrap, item))
+        return NoneValue() if item is None else item
 
     @classmethod
     def return_value(cls, value: object, *, context: Optional[ProxyContext] = None) -> Any:
         """What Python code sees of a value of the model."""
-        if value is None or isinstance(value, (str, int, float, bool, tuple)):
+        if isinstance(value, _AS_THEY_ARE):
             return value
-        if isinstance(value, DynamicProxy):
-            return value
-        if isinstance(value, Instance):
-            return DynamicProxy(value, context=context)
-        if isinstance(value, NoneValue):
-            return None
         if isinstance(value, Unknown):
             raise UnknownException(value)
-        if isinstance(value, Reference):
-            return value
-        if isinstance(value, dict):
-            return DictProxy(value, context=context)
-        if isinstance(value, (list, Sequence)):
-            return SequenceProxy(value, context=context)
-        if isinstance(value, Iterator):
-            return IteratorProxy(value, context=context)
-        if callable(value):
-            return CallProxy(value, context=context)
-        return DynamicProxy(value, context=context)
+        if value is None or isinstance(value, NoneValue):
+            return None
+        for kind, view in _VIEWS:
+            if isinstance(value, kind):
+                return view(value, context=context)
+        view = CallProxy if callable(value) else DynamicProxy
+        return view(value, context=context)
 
     def _return_value(self, value: object, *, relative_path: str) -> Any:
         """What Python code sees of a value that this view leads to."""
@@ -152,8 +138,8 @@ class DynamicProxy:
         if isinstance(value, Reference) and not self._references_allowed(context):
             raise UnexpectedReference(
                 reference=value,
-                message=f"Encountered reference in {context.path}{relative_path} (= `{value!r}`): use"
-                " `inmanta.plugins.allow_reference_values` where references are wanted",
+                message=f"{context.path}{relative_path} is the reference {value!r}, which has no value in a compile:"
+                " where it may be one, read it through inmanta.plugins.allow_reference_values",
             )
         return DynamicProxy.return_value(value, context=self._context_of_attribute(relative_path))
 
@@ -192,26 +178,28 @@ class DynamicProxy:
         return self._return_value(value, relative_path="." + attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
-        raise Exception("Readonly object")
+        raise Exception(f"Readonly: a plug-in cannot set {attribute}, nor anything of the model")
+
+    def __eq__(self, other: object) -> bool:
+        return self._get_instance() == _behind(other)
 
     def __hash__(self) -> int:
         return hash(self._get_instance())
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, DynamicProxy):
-            return self._get_instance() == other._get_instance()
-        return self._get_instance() == other
-
     def __lt__(self, other: Any) -> bool:
-        return self._get_instance() < (other._get_instance() if isinstance(other, DynamicProxy) else other)
+        return self._get_instance() < _behind(other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._get_instance() > (other._get_instance() if isinstance(other, DynamicProxy) else other)
+        return self._get_instance() > _behind(other)
 
     def __repr__(self) -> str:
         return f"@{self._get_instance()!r}"
 
     __str__ = __repr__
+
+
+def _behind(value: Any) -> Any:
+    return value._get_instance() if isinstance(value, DynamicProxy) else value
 
 
 class _Container(DynamicProxy):
@@ -237,7 +225,7 @@ class SequenceProxy(_Container):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            raise RuntimeException(None, f"can not get a attribute {key}, {self._get_instance()} is a list")
+            raise RuntimeException(None, f"{self._get_instance()} is a list: it has no element {key!r}")
         value = self._get_instance()[key]
         return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key}]")
 
@@ -266,7 +254,7 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
-            raise RuntimeException(None, f"Expected string key, but got {key}, {self._get_instance()} is a dict")
+            raise RuntimeException(None, f"{self._get_instance()} is a dict: its keys are strings, not like {key!r}")
         value = self._get_instance()[key]
         return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key!r}]")
 
@@ -291,10 +279,10 @@ class IteratorProxy(_Container, Iterator):  # type: ignore[type-arg]
     ) -> None:
         DynamicProxy.__init__(self, iterator, context=context)
         object.__setattr__(self, "__at", 0)
-        object.__setattr__(self, "__sequence", sequence)
+        object.__setattr__(self, "__of_list", sequence)
 
     def _is_sequence(self) -> bool:
-        return object.__getattribute__(self, "__sequence")
+        return object.__getattribute__(self, "__of_list")
 
     def __iter__(self) -> "IteratorProxy":
         return self
@@ -317,6 +305,14 @@ class CallProxy(DynamicProxy):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._get_instance()(*args, **kwargs)
 
+
+_AS_THEY_ARE = (str, int, float, bool, tuple, DynamicProxy, Reference)
+_VIEWS: tuple[tuple[type, type[DynamicProxy]], ...] = (
+    (Instance, DynamicProxy),
+    (dict, DictProxy),
+    (Sequence, SequenceProxy),
+    (Iterator, IteratorProxy),
+)
 
 __all__ = [
     "CallProxy",
