@@ -6,16 +6,16 @@ from inmanta._fallback import lacking
 class NoneValue:
     """The null of the model, where Python's None would mean "no value"."""
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NoneValue)
+    def __repr__(self) -> str:
+        return "null"
+
+    __str__ = __repr__
 
     def __hash__(self) -> int:
         return hash(None)
 
-    def __str__(self) -> str:
-        return "null"
-
-    __repr__ = __str__
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneValue)
 
 
 class AnyType:
