@@ -66,7 +66,7 @@ class Exporter:
 
         environment = Config.get("config", "environment", None)
         if environment is None:
-            raise Exception("The environment of this model should be configured in config>environment")
+            raise Exception("This compile is for no environment: the setting environment in section config is empty")
         return str(environment)
 
 
@@ -92,11 +92,10 @@ class export:  # noqa: N801
     """Decorator: an export function, run when the project asks for it by name."""
 
     def __init__(self, name: str, *args: str) -> None:
-        self.name = name
-        self.types = args
+        self._wanted = (name, args)
 
     def __call__(self, function: Callable[..., None]) -> Callable[..., None]:
-        Exporter.add(self.name, self.types, function)
+        Exporter.add(*self._wanted, function)
         return function
 
 
