@@ -36,7 +36,7 @@ class Module:
 
     def __init__(self, name: str, path: str, version: str = "") -> None:
         self.name = name
-        self._path = path
+        self._path = path  # std reads it
         self.version = version
         self.metadata = _Metadata({"name": name, "version": version})
 
@@ -59,7 +59,7 @@ ModuleV2 = Module
 class Project:
     """The project that is compiled. There is one; :meth:`get` gives it."""
 
-    _project: ClassVar[Optional["Project"]] = None
+    _current: ClassVar[Optional["Project"]] = None
 
     def __init__(self, path: str, name: str = "", modules: Iterable[Module] = (), metadata: Optional[dict[str, Any]] = None):
         self._path = path
@@ -67,14 +67,14 @@ class Project:
         self.metadata = _Metadata({"name": name, **(metadata or {})})
 
     @classmethod
-    def get(cls, main_file: str = "main.cf") -> "Project":
-        if cls._project is None:
-            raise ProjectNotFoundException("There is no project here: it exists during a compile only")
-        return cls._project
+    def set(cls, project: "Project", *, clean: bool = True) -> None:
+        cls._current = project
 
     @classmethod
-    def set(cls, project: "Project", *, clean: bool = True) -> None:
-        cls._project = project
+    def get(cls, main_file: str = "main.cf") -> "Project":
+        if cls._current is None:
+            raise ProjectNotFoundException("There is no project here: it exists during a compile only")
+        return cls._current
 
     @property
     def path(self) -> str:
