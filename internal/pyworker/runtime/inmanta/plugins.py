@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional, TypeVar, Union
 
 from inmanta import const
@@ -43,13 +44,13 @@ class ModelType:
         return f"ModelType[{self.model_type!r}]"
 
 
+@dataclass
 class CheckedArgs:
     """Arguments in the shape in which the function takes them."""
 
-    def __init__(self, args: list[object], kwargs: Mapping[str, object], unknowns: bool) -> None:
-        self.args = args
-        self.kwargs = kwargs
-        self.unknowns = unknowns
+    args: list[object]
+    kwargs: Mapping[str, object]
+    unknowns: bool
 
 
 class Owner:
@@ -72,32 +73,28 @@ class Owner:
     __repr__ = __str__
 
 
+@dataclass(eq=False, repr=False)
 class Context:
     """What a plug-in may know of its call: annotate a parameter with this class to get it."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        queue: QueueScheduler,
-        owner: Any,
-        plugin: "Plugin",
-        result: "ResultVariable[Any]",
-    ) -> None:
-        self.resolver = resolver
-        self.queue = queue
-        self.owner = owner
-        self.plugin = plugin
-        self.result = result
-        self.compiler = queue.get_compiler()
+    resolver: Resolver
+    queue: QueueScheduler
+    owner: Any
+    plugin: "Plugin"
+    result: "ResultVariable[Any]"
 
-    def get_resolver(self) -> Resolver:
-        return self.resolver
+    @property
+    def compiler(self) -> Any:
+        return self.queue.get_compiler()
+
+    def get_compiler(self) -> Any:
+        return self.compiler
 
     def get_queue_scheduler(self) -> QueueScheduler:
         return self.queue
 
-    def get_compiler(self) -> Any:
-        return self.compiler
+    def get_resolver(self) -> Resolver:
+        return self.resolver
 
     def get_type(self, name: Any) -> Any:
         """The type that a model names so."""
@@ -184,15 +181,14 @@ class Plugin(NamedType, metaclass=PluginMeta):
         for position, parameter in enumerate(parameters.values()):
             if parameter.annotation is Context:
                 if self._context >= 0:
-                    raise Exception(f"plugin {self.get_full_name()} declares more than one Context parameter")
+                    raise Exception(f"The plug-in {self.get_full_name()} has two parameters of type Context; one is enough")
                 self._context = position
                 self.context_name = parameter.name
                 self.context_keyword_only = parameter.kind is inspect.Parameter.KEYWORD_ONLY
 
     @classmethod
     def deprecate_function(cls, replaced_by: Optional[str] = None) -> None:
-        cls.deprecated = True
-        cls.replaced_by = replaced_by
+        cls.deprecated, cls.replaced_by = True, replaced_by
 
     def get_full_name(self) -> str:
         return self.__fq_plugin_name__
@@ -215,7 +211,7 @@ class Plugin(NamedType, metaclass=PluginMeta):
 
         for program in self.opts.get("bin") or ():
             if shutil.which(program) is None:
-                raise Exception(f"{self.__function_name__} requires {program} to be available in $PATH")
+                raise Exception(f"The plug-in {self.get_full_name()} runs {program}, which is not installed here (not in PATH)")
 
     def check_args(self, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
         """Bind the arguments; the engine checks their types."""
@@ -236,10 +232,8 @@ class Plugin(NamedType, metaclass=PluginMeta):
 
 
 def plugin(
-    function: Union[T_FUNC, str, None] = None,
-    commands: Optional[list[str]] = None,
-    emits_statements: bool = False,
-    allow_unknown: bool = False,
+    function: Union[T_FUNC, str, None] = None, commands: Optional[list[str]] = None,
+    emits_statements: bool = False, allow_unknown: bool = False,
 ) -> Any:
     """Decorator: a model may call the function as ``module::name``.
 
@@ -251,7 +245,8 @@ def plugin(
         parts = function.__module__.split(".")
         if parts[0] != const.PLUGINS_PACKAGE:
             raise Exception(
-                f"All plugin modules should be loaded in the {const.PLUGINS_PACKAGE} package, not in {function.__module__}"
+                f"The plug-in {name} is in the Python module {function.__module__};"
+                f" plug-ins belong into a module below {const.PLUGINS_PACKAGE}"
             )
         made = PluginMeta(
             name,
@@ -282,7 +277,7 @@ def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Op
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         if not hasattr(function, "__plugin__"):
-            raise Exception(f"Can not deprecate '{function.__name__}': the '@deprecated' decorator should be set above '@plugin'.")
+            raise Exception(f"{function.__name__} is no plug-in yet: write @deprecated in the line above @plugin")
         function.__plugin__.deprecate_function(replaced_by)
         return function
 
