@@ -10,20 +10,20 @@ class Result:
 
     def __init__(self, code: int = 0, result: Optional[dict[str, Any]] = None) -> None:
         self.code = code
-        self._result = result
+        self._body = result
 
     @property
     def result(self) -> Optional[dict[str, Any]]:
-        return self._result
+        return self._body
 
     def get_result(self) -> Optional[dict[str, Any]]:
-        return self._result
+        return self._body
 
     def is_ok(self) -> bool:
         return self.code == 200
 
     def value(self) -> Any:
-        return None if self._result is None else self._result.get("data", self._result)
+        return None if self._body is None else self._body.get("data", self._body)
 
 
 __getattr__ = lacking(__name__)
