@@ -10,7 +10,8 @@ exported attributes (:meth:`Resource.deserialize`).
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Optional
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Optional
 
 from inmanta import const, references
 from inmanta._fallback import lacking
@@ -62,89 +63,119 @@ class resource:  # noqa: N801
     :param agent: path from the instance to the name of the agent: ``host.name``.
     """
 
+    # Entity to its class and what was said of it. Tools that document modules read this.
     _resources: ClassVar[dict[str, tuple[type["Resource"], dict[str, str]]]] = {}
 
     def __init__(self, name: str, id_attribute: str, agent: str) -> None:
         if not isinstance(agent, str):
             raise ResourceException(f"The agent of resource {name} must be a path in a string, not {agent!r}")
         self._name = name
-        self._options = {"agent": agent, "name": id_attribute}
+        self._said = {"agent": agent, "name": id_attribute}
 
-    def __call__(self, cls: type["Resource"]) -> type["Resource"]:
-        resource._resources[self._name] = (cls, self._options)
-        return cls
+    def __call__(self, described: type["Resource"]) -> type["Resource"]:
+        resource.add_resource(self._name, described, self._said)
+        return described
+
+    @classmethod
+    def reset(cls) -> None:
+        resource._resources = {}
 
     @classmethod
     def add_resource(cls, cls_name: str, resource_type: type["Resource"], options: dict[str, str]) -> None:
-        cls._resources[cls_name] = (resource_type, options)
+        resource._resources[cls_name] = resource_type, options
+
+    @classmethod
+    def get_class(cls, name: str) -> tuple[Optional[type["Resource"]], Optional[dict[str, str]]]:
+        known = resource._resources.get(name)
+        return (None, None) if known is None else known
+
+    @classmethod
+    def get_resources(cls) -> Iterator[tuple[str, type["Resource"]]]:
+        return ((name, described) for name, (described, _) in resource._resources.items())
+
+    @classmethod
+    def get_entity_resources(cls) -> Iterable[str]:
+        return list(resource._resources)
 
     @classmethod
     def validate(cls) -> None:
         """Find mistakes in the registered classes."""
-        for registered, _ in cls._resources.values():
-            if issubclass(registered, resource):
+        for _, described in cls.get_resources():
+            if issubclass(described, resource):
                 raise ResourceException(
-                    f"{registered.__module__}.{registered.__name__} inherits from the decorator"
-                    " inmanta.resources.resource; it should inherit from inmanta.resources.Resource"
+                    f"{described.__module__}.{described.__name__} is a subclass of the decorator"
+                    " inmanta.resources.resource: make it one of inmanta.resources.Resource"
                 )
-            registered.validate()
+            described.validate()
 
-    @classmethod
-    def get_entity_resources(cls) -> Iterable[str]:
-        return cls._resources.keys()
 
-    @classmethod
-    def get_class(cls, name: str) -> tuple[Optional[type["Resource"]], Optional[dict[str, str]]]:
-        return cls._resources.get(name, (None, None))
+class _Name(NamedTuple):
+    """The parts of an id that stay the same in every version."""
 
-    @classmethod
-    def get_resources(cls) -> Iterator[tuple[str, type["Resource"]]]:
-        return ((name, registered) for name, (registered, _) in cls._resources.items())
+    entity_type: str
+    agent_name: str
+    attribute: str
+    attribute_value: str
 
-    @classmethod
-    def reset(cls) -> None:
-        cls._resources = {}
+    # What would end a part too early, where the text of an id is read again.
+    ENDS = {"agent_name": ",", "attribute": ",=", "attribute_value": "]"}
+
+    def check(self) -> "_Name":
+        for part, ends in self.ENDS.items():
+            text = getattr(self, part)
+            for char in ends:
+                if char in text:
+                    raise ValueError(f"{part.replace('_', ' ')} {text!r} of a {self.entity_type} cannot contain {char!r}")
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.entity_type}[{self.agent_name},{self.attribute}={self.attribute_value}]"
 
 
 _ID = re.compile(
-    r"(?P<type>[\w-]+(?:::[\w-]+)+)\[(?P<agent>[^,]+),(?P<attribute>[^=]+)=(?P<value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z"
+    r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
+    r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z"
 )
 
 
 class Id:
-    """The name of a resource: ``module::Type[agent,attribute=value]``, with ``,v=N`` in one version."""
+    """The name of a resource: ``module::Type[agent,attribute=value]``, with ``,v=N`` in one version.
+
+    Its parts can be read as properties and with getters, which are made below.
+    """
+
+    entity_type: str
+    agent_name: str
+    attribute: str
+    attribute_value: str
+
+    get_entity_type: Callable[[], str]
+    get_agent_name: Callable[[], str]
+    get_attribute: Callable[[], str]
+    get_attribute_value: Callable[[], str]
 
     def __init__(
         self, entity_type: str, agent_name: str, attribute: str, attribute_value: str, version: int = 0
     ) -> None:
-        for what, text, forbidden in (
-            ("agent name", agent_name, ","),
-            ("attribute name", attribute, ",="),
-            ("attribute value", attribute_value, "]"),
-        ):
-            for char in forbidden:
-                if char in text:
-                    raise ValueError(f"Invalid {what} '{text}': cannot contain '{char}'.")
-        self._entity_type = entity_type
-        self._agent_name = agent_name
-        self._attribute = attribute
-        self._attribute_value = attribute_value
+        self._name = _Name(entity_type, agent_name, attribute, attribute_value).check()
         self._version = version
+
+    # From and to text.
 
     @classmethod
     def parse_id(cls, resource_id: str, version: Optional[int] = None) -> "Id":
         found = _ID.match(resource_id)
         if found is None:
-            raise ValueError(f"Invalid id for resource {resource_id}")
-        if version is None:
-            version = int(found["version"] or 0)
-        return cls(found["type"], found["agent"], found["attribute"], found["value"], version)
+            raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
+        parts = found.groupdict()
+        written = int(parts.pop("version") or 0)
+        return cls(**parts, version=written if version is None else version)
 
     @classmethod
     def parse_resource_version_id(cls, resource_id: str) -> "Id":
         parsed = cls.parse_id(resource_id)
-        if parsed.version == 0:
-            raise ValueError(f"Version is missing from resource id: {resource_id}")
+        if not parsed.is_resource_version_id_obj():
+            raise ValueError(f"{resource_id} names no version: ,v=N is wanted at its end")
         return parsed
 
     @classmethod
@@ -160,75 +191,69 @@ class Id:
     def set_version_in_id(cls, id_str: str, new_version: int) -> str:
         return cls.parse_id(id_str, version=new_version).resource_version_str()
 
-    def copy(self, *, version: int) -> "Id":
-        return Id(self._entity_type, self._agent_name, self._attribute, self._attribute_value, version)
-
-    def is_resource_version_id_obj(self) -> bool:
-        return self._version != 0
-
-    def get_entity_type(self) -> str:
-        return self._entity_type
-
-    def get_agent_name(self) -> str:
-        return self._agent_name
-
-    def get_attribute(self) -> str:
-        return self._attribute
-
-    def get_attribute_value(self) -> str:
-        return self._attribute_value
-
-    def get_version(self) -> int:
-        return self._version
-
-    def set_version(self, version: int) -> None:
-        if self._version > 0 and version != self._version:
-            raise AttributeError(f"{self} has a version already")
-        self._version = version
-
-    def get_inmanta_module(self) -> str:
-        return self._entity_type.partition("::")[0]
-
-    def get_instance(self) -> Optional["Resource"]:
-        """An empty resource of this type that has its identifying field set."""
-        cls, _ = resource.get_class(self._entity_type)
-        if cls is None:
-            return None
-        made = cls(self)
-        setattr(made, self._attribute, self._attribute_value)
-        return made
-
-    def to_dict(self) -> JsonType:
-        return {
-            "entity_type": self._entity_type,
-            "agent_name": self._agent_name,
-            "attribute": self._attribute,
-            "attribute_value": self._attribute_value,
-            "version": self._version,
-        }
-
     def resource_str(self) -> str:
-        return f"{self._entity_type}[{self._agent_name},{self._attribute}={self._attribute_value}]"
+        return str(self._name)
 
     def resource_version_str(self) -> str:
-        return f"{self.resource_str()},v={self._version}"
+        return f"{self._name},v={self._version}"
 
     def __str__(self) -> str:
         return self.resource_version_str() if self._version > 0 else self.resource_str()
 
     __repr__ = __str__
 
-    def __hash__(self) -> int:
-        return hash(str(self))
+    def to_dict(self) -> JsonType:
+        return {**self._name._asdict(), "version": self._version}
+
+    # The version.
+
+    def set_version(self, version: int) -> None:
+        if self._version not in (0, version):
+            raise AttributeError(f"{self} has a version already")
+        self._version = version
+
+    def get_version(self) -> int:
+        return self._version
+
+    version = property(get_version, set_version)
+
+    def is_resource_version_id_obj(self) -> bool:
+        return self._version != 0
+
+    def copy(self, *, version: int) -> "Id":
+        return Id(*self._name, version)
+
+    # What it names.
+
+    def get_inmanta_module(self) -> str:
+        return self.entity_type.partition("::")[0]
+
+    def get_instance(self) -> Optional["Resource"]:
+        """An empty resource of this type that has its identifying field set."""
+        described, _ = resource.get_class(self.entity_type)
+        made = None if described is None else described(self)
+        if made is not None:
+            setattr(made, self.attribute, self.attribute_value)
+        return made
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and str(self) == str(other)
+        return type(other) is type(self) and self._all() == other._all()  # type: ignore[attr-defined]
 
-    entity_type = property(get_entity_type)
-    agent_name = property(get_agent_name)
-    attribute = property(get_attribute)
-    attribute_value = property(get_attribute_value)
-    version = property(get_version, set_version)
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def _all(self) -> tuple[_Name, int]:
+        return self._name, self._version
+
+
+def _give_parts() -> None:
+    for part in _Name._fields:
+        read = attrgetter("_name." + part)
+        setattr(Id, part, property(read))
+        setattr(Id, "get_" + part, lambda self, read=read: read(self))
+
+
+_give_parts()
 
 
 def to_id(entity: Any) -> Optional[str]:
@@ -241,6 +266,17 @@ def to_id(entity: Any) -> Optional[str]:
     return None
 
 
+def _common() -> JsonType:
+    """The fields of every resource in the order of exports, with the values for exports that lack them."""
+    return {
+        const.RESOURCE_ATTRIBUTE_SEND_EVENTS: False,
+        const.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS: True,
+        const.RESOURCE_ATTRIBUTE_REFERENCES: [],
+        const.RESOURCE_ATTRIBUTE_MUTATORS: [],
+        const.RESOURCE_ATTRIBUTE_REPORT_ONLY: False,
+    }
+
+
 class ResourceMeta(type):
     """Gives every class the fields of its bases, in their order, and then its own."""
 
@@ -251,7 +287,7 @@ class ResourceMeta(type):
             merged.extend(getattr(base, "fields", ()))
         own = namespace.get("fields", ())
         if not isinstance(own, (tuple, list)):
-            raise Exception(f"fields attribute of {name} should be a tuple or list")
+            raise Exception(f"{name}.fields is {own!r}; a tuple or list of names is wanted")
         merged.extend(own)
         namespace["fields"] = tuple(dict.fromkeys(merged))
         return super().__new__(mcs, name, bases, namespace)
@@ -264,13 +300,7 @@ class Resource(metaclass=ResourceMeta):
     ``map[field](exporter, instance)``, else from the instance's attribute of that name.
     """
 
-    fields: Sequence[str] = (
-        const.RESOURCE_ATTRIBUTE_SEND_EVENTS,
-        const.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS,
-        const.RESOURCE_ATTRIBUTE_REFERENCES,
-        const.RESOURCE_ATTRIBUTE_MUTATORS,
-        const.RESOURCE_ATTRIBUTE_REPORT_ONLY,
-    )
+    fields: Sequence[str] = tuple(_common())
     send_event: bool
     receive_events: bool
     report_only: bool
@@ -329,13 +359,10 @@ class Resource(metaclass=ResourceMeta):
 
     @classmethod
     def validate(cls) -> None:
-        for field in cls.fields:
-            if field.startswith("_"):
-                raise ResourceException(f"Resource field names can not start with _, reported in {cls.__name__}")
-            if field in RESERVED_FOR_RESOURCE:
-                raise ResourceException(
-                    f"Resource {field} is a reserved keyword and not a valid field name, reported in {cls.__name__}"
-                )
+        """Raise when a field has a name that no field can have."""
+        for wrong in (name for name in cls.fields if name in RESERVED_FOR_RESOURCE or name[:1] == "_"):
+            why = "starts with an underscore" if wrong[:1] == "_" else "is a word of resources themselves"
+            raise ResourceException(f"{cls.__name__} cannot have a field {wrong}: the name {why}")
 
     # What the executor calls.
 
@@ -350,17 +377,15 @@ class Resource(metaclass=ResourceMeta):
         if registered is None:
             raise TypeError(f"No resource class registered for entity {resource_id.entity_type}")
         made = registered(resource_id)
-        made.populate({**_defaults(), **obj_map}, force_fields)
+        made.populate({**_common(), **obj_map}, force_fields)
         return made
 
     def populate(self, fields: dict[str, object], force_fields: bool = False) -> None:
-        for field in type(self).fields:
-            if field in fields or force_fields:
-                setattr(self, field, fields[field])
-            else:
-                raise Exception(f"Resource with id {fields.get('id', self.id)} does not have field {field}")
-        for require in fields.get("requires", ()):  # type: ignore[attr-defined]
-            self.requires.add(Id.parse_id(require))
+        for name in type(self).fields:
+            if not force_fields and name not in fields:
+                raise Exception(f"The export of {fields.get('id', self.id)} does not have field {name}")
+            setattr(self, name, fields[name])
+        self.requires.update(map(Id.parse_id, fields.get("requires", ())))  # type: ignore[call-overload]
 
     def serialize(self) -> JsonType:
         attributes = {field: getattr(self, field) for field in type(self).fields}
@@ -385,30 +410,32 @@ class Resource(metaclass=ResourceMeta):
 
     # Reading a resource like a dict of its fields.
 
-    def get(self, key: str, default: object = None) -> object:
-        return getattr(self, key) if key in type(self).fields else default
-
-    def items(self) -> Iterator[tuple[str, object]]:
-        return ((field, getattr(self, field)) for field in type(self).fields)
-
-    def __getitem__(self, key: str) -> object:
-        if key not in type(self).fields:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __setitem__(self, key: str, value: object) -> None:
-        if key not in type(self).fields:
-            raise KeyError(key)
-        setattr(self, key, value)
-
-    def __delitem__(self, key: str) -> None:
-        raise Exception("Deleting fields is not allowed on a resource")
-
-    def clear(self) -> None:
-        raise Exception("Deleting fields is not allowed on a resource")
-
     def __contains__(self, item: str) -> bool:
         return item in type(self).fields
+
+    def _known(self, name: str) -> str:
+        if name not in self:
+            raise KeyError(name)
+        return name
+
+    def __getitem__(self, key: str) -> object:
+        return getattr(self, self._known(key))
+
+    def __setitem__(self, key: str, value: object) -> None:
+        setattr(self, self._known(key), value)
+
+    def get(self, key: str, default: object = None) -> object:
+        return self[key] if key in self else default
+
+    def items(self) -> Iterator[tuple[str, object]]:
+        return ((name, self[name]) for name in type(self).fields)
+
+    def clear(self) -> None:
+        """A resource has all its fields, always."""
+        raise Exception(f"The fields of {self} cannot be deleted")
+
+    def __delitem__(self, key: str) -> None:
+        self.clear()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Unknown):
@@ -431,17 +458,13 @@ def _attribute_or(obj: Any, name: str, default: bool) -> bool:
         return default
 
 
-def _defaults() -> JsonType:
-    """Fields that older exports do not have."""
-    return {"send_event": False, "receive_events": True, "report_only": False, "references": [], "mutators": []}
-
-
 class PurgeableResource(Resource):
     """A resource whose desired state may be absence."""
 
-    fields = ("purged", "purge_on_delete")
     purged: bool
     purge_on_delete: bool
+
+    fields = ("purged", "purge_on_delete")
 
 
 class DiscoveryResource(Resource):
@@ -458,9 +481,9 @@ class ManagedResource(Resource):
 
     @staticmethod
     def get_managed(_exporter: Any, obj: Any) -> bool:
-        if not obj.managed:
-            raise IgnoreResourceException()
-        return obj.managed
+        if managed := obj.managed:
+            return managed
+        raise IgnoreResourceException()
 
 
 __getattr__ = lacking(__name__)
