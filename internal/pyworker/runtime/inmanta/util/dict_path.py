@@ -16,6 +16,8 @@ from typing import Any, Optional, Union
 
 from inmanta._fallback import lacking
 
+Pairs = Sequence[tuple[str, str]]
+
 _SPECIAL = re.compile(r"([.\[\]=*\\])")
 _NULL = r"\0"
 _NAME = r"(?:[^\\.\[\]=]|\\.)"
@@ -32,6 +34,16 @@ class ContainerStructureException(LookupError):
 class DictPathValue:
     """A key or a value in a path."""
 
+    @classmethod
+    def from_object(cls, value: object) -> "DictPathValue":
+        return NullValue() if value is None else NormalValue(str(value))
+
+    @classmethod
+    def create(cls, value: str) -> "DictPathValue":
+        """From the text in a path."""
+        special = {"*": WildCardValue, _NULL: NullValue}.get(value)
+        return NormalValue(re.sub(r"\\(.)", r"\1", value)) if special is None else special()
+
     @property
     def value(self) -> Optional[str]:
         raise NotImplementedError()
@@ -42,19 +54,6 @@ class DictPathValue:
 
     def matches(self, value: object) -> bool:
         raise NotImplementedError()
-
-    @classmethod
-    def create(cls, value: str) -> "DictPathValue":
-        """From the text in a path."""
-        if value == "*":
-            return WildCardValue()
-        if value == _NULL:
-            return NullValue()
-        return NormalValue(re.sub(r"\\(.)", r"\1", value))
-
-    @classmethod
-    def from_object(cls, value: object) -> "DictPathValue":
-        return NullValue() if value is None else NormalValue(str(value))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DictPathValue) and self.escape() == other.escape()
@@ -109,13 +108,13 @@ class NullValue(DictPathValue):
 
 def _mapping(container: object) -> Mapping[str, object]:
     if not isinstance(container, Mapping):
-        raise ContainerStructureException(f"{container} is not a Mapping")
+        raise ContainerStructureException(f"a dict is wanted, not {container!r}")
     return container
 
 
 def _mutable(container: object) -> MutableMapping[str, object]:
     if not isinstance(container, MutableMapping):
-        raise ContainerStructureException(f"{container} is not a MutableMapping")
+        raise ContainerStructureException(f"a dict that can be changed is wanted, not {container!r}")
     return container
 
 
@@ -126,7 +125,7 @@ def _sequence(container: object) -> list[Any]:
         return container  # type: ignore[return-value]
     if getattr(type(container), "_is_sequence_proxy", False):
         return list(container)  # type: ignore[call-overload]
-    raise ContainerStructureException(f"{container} is not a List or Set")
+    raise ContainerStructureException(f"a list or set is wanted, not {container!r}")
 
 
 class WildDictPath:
@@ -201,15 +200,13 @@ class WildInDict(WildDictPath):
 class WildKeyedList(WildDictPath):
     """Elements of a list of dicts, by the values of some of their keys."""
 
-    def __init__(
-        self, relation: str, key_value_pairs: Union[str, Sequence[tuple[str, str]]], key_value: Optional[str] = None
-    ) -> None:
-        pairs: Sequence[tuple[str, str]]
-        if isinstance(key_value_pairs, str):
-            assert key_value is not None, "a key needs a value"
-            pairs = [(key_value_pairs, key_value)]
-        else:
+    def __init__(self, relation: str, key_value_pairs: Union[str, Pairs], key_value: Optional[str] = None) -> None:
+        pairs: Pairs = []
+        if not isinstance(key_value_pairs, str):
             pairs = key_value_pairs
+        else:  # one pair, as two arguments
+            assert key_value is not None, f"{key_value_pairs} needs a value"
+            pairs = [(key_value_pairs, key_value)]
         self.relation: DictPathValue = WildCardValue() if relation == "*" else NormalValue(relation)
         self.key_value_pairs = [(self._given(key), self._given(value)) for key, value in pairs]
         self._check()
@@ -319,10 +316,10 @@ class WildComposedPath(WildDictPath):
         for part in cls.split_on_dots(path_str):
             section = cls._section(part)
             if section is None:
-                raise InvalidPathException(f"Could not parse path segment {part}")
+                raise InvalidPathException(f"{part!r} is neither a key nor list[key=value]")
             sections.append(section)
         if not sections:
-            raise InvalidPathException(f"Could not parse path {path_str}")
+            raise InvalidPathException(f"{path_str!r} names nothing")
         return sections
 
     @classmethod
@@ -379,7 +376,7 @@ class WildNullPath(WildDictPath):
 
 def _no_wild_card(*values: DictPathValue) -> None:
     if any(isinstance(value, WildCardValue) for value in values):
-        raise InvalidPathException("The Wildcard ('*') can not be used in DictPath's")
+        raise InvalidPathException("* stands for many keys, and this path has to lead to one element: use a WildDictPath")
 
 
 class DictPath(WildDictPath):
@@ -407,7 +404,7 @@ class DictPath(WildDictPath):
             return []
 
     def _missing(self, container: object, found: object) -> KeyError:
-        return KeyError(f"Found no or multiple items matching {self} in {container}: {found}")
+        return KeyError(f"{self} should lead to one element of {container}, and leads to {found or 'none'}")
 
     def __add__(self, other: WildDictPath) -> Any:
         if isinstance(other, DictPath):
@@ -521,7 +518,7 @@ class ComposedPath(DictPath, WildComposedPath):
         section.remove(holder)
 
     def get_key(self) -> str:
-        raise NotImplementedError("Method get_key() not supported on a ComposedPath")
+        raise NotImplementedError(f"{self} has several keys")
 
 
 class NullPath(DictPath, WildNullPath):
@@ -532,16 +529,16 @@ class NullPath(DictPath, WildNullPath):
 
     def set_element(self, container: object, value: object, construct: bool = True) -> None:
         if not isinstance(value, Mapping):
-            raise ContainerStructureException(f"Argument value is not a Mapping: {value}")
+            raise ContainerStructureException(f"only a dict can replace a whole dict, not {value!r}")
         holder = _mutable(container)
         holder.clear()
         holder.update(value)
 
     def remove(self, container: object) -> None:
-        raise NotImplementedError("Method remove() is not supported on a NullPath")
+        raise NotImplementedError("the whole cannot be removed from itself")
 
     def get_key(self) -> str:
-        raise NotImplementedError("Method get_key() is not supported on a NullPath")
+        raise NotImplementedError("the whole has no key")
 
 
 def to_wild_path(inp: str) -> Any:
