@@ -49,7 +49,7 @@ class ReferenceCycleException(Exception):
         self.references.append(element)
 
     def get_message(self) -> str:
-        return "Reference cycle detected: " + " -> ".join(repr(each) for each in self.references)
+        return "A reference needs itself: " + " -> ".join(repr(each) for each in self.references)
 
     def __str__(self) -> str:
         return self.get_message()
@@ -273,7 +273,6 @@ class ReferenceLike:
 
     def __init__(self) -> None:
         self._model: Any = None
-        self._model_type: Any = None
 
     @property
     def arguments(self) -> Mapping[str, object]:
@@ -309,7 +308,7 @@ class ReferenceLike:
             try:
                 json.dumps(cleaned)
             except TypeError:
-                raise ValueError(f"The {name} attribute of {self!r} is not json serializable: {value}") from None
+                raise ValueError(f"Argument {name} of {self!r} holds what JSON has no word for: {value}") from None
             return JsonArgument(name, value)
         if isinstance(value, Reference):
             return ReferenceArgument(name, value.serialize().id)
@@ -319,7 +318,7 @@ class ReferenceLike:
             return ResourceArgument(name, value.resource_str())
         if value in _PYTHON_TYPES:
             return PythonTypeArgument(name, value.__name__)  # type: ignore[attr-defined]
-        raise TypeError(f"Unable to serialize argument `{name}` of `{self!r}` with value {value}")
+        raise TypeError(f"Argument {name} of {self!r} is {value!r}, and an export cannot carry a {type(value).__name__}")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
@@ -345,20 +344,18 @@ class Reference(ReferenceLike, Generic[T]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reference_value: Any = None
-        self._reference_value_cached = False
+        self._found: tuple[Any, ...] = ()  # the value, once there is one
 
     @classmethod
     def get_reference_type(cls) -> Optional[type]:
         """The type of the value, as far as the class says it."""
-        for base in getattr(cls, "__orig_bases__", ()):
-            if typing.get_origin(base) is Reference:
-                return typing.get_args(base)[0]
-        return None
+        bases = [base for base in getattr(cls, "__orig_bases__", ()) if typing.get_origin(base) is Reference]
+        return typing.get_args(bases[0])[0] if bases else None
 
     @classmethod
     def is_dataclass_reference(cls) -> bool:
-        return dataclasses.is_dataclass(cls.get_reference_type())
+        gives = cls.get_reference_type()
+        return gives is not None and dataclasses.is_dataclass(gives)
 
     def resolve(self, logger: Any) -> Any:
         """Find the value; subclasses do it."""
@@ -366,12 +363,11 @@ class Reference(ReferenceLike, Generic[T]):
 
     def get(self, logger: Any) -> Any:
         """The value, found once."""
-        if not self._reference_value_cached:
-            self._reference_value = self.resolve(logger)
-            self._reference_value_cached = True
+        if self._found:
+            logger.debug("%(reference)s was resolved before; its value is used again", reference=repr(self))
         else:
-            logger.debug("Using cached value for reference %(reference)s", reference=repr(self))
-        return self._reference_value
+            self._found = (self.resolve(logger),)
+        return self._found[0]
 
     def serialize(self) -> ReferenceModel:
         if self._model is _SERIALIZING:
@@ -389,7 +385,7 @@ class Reference(ReferenceLike, Generic[T]):
         return self._model
 
     def __bool__(self) -> bool:
-        raise NotImplementedError(f"{self!r} is an inmanta reference, not a boolean.")
+        raise NotImplementedError(f"{self!r} has no value before it is deployed: it is neither true nor false here")
 
 
 class Collector:
@@ -490,7 +486,7 @@ class Resolver:
             id = uuid.UUID(id)
         if id not in self._made:
             if id not in self._models:
-                raise KeyError(f"The reference with id {id} is not defined in resource {resource.id}")
+                raise KeyError(f"{resource.id} uses the reference {id}, and its export does not describe it")
             model = self._models[id]
             self._made[id] = reference.get_class(model.type).deserialize(model, resource, logger)
         return self._made[id].get(logger)
@@ -500,79 +496,84 @@ def _model(kind: Any, described: Any) -> Any:
     return described if isinstance(described, kind) else kind(**described)
 
 
-class reference:  # noqa: N801
-    """Decorator: registers a reference class under a name."""
+class _Register(dict[str, type]):
+    """Classes by the names that exports give them."""
 
-    _reference_classes: ClassVar[dict[str, type[Reference[Any]]]] = {}
+    def __init__(self, what: str, missing: type[TypeError]) -> None:
+        super().__init__()
+        self._what = what
+        self._error = missing
+
+    def __missing__(self, name: str) -> type:
+        raise self._error(f"The code that was loaded has no {self._what} {name}")
+
+    def keep_own(self) -> None:
+        """Forget the classes of modules."""
+        for name in [name for name in self if not name.startswith("core::")]:
+            del self[name]
+
+
+class _Named:
+    """Base of the decorators that put a class into a register."""
+
+    _register: ClassVar[_Register]
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, cls: type) -> type:
-        type(self).add_reference(self.name, cls)
         cls.type = self.name  # type: ignore[attr-defined]
+        self._register[self.name] = cls
         return cls
+
+    @classmethod
+    def get_class(cls, name: str) -> type[Any]:
+        return cls._register[name]
+
+    @classmethod
+    def reset(cls) -> None:
+        cls._register.keep_own()
+
+
+class reference(_Named):  # noqa: N801
+    """Decorator: registers a reference class under a name."""
+
+    _register = _Register("reference class", ReferenceMissingError)
 
     @classmethod
     def add_reference(cls, name: str, reference_type: type) -> None:
-        cls._reference_classes[name] = reference_type
-
-    @classmethod
-    def get_class(cls, name: str) -> type[Reference[Any]]:
-        if name not in cls._reference_classes:
-            raise ReferenceMissingError(f"There is no reference class registered with name {name}")
-        return cls._reference_classes[name]
+        cls._register[name] = reference_type
 
     @classmethod
     def get_references(cls) -> Iterator[tuple[str, type[Reference[Any]]]]:
-        return iter(cls._reference_classes.items())
-
-    @classmethod
-    def reset(cls) -> None:
-        cls._reference_classes = {k: v for k, v in cls._reference_classes.items() if k.startswith("core::")}
+        yield from cls._register.items()
 
 
-class mutator:  # noqa: N801
+class mutator(_Named):  # noqa: N801
     """Decorator: registers a mutator class under a name."""
 
-    _mutator_classes: ClassVar[dict[str, type[Mutator]]] = {}
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, cls: type) -> type:
-        type(self).add_mutator(self.name, cls)
-        cls.type = self.name  # type: ignore[attr-defined]
-        return cls
+    _register = _Register("mutator class", MutatorMissingError)
 
     @classmethod
     def add_mutator(cls, name: str, mutator_type: type) -> None:
-        cls._mutator_classes[name] = mutator_type
-
-    @classmethod
-    def get_class(cls, name: str) -> type[Mutator]:
-        if name not in cls._mutator_classes:
-            raise MutatorMissingError(f"There is no mutator class registered with name {name}")
-        return cls._mutator_classes[name]
+        cls._register[name] = mutator_type
 
     @classmethod
     def get_mutators(cls) -> Iterator[tuple[str, type[Mutator]]]:
-        return iter(cls._mutator_classes.items())
-
-    @classmethod
-    def reset(cls) -> None:
-        cls._mutator_classes = {k: v for k, v in cls._mutator_classes.items() if k.startswith("core::")}
+        yield from cls._register.items()
 
 
 @reference("core::AttributeReference")
 class AttributeReference(Reference[T]):
     """The value of one attribute of a dataclass, which is itself known only when deployed."""
 
+    attribute_name: str
+    reference: Any
+
     def __init__(self, reference: Any, attribute_name: str) -> None:
         super().__init__()
-        # The order of these two is the order of the exported arguments.
-        self.attribute_name = attribute_name
-        self.reference = reference
+        # In the order of the exported arguments.
+        vars(self).update(attribute_name=attribute_name, reference=reference)
 
     def resolve(self, logger: Any) -> Any:
         return getattr(self.resolve_other(self.reference, logger), self.attribute_name)
@@ -582,11 +583,13 @@ class AttributeReference(Reference[T]):
 class ReplaceValue(Mutator):
     """Puts a value in its place in the resource."""
 
+    resource: Any
+    value: Any
+    destination: str
+
     def __init__(self, resource: Any, value: Any, destination: str) -> None:
         super().__init__()
-        self.resource = resource
-        self.value = value
-        self.destination = destination
+        vars(self).update(resource=resource, value=value, destination=destination)
 
     def run(self, logger: Any) -> None:
         _jsonpath.replace(self.resource, self.destination, self.resolve_other(self.value, logger))

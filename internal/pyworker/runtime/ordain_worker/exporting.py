@@ -270,8 +270,8 @@ def _required(each: Resource, other: Any) -> str:
     if isinstance(other, str):
         return Id.parse_id(other).resource_str()
     raise Exception(
-        f"A dependency manager inserted the object {other!r} of type {type(other)} into the requires of resource"
-        f" {each.id}. The requires of a resource may hold strings, ids and resources only."
+        f"A dependency manager made {each.id} require {other!r}, a {type(other).__name__};"
+        " it can require resources, ids and their texts"
     )
 
 

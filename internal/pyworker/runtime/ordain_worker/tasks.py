@@ -133,7 +133,7 @@ class Task:
             resource.resolve_all_references(self.ctx)
         finally:
             for made in resource._resolver._made.values():
-                self._masks.learn(made._reference_value)
+                self._masks.learn(made._found)
             self._masks.fields = {field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]}
             held, self._held = self._held, None
             for line in held or ():

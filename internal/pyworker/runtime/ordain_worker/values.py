@@ -132,7 +132,7 @@ class Codec:
 
     def _key(self, key: object, value: object) -> str:
         if not isinstance(key, str):
-            raise RuntimeException(None, f"dict keys should be strings, got {key} of type {type(key)} with dict value {value}")
+            raise RuntimeException(None, f"dict keys should be strings, and {key!r} is a {type(key).__name__}: {value}")
         return str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:
