@@ -165,6 +165,11 @@ func (r *run) evaluate(ctx context.Context, project *module.Project, program *mo
 	var result *eval.Result
 	r.timed("evaluate", func() { result = eval.Compile(ctx, in) })
 	r.doc.Output = result.Output
+	for _, w := range program.Warnings {
+		if w.At.File == nil { // of the loading; those of a file are in the result
+			result.Warnings = append(result.Warnings, w)
+		}
+	}
 	for _, w := range result.Warnings {
 		r.doc.Warnings = append(r.doc.Warnings, warning(w))
 	}

@@ -437,6 +437,9 @@ func typeError(err error) *Error {
 		return err
 	case *types.Mismatch:
 		e := runtimeError("%s", err.Message)
+		if err.Typing {
+			e.Kind = "TypingException"
+		}
 		if err.Typedef != nil {
 			e.Stmt = err.Typedef.Name
 			e.at, _ = err.Typedef.At.(*place)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
@@ -76,7 +77,7 @@ func New(r *eval.Result) *Document {
 		var at *Location
 		one := Warning{Kind: w.Kind, Message: w.Message}
 		key := one
-		if w.At.File != nil {
+		if w.At.File != nil && !placeless[w.Kind[strings.LastIndexByte(w.Kind, '.')+1:]] {
 			at = &Location{File: w.At.File.Path, Line: int(w.At.Start.Line), Column: int(w.At.Start.Col)}
 			key.Kind += at.File + strconv.Itoa(at.Line)
 		}
@@ -99,6 +100,10 @@ func New(r *eval.Result) *Document {
 	}
 	return d
 }
+
+// placeless are the warnings that name no place in this document. People are
+// told one all the same.
+var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true}
 
 // Failed makes the document of a compile that failed before there was a result.
 func Failed(problems ...diag.Diagnostic) *Document {
@@ -159,9 +164,14 @@ func related(v types.Value) json.RawMessage {
 }
 
 func failure(e *eval.Error) *Error {
-	out := fromDiagnostic(e.Diagnostic())
-	if e.Kind == "MultiException" {
-		out.Location = nil
+	d := e.Diagnostic()
+	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
+	// Diagnostics show a place to people also where the error itself has none.
+	if _, ok := e.At(); (ok || e.File != "") && !strings.HasPrefix(d.Kind, "builtins.") {
+		out.Location = fromDiagnostic(d).Location
+	}
+	for _, cause := range e.Causes {
+		out.Causes = append(out.Causes, failure(cause))
 	}
 	return out
 }

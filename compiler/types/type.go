@@ -16,12 +16,19 @@ type Mismatch struct {
 	Message string
 	// Typedef is set when a typedef's own condition refused the value.
 	Typedef *Typedef
+	// Typing: the reference raises it as a TypingException.
+	Typing bool
 }
 
 func (m *Mismatch) Error() string { return m.Message }
 
 func mismatch(v Value, t string) error {
 	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), t)}
+}
+
+// mistyped is a mismatch with a type that is made of others.
+func mistyped(v Value, t string) error {
+	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), t), Typing: true}
 }
 
 // Primitive is one of the types that the language brings along.
@@ -61,11 +68,14 @@ func (p Primitive) Validate(v Value) error {
 		return nil
 	}
 	if ref, is := v.(*Reference); is {
-		return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(ref), p)}
+		return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(ref), p), Typing: true}
 	}
 	switch p {
 	case ListT, DictT:
 		return p.validateContainer(v)
+	}
+	if p == Literal {
+		return mistyped(v, string(p))
 	}
 	return mismatch(v, string(p))
 }
@@ -120,6 +130,9 @@ func (p Primitive) validateContainer(v Value) error {
 			return nil
 		}
 	}
+	if p == ListT {
+		return mistyped(v, string(p))
+	}
 	return mismatch(v, string(p))
 }
 
@@ -141,7 +154,7 @@ func (t ListOf) Validate(v Value) error {
 		}
 		return nil
 	}
-	return mismatch(v, t.String())
+	return mistyped(v, t.String())
 }
 
 // Optional is T?.
@@ -193,7 +206,7 @@ func (t Union) Validate(v Value) error {
 			return nil
 		}
 	}
-	return mismatch(v, t.Name)
+	return mistyped(v, t.Name)
 }
 
 // Enum is one of some constants: typing.Literal of a plug-in.
@@ -244,7 +257,7 @@ func (t ReferenceTo) Validate(v Value) error {
 			return nil
 		}
 	}
-	return mismatch(v, t.String())
+	return mistyped(v, t.String())
 }
 
 // Typedef is a named restriction of another type.

@@ -40,6 +40,8 @@ var lattice = []struct {
 	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/pyworker internal/fault"},
 	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/intent"},
 	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},
+	{"compiler/internal/parity", "compiler"},
+	{"compiler/internal/parity/record", "compiler compiler/internal/parity"},
 
 	// Git.
 	{"internal/secret", "internal/fault"},

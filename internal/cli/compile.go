@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
-	"ordain.dev/ordain/compiler/modeldoc"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/layout"
 )
@@ -89,32 +88,7 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
 		return err
 	}
-	return writeFile(f.modelJSON, modelDocument(out).Write)
-}
-
-// modelDocument is the document of a compile, with the resources of its export.
-func modelDocument(out *compiler.Outcome) *modeldoc.Document {
-	if out.Result == nil {
-		return modeldoc.Failed(out.Document.Diagnostics...)
-	}
-	d := modeldoc.New(out.Result)
-	if out.Result.Err == nil && !out.Document.Success {
-		failed := modeldoc.Failed(out.Document.Diagnostics...)
-		d.Success, d.Error = false, failed.Error
-	}
-	d.Output = out.Document.Output
-	d.ResourceSets = map[string]string{}
-	for _, r := range out.Document.Resources {
-		one := modeldoc.Resource{ID: r.ID.String(), Attributes: r.Attributes, Requires: []string{}}
-		for _, required := range r.Requires {
-			one.Requires = append(one.Requires, required.String())
-		}
-		d.Resources = append(d.Resources, one)
-		if r.ResourceSet != "" {
-			d.ResourceSets[one.ID] = r.ResourceSet
-		}
-	}
-	return d
+	return writeFile(f.modelJSON, out.ModelDocument().Write)
 }
 
 // writeFile writes a whole file or none; an empty path writes nothing.

@@ -1,0 +1,100 @@
+package parity
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Verdict says how far two outcomes agree.
+type Verdict string
+
+// Verdicts, from the worst to the best.
+const (
+	Refused  Verdict = "refused"  // the reference compiles it, we do not
+	Accepted Verdict = "accepted" // the reference refuses it, we do not
+	Model    Verdict = "model"    // another model
+	Output   Verdict = "output"   // something else is printed
+	Kind     Verdict = "kind"     // another error
+	Line     Verdict = "line"     // the same error elsewhere
+	Warning  Verdict = "warning"  // other warnings
+	Message  Verdict = "message"  // the same error in other words, or another column
+	Same     Verdict = "same"
+)
+
+// Verdicts lists them from the worst to the best.
+var Verdicts = []Verdict{Refused, Accepted, Model, Output, Kind, Line, Warning, Message, Same}
+
+// Compare says how our outcome differs from the reference's, and where.
+func Compare(want, got *Document) (Verdict, string) {
+	switch {
+	case want.Success && !got.Success:
+		return Refused, "we say " + got.Error.String()
+	case !want.Success && got.Success:
+		return Accepted, "the reference says " + want.Error.String()
+	case want.Success:
+		if d := different(want.Instances, got.Instances); d != "" {
+			return Model, d
+		}
+		if d := different(want.Variables, got.Variables); d != "" {
+			return Model, d
+		}
+	}
+	if !slices.Equal(want.Output, got.Output) {
+		return Output, different(want.Output, got.Output)
+	}
+	if !want.Success {
+		both := fmt.Sprintf("want %s\n got %s", want.Error, got.Error)
+		switch {
+		case !sameKind(want.Error, got.Error):
+			return Kind, both
+		case !sameLine(want.Error, got.Error):
+			return Line, both
+		case !sameWords(want.Error, got.Error):
+			return Message, both
+		}
+	}
+	if !slices.Equal(want.Warnings, got.Warnings) {
+		return Warning, different(want.Warnings, got.Warnings)
+	}
+	return Same, ""
+}
+
+func different(want, got any) string {
+	a, b := text(want), text(got)
+	if a == b || (a == "null" && b == "{}") {
+		return ""
+	}
+	return fmt.Sprintf("want %s\n got %s", a, b)
+}
+
+func sameKind(a, b *Error) bool {
+	return a.Kind == b.Kind && slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameKind(&x, &y) })
+}
+
+func sameLine(a, b *Error) bool {
+	return a.File == b.File && a.Line == b.Line && slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameLine(&x, &y) })
+}
+
+var address = regexp.MustCompile(`0x[0-9a-f]+`)
+
+// sameWords also wants the column, where the reference knows it. Addresses of
+// Python objects tell nothing.
+func sameWords(a, b *Error) bool {
+	if address.ReplaceAllString(a.Message, "0x0") != address.ReplaceAllString(b.Message, "0x0") || (a.Column > 0 && a.Column != b.Column) {
+		return false
+	}
+	return slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameWords(&x, &y) })
+}
+
+// String writes the error on one line.
+func (e *Error) String() string {
+	if e == nil {
+		return "nothing"
+	}
+	s := fmt.Sprintf("%s at %s:%d:%d: %s", e.Kind, e.File, e.Line, e.Column, e.Message)
+	for _, c := range e.Causes {
+		s += " [" + c.String() + "]"
+	}
+	return s
+}

@@ -1,0 +1,257 @@
+package parity
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Document is the result of a compile in the form in which outcomes are
+// recorded: ids of instances count up, paths are relative, order is fixed.
+type Document struct {
+	Success   bool           `json:"success"`
+	Instances []Instance     `json:"instances,omitempty"`
+	Variables map[string]any `json:"variables,omitempty"`
+	Output    []string       `json:"output,omitempty"`
+	Warnings  []string       `json:"warnings,omitempty"` // kind at line
+	Error     *Error         `json:"error,omitempty"`
+}
+
+// Instance is an instance of the model.
+type Instance struct {
+	ID         string           `json:"id"`
+	Type       string           `json:"type"`
+	Attributes map[string]any   `json:"attributes,omitempty"`
+	Relations  map[string][]any `json:"relations,omitempty"`
+}
+
+// Error is why the compile failed.
+type Error struct {
+	Kind    string  `json:"kind"`
+	Message string  `json:"message,omitempty"`
+	File    string  `json:"file,omitempty"`
+	Line    int     `json:"line,omitempty"`
+	Column  int     `json:"column,omitempty"`
+	Causes  []Error `json:"causes,omitempty"`
+}
+
+// wire is what `--model-json` writes.
+type wire struct {
+	Success   bool           `json:"success"`
+	Instances []Instance     `json:"instances"`
+	Variables map[string]any `json:"variables"`
+	Output    []string       `json:"output"`
+	Warnings  []struct {
+		Kind     string    `json:"kind"`
+		Location *location `json:"location"`
+	} `json:"warnings"`
+	Error *wireError `json:"error"`
+}
+
+type location struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+type wireError struct {
+	Kind     string      `json:"kind"`
+	Message  string      `json:"message"`
+	Location *location   `json:"location"`
+	Causes   []wireError `json:"causes"`
+}
+
+// Normalise makes the recorded form of a document of `--model-json` for the
+// project in dir.
+func Normalise(text []byte, dir string) (*Document, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var w wire
+	if err := d.Decode(&w); err != nil {
+		return nil, err
+	}
+	out := &Document{Success: w.Success, Output: w.Output}
+	for i, line := range out.Output {
+		out.Output[i] = strings.ReplaceAll(line, dir+"/", "")
+	}
+	for _, one := range w.Warnings {
+		line := 0
+		if one.Location != nil {
+			line = one.Location.Line
+		}
+		out.Warnings = append(out.Warnings, last(one.Kind)+" at "+strconv.Itoa(line))
+	}
+	slices.Sort(out.Warnings)
+	out.Warnings = slices.Compact(out.Warnings)
+	if w.Error != nil {
+		e := w.Error.normalise(dir)
+		out.Error = &e
+	}
+	if !w.Success {
+		return out, nil
+	}
+	out.Instances, out.Variables = canonical(w.Instances, w.Variables, dir)
+	return out, nil
+}
+
+func (e wireError) normalise(dir string) Error {
+	out := Error{Kind: last(e.Kind), Message: strings.ReplaceAll(e.Message, dir+"/", "")}
+	if l := e.Location; l != nil && l.Line > 0 {
+		out.File, out.Line, out.Column = strings.TrimPrefix(l.File, dir+"/"), l.Line, l.Column
+		if filepath.IsAbs(out.File) {
+			out.File = filepath.Base(out.File)
+		}
+	}
+	for _, cause := range e.Causes {
+		out.Causes = append(out.Causes, cause.normalise(dir))
+	}
+	if out.Kind == "MultiException" { // the order among equals is left open
+		slices.SortFunc(out.Causes, func(a, b Error) int { return cmp.Compare(a.String(), b.String()) })
+	}
+	return out
+}
+
+func last(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
+
+// canonical numbers instances by what they are. Each gets a colour: first of
+// its type, then again and again of its values and the colours of those it
+// knows, until that tells no more of them apart. Instances that still share a
+// colour look the same from everywhere, so any order of them will do.
+func canonical(instances []Instance, variables map[string]any, dir string) ([]Instance, map[string]any) {
+	colour := map[string]string{}
+	for _, i := range instances {
+		colour[i.ID] = i.Type
+	}
+	named := func(id string) string {
+		if c, ok := colour[id]; ok {
+			return c
+		}
+		return "nobody"
+	}
+	count := func() int {
+		seen := map[string]bool{}
+		for _, c := range colour {
+			seen[c] = true
+		}
+		return len(seen)
+	}
+	for before := 0; ; {
+		next := map[string]string{}
+		for _, i := range instances {
+			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named, dir))))
+			next[i.ID] = hex.EncodeToString(sum[:8])
+		}
+		colour = next
+		if now := count(); now == before || now == len(instances) {
+			break
+		} else {
+			before = now
+		}
+	}
+	sorted := slices.Clone(instances)
+	slices.SortStableFunc(sorted, func(a, b Instance) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(colour[a.ID], colour[b.ID]))
+	})
+	number := map[string]string{}
+	for n, i := range sorted {
+		number[i.ID] = strconv.Itoa(n + 1)
+	}
+	numbered := func(id string) string {
+		if n, ok := number[id]; ok {
+			return n
+		}
+		return "nobody"
+	}
+	for n, i := range sorted {
+		sorted[n] = i.plain(numbered, dir)
+		sorted[n].ID = number[i.ID]
+	}
+	vars := map[string]any{}
+	for name, v := range variables {
+		vars[name] = plain(v, numbered, dir)
+	}
+	return sorted, vars
+}
+
+// plain is the instance with other ids, empty relations left out, others sorted.
+func (i Instance) plain(id func(string) string, dir string) Instance {
+	out := Instance{Type: i.Type, Attributes: map[string]any{}, Relations: map[string][]any{}}
+	for name, v := range i.Attributes {
+		out.Attributes[name] = plain(v, id, dir)
+	}
+	for name, items := range i.Relations {
+		if len(items) == 0 {
+			continue
+		}
+		list := make([]any, len(items))
+		for n, item := range items {
+			if s, ok := item.(string); ok {
+				list[n] = id(s)
+			} else {
+				list[n] = plain(item, id, dir)
+			}
+		}
+		slices.SortFunc(list, func(a, b any) int {
+			x, y := text(a), text(b)
+			return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+		})
+		out.Relations[name] = list
+	}
+	return out
+}
+
+// plain is a value with other ids.
+func plain(v any, id func(string) string, dir string) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = plain(item, id, dir)
+		}
+		return out
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok && len(v) == 1 {
+			return map[string]any{"$ref": id(ref)}
+		}
+		if class, ok := v["$python"].(string); ok && len(v) == 1 {
+			return map[string]any{"$python": last(class)}
+		}
+		out := make(map[string]any, len(v))
+		for k, item := range v {
+			out[k] = plain(item, id, dir)
+		}
+		return out
+	case json.Number:
+		return number(v)
+	case string:
+		return strings.ReplaceAll(v, dir+"/", "")
+	}
+	return v
+}
+
+// number keeps 1 and 1.0 apart and makes 1e16 and 10000000000000000.0 one.
+func number(n json.Number) any {
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return n
+	}
+	return json.Number(strconv.FormatFloat(f, 'e', -1, 64))
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%#v", v) // never: it came from JSON
+	}
+	return string(b)
+}
