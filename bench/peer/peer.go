@@ -101,6 +101,30 @@ func (s *Server) Trigger(ctx context.Context, env string) error {
 	return s.client.Call(ctx, http.MethodPost, "/api/v1/notify/"+env, "", map[string]any{"update": true}, nil)
 }
 
+// failure tells that the newest compile failed; nil when it did not, or is not done.
+func (s *Server) failure(ctx context.Context, env string) error {
+	var newest []struct {
+		ID      string `json:"id"`
+		Success *bool  `json:"success"`
+	}
+	err := s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport?limit=1", env, nil, &newest)
+	if err != nil || len(newest) == 0 || newest[0].Success == nil || *newest[0].Success {
+		return nil
+	}
+	var report struct {
+		Reports []struct {
+			Name string `json:"name"`
+			Out  string `json:"outstream"`
+			Err  string `json:"errstream"`
+		} `json:"reports"`
+	}
+	if err := s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport/"+newest[0].ID, env, nil, &report); err != nil || len(report.Reports) == 0 {
+		return fmt.Errorf("%s: the compile failed", s.Name)
+	}
+	last := report.Reports[len(report.Reports)-1]
+	return fmt.Errorf("%s: the compile failed in %q:\n%s%s", s.Name, last.Name, last.Out, last.Err)
+}
+
 // resource is what is read of one resource.
 type resource struct {
 	Status     string            `json:"status"`
@@ -119,6 +143,9 @@ func (s *Server) WaitDeployed(ctx context.Context, env, id, value string, every 
 		if err == nil && r.Status == "deployed" && r.Attributes["value"] == value && r.LastDeploy != nil {
 			return time.Parse("2006-01-02T15:04:05.999999Z07:00", *r.LastDeploy)
 		}
+		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
+			return time.Time{}, failed
+		}
 		if ctx.Err() != nil {
 			return time.Time{}, fmt.Errorf("%s: %s is not deployed with %s: %s (%v)", s.Name, id, value, r.Status, err)
 		}
@@ -133,6 +160,9 @@ func (s *Server) WaitAll(ctx context.Context, env string, n int) error {
 		err := s.client.Call(ctx, http.MethodGet, "/api/v2/resource?limit=1000&filter.status=deployed", env, nil, &rows)
 		if err == nil && len(rows) >= n {
 			return nil
+		}
+		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
+			return failed
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %d of %d resources are deployed (%v)", s.Name, len(rows), n, err)
