@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -186,4 +187,37 @@ func TestPublishedTextModule(t *testing.T) {
 	if strings.Contains(b.log.String(), "cannot be imported") {
 		t.Error("a published module cannot be imported")
 	}
+
+	// A long text is exported as a reference to a file of the store. Its
+	// handler side asks for it with a client of the server, through its task.
+	var written strings.Builder
+	for n := range 20_000 {
+		fmt.Fprintf(&written, "line %d of a long text\n", n)
+	}
+	long := written.String()
+	hash, err := b.files.PutFile(t.Context(), []byte(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	referred := func(hash string) Task {
+		id := uuid.New().String()
+		return fsTask(blue, "files::TextFile", "path", path, map[string]any{
+			"content": nil, "owner": nil, "group": nil, "permissions": 640, "managed": true,
+			"references": []any{map[string]any{"id": id, "type": "files::TextReference", "args": []any{
+				map[string]any{"type": "literal", "name": "hash", "value": hash},
+			}}},
+			"mutators": []any{map[string]any{"type": "core::Replace", "args": []any{
+				map[string]any{"type": "resource", "name": "resource", "id": "files::TextFile[localhost,path=" + path + "]"},
+				map[string]any{"type": "reference", "name": "value", "id": id},
+				map[string]any{"type": "literal", "name": "destination", "value": "content"},
+			}}},
+		})
+	}
+	r = b.Run(t.Context(), referred(hash))
+	expect(t, r, intent.StatusDeployed, "Calling update_resource")
+	t.Logf("a long text by reference: %s", r.Finished.Sub(r.Started))
+	if content, err := os.ReadFile(path); err != nil || string(content) != long {
+		t.Errorf("%d bytes of %d, %v", len(content), len(long), err)
+	}
+	expect(t, b.Run(t.Context(), referred(strings.Repeat("0", 40))), intent.StatusFailed, "could not be resolved", "404", "there is no file 000")
 }

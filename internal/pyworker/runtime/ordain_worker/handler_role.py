@@ -21,8 +21,10 @@ from typing import Any, Optional
 from inmanta import const
 from inmanta.agent.executor import AgentInstance
 from inmanta.agent.handler import Commander, HandlerAPI, SkipResource, SkipResourceForDependencies
+from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
+from ordain_worker import calls
 from ordain_worker.frames import Channel, Conversation, Failure, Switchboard
 from ordain_worker.tasks import Files, Task, capture_output
 
@@ -95,7 +97,7 @@ class HandlerRole:
     def _run(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> dict[str, Any]:
         agent.files = Files(task.talk)
         try:
-            with task.capturing(), agent.cache:
+            with task.capturing(), calls.answered_by(agent.files), agent.cache:
                 self._steps(task, agent, args)
         finally:
             agent.files = None
@@ -220,6 +222,7 @@ def main(channel: Channel) -> None:
         stream=sys.__stderr__, level=logging.INFO, format="%(asctime)s %(levelname)-8s %(name)s %(message)s"
     )
     capture_output()
+    endpoints.answer_with(calls.answer, waits=True)
     role = HandlerRole()
 
     def tend() -> None:

@@ -222,7 +222,7 @@ class HandlerAPI(ABC, Generic[TResource]):
         return _loop.run_sync(func)
 
     def get_client(self) -> Any:
-        """A client of the server. Its calls fail: handlers run apart from it."""
+        """A client of the server. It answers get_file, stat_file and upload_file; handlers run apart from the rest."""
         if self._client is None:
             from inmanta.protocol import Client
 

@@ -13,12 +13,17 @@ from inmanta.protocol.common import Result
 Answer = Callable[[str, dict[str, Any]], Optional[Result]]
 
 _answer: Optional[Answer] = None
+_waits = False
 
 
-def answer_with(answer: Optional[Answer]) -> None:
-    """Install the function that answers calls: (method, arguments) → Result, or None to refuse."""
-    global _answer
-    _answer = answer
+def answer_with(answer: Optional[Answer], *, waits: bool = False) -> None:
+    """Install the function that answers calls: (method, arguments) → Result, or None to refuse.
+
+    Arguments without a name are a list under the name "". With ``waits`` the function may take its time:
+    awaited calls run it in another thread, in their own context.
+    """
+    global _answer, _waits
+    _answer, _waits = answer, waits
 
 
 def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
@@ -66,6 +71,10 @@ class Client(_Endpoint):
             raise AttributeError(name)
 
         async def call(*args: Any, **kwargs: Any) -> Result:
+            if _waits:
+                import asyncio
+
+                return await asyncio.to_thread(_call, name, args, kwargs)
             return _call(name, args, kwargs)
 
         return call
