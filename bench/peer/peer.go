@@ -133,15 +133,18 @@ type resource struct {
 	Requires   map[string]string `json:"requires_status"`
 }
 
-// WaitDeployed waits until a resource is deployed with this value and gives
-// the time at which the server says that it was.
-func (s *Server) WaitDeployed(ctx context.Context, env, id, value string, every time.Duration) (time.Time, error) {
+// WaitDeployed waits until a resource is deployed with this value, by a
+// deployment that ended after a time, and gives when it ended by the server's word.
+func (s *Server) WaitDeployed(ctx context.Context, env, id, value string, after time.Time, every time.Duration) (time.Time, error) {
 	path := "/api/v2/resource/" + url.PathEscape(id)
 	for {
 		var r resource
 		err := s.client.Call(ctx, http.MethodGet, path, env, nil, &r)
 		if err == nil && r.Status == "deployed" && r.Attributes["value"] == value && r.LastDeploy != nil {
-			return time.Parse("2006-01-02T15:04:05.999999Z07:00", *r.LastDeploy)
+			at, err := time.Parse("2006-01-02T15:04:05.999999Z07:00", *r.LastDeploy)
+			if err != nil || at.After(after) {
+				return at, err
+			}
 		}
 		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
 			return time.Time{}, failed

@@ -187,7 +187,7 @@ func (s *contestant) push(ctx context.Context, item int) (time.Duration, error) 
 			return 0, err
 		}
 	}
-	at, err := s.WaitDeployed(ctx, s.env, s.repo.ID(item), s.repo.Value(item), 10*time.Millisecond)
+	at, err := s.WaitDeployed(ctx, s.env, s.repo.ID(item), s.repo.Value(item), began, 10*time.Millisecond)
 	return at.Sub(began), err
 }
 
