@@ -84,6 +84,9 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (pye
 	for _, s := range r.Steps {
 		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode, "took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
 	}
+	if err == nil && r.Built {
+		m.shareBytecode(r, dir)
+	}
 	return r, err
 }
 
