@@ -70,7 +70,7 @@ class Exporter:
         return str(environment)
 
 
-class dependency_manager:  # noqa: N801
+class dependency_manager:
     """Decorator: the function may add requirements between resources."""
 
     def __init__(self, function: Callable[[ModelDict, ResourceDict], None]) -> None:
@@ -81,14 +81,14 @@ class dependency_manager:  # noqa: N801
         return self.function(*args, **kwargs)
 
 
-class code_manager:  # noqa: N801
+class code_manager:
     """Decorator of older modules; it does nothing."""
 
     def __init__(self, function: Callable[[], None]) -> None:
         self.function = function
 
 
-class export:  # noqa: N801
+class export:
     """Decorator: an export function, run when the project asks for it by name."""
 
     def __init__(self, name: str, *args: str) -> None:

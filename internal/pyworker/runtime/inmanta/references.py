@@ -535,7 +535,7 @@ class _Named:
         cls._register.keep_own()
 
 
-class reference(_Named):  # noqa: N801
+class reference(_Named):
     """Decorator: registers a reference class under a name."""
 
     _register = _Register("reference class", ReferenceMissingError)
@@ -549,7 +549,7 @@ class reference(_Named):  # noqa: N801
         yield from cls._register.items()
 
 
-class mutator(_Named):  # noqa: N801
+class mutator(_Named):
     """Decorator: registers a mutator class under a name."""
 
     _register = _Register("mutator class", MutatorMissingError)

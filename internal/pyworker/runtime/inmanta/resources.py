@@ -55,7 +55,7 @@ class HostNotFoundException(Exception):
         self.error = error
 
 
-class resource:  # noqa: N801
+class resource:
     """Decorator: the class describes resources of one entity.
 
     :param name: the entity, such as ``fs::File``.
@@ -489,4 +489,4 @@ class ManagedResource(Resource):
 __getattr__ = lacking(__name__)
 
 # How resources are made knows these classes, which call it.
-from inmanta import _making  # noqa: E402
+from inmanta import _making

@@ -198,7 +198,7 @@ class CompileRole:
         self.finder = loading.install()
         import inmanta.export
         import inmanta.module
-        import inmanta.resources  # noqa: F401
+        import inmanta.resources
 
         return {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
 

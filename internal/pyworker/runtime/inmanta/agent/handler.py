@@ -67,7 +67,7 @@ class HandlerNotAvailableException(Exception):
 
 
 @stable_api
-class provider:  # noqa: N801
+class provider:
     """Decorator: the class handles resources of one type."""
 
     def __init__(self, resource_type: str, name: Optional[str] = None) -> None:
