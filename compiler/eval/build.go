@@ -212,6 +212,15 @@ func (b *builder) statement(st syntax.Stmt) stmt {
 		n := &ifStmt{at: standing(st), cond: b.root(st.Cond), then: b.block(st.Then, nil, false), els: b.block(st.Else, nil, false)}
 		n.promises = append(append(n.promises, n.then.promises...), n.els.promises...)
 		return n
+	case *syntax.Relation:
+		if len(st.Annotations) == 0 {
+			return nil
+		}
+		n := &annotations{at: standing(st)}
+		for _, x := range st.Annotations {
+			n.notes = append(n.notes, bare{b.root(x)})
+		}
+		return n
 	case syntax.Expr:
 		return bare{b.root(st)}
 	}
@@ -367,6 +376,25 @@ func constant(x syntax.Expr) (types.Value, bool) {
 	return nil, false
 }
 
+// inconstant finds what keeps an expression from being a constant.
+func inconstant(x syntax.Expr) syntax.Expr {
+	var parts []syntax.Expr
+	switch x := x.(type) {
+	case *syntax.List:
+		parts = x.Items
+	case *syntax.Dict:
+		for _, e := range x.Entries {
+			parts = append(parts, e.Value)
+		}
+	}
+	for _, part := range parts {
+		if _, ok := constant(part); !ok {
+			return inconstant(part)
+		}
+	}
+	return x
+}
+
 // ref resolves a variable. What is found nowhere is an error only when it is
 // needed: a block that never runs may name what does not exist.
 func (b *builder) ref(x *syntax.Ref) *ref {
@@ -447,7 +475,6 @@ func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
 	n.iter = newRoot(b.assigned(x.Iter, &lhs{gradual: left != nil && left.gradual}))
 	b.top = newNaming(b.top)
 	b.top.declare(x.Var.Name, x.Var.At)
-	b.warnShadowed()
 	element := b.assigned(x.Value, left)
 	if x.Guard != nil {
 		cond := &syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At}

@@ -34,6 +34,10 @@ func (b *builder) call(x *syntax.Call) expr {
 	case *pluginInfo:
 		n.plugin = thing
 	case types.Primitive:
+		if thing == types.ListT || thing == types.DictT {
+			b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
+			return n
+		}
 		n.cast = thing
 		if thing == types.Number {
 			b.p.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")

@@ -210,10 +210,10 @@ func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
 		return nil // a loader that let it pass has said so
 	}
 	if first := ns.importedAt[name]; first != nil {
-		e := fail("DuplicateException", "Two import statements have the same name (original at (%s)) (duplicate at (%s))", coarse(im.At), coarse(*first))
-		e.at, e.whole = coarse(im.At), true
+		e := fail("DuplicateException", "Two import statements have the same name")
+		e.at = coarse(im.At)
 		e.Hint = "give one of them another name with `as`, or take it away"
-		return e
+		return e.twice(coarse(im.At), coarse(*first))
 	}
 	if ns.importedAt == nil {
 		ns.importedAt = map[string]*place{}
@@ -269,9 +269,7 @@ func (p *program) name(ns *namespace, name string, thing any, what string, at sy
 	e := fail("DuplicateException", "%s %s is already defined", what, full)
 	e.at = &at
 	other := placeOf(have)
-	e.Message = fmt.Sprintf("%s (original at (%s)) (duplicate at (%s))", e.Message, &at, other)
-	e.whole = true
-	return e
+	return e.twice(&at, other)
 }
 
 func placeOf(thing any) *place {
@@ -352,6 +350,11 @@ func (p *program) defineEntities(d *definitions) *Error {
 			if err != nil {
 				return err
 			}
+			if slices.Contains(info.entity.Parents, parent.entity) {
+				e := typingError("same parent defined twice")
+				e.Stmt, e.at = syntax.Render(info.ast), coarse(info.ast.At)
+				return e
+			}
 			info.entity.Parents = append(info.entity.Parents, parent.entity)
 		}
 	}
@@ -426,9 +429,9 @@ func (p *program) ownAttributes(info *entityInfo) *Error {
 }
 
 func duplicateAttribute(name string, info *entityInfo, first, second *place) *Error {
-	e := fail("DuplicateException", "attribute '%s' already exists on entity '%s' (original at (%s)) (duplicate at (%s))", name, info.entity.Short(), first, second)
-	e.at, e.whole = first, true
-	return e
+	e := fail("DuplicateException", "attribute '%s' already exists on entity '%s'", name, info.entity.Short())
+	e.at = first
+	return e.twice(first, second)
 }
 
 func (p *program) attributeType(info *entityInfo, a *syntax.Attribute) (types.Type, *Error) {

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -92,9 +93,9 @@ func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error 
 		return nil // an attribute may take the place of a relation
 	}
 	first, second := &have.At, &own.At
-	e := fail("DuplicateException", "Incompatible attributes (original at (%s)) (duplicate at (%s))", second, first)
-	e.at, e.whole = second, true
-	return e
+	e := fail("DuplicateException", "Incompatible attributes")
+	e.at = second
+	return e.twice(second, first)
 }
 
 func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
@@ -118,10 +119,9 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		}
 		if inherited := p.inherited(of, name); inherited != nil {
 			first := &side.Attribute.At
-			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship (original at (%s)) (duplicate at (%s))",
-				name, inherited.Short(), first, p.placeIn(inherited, name))
-			e.at, e.whole = first, true
-			return nil, e
+			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", name, inherited.Short())
+			e.at = first
+			return nil, e.twice(first, p.placeIn(inherited, name))
 		}
 		of.places[name] = &side.Attribute.At
 		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, At: side.Attribute.At, End: &types.End{
@@ -187,6 +187,8 @@ func (p *program) defineIndexes(d *definitions) *Error {
 				e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, attr.End.Target.Name)
 			case attr.End != nil && attr.End.High != 1:
 				e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
+			case attr.End == nil && isList(attr.Type):
+				e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, info.entity.Name)
 			default:
 				continue
 			}
@@ -196,6 +198,15 @@ func (p *program) defineIndexes(d *definitions) *Error {
 		p.addIndex(info.entity, index)
 	}
 	return nil
+}
+
+// isList tells attributes of a list type, also one that may be null.
+func isList(t types.Type) bool {
+	if optional, is := t.(types.Optional); is {
+		t = optional.Of
+	}
+	_, is := t.(types.ListOf)
+	return is
 }
 
 // addIndex gives the index to the entity and its descendants.
@@ -368,11 +379,13 @@ func (p *program) defaults(info *entityInfo) *Error {
 			}
 			v, ok := constant(a.Default)
 			if !ok {
-				continue
+				e := runtimeError("%s is not a constant", syntax.RenderRepr(inconstant(a.Default)))
+				e.Stmt, e.at = syntax.Render(a), &a.Name.At
+				return e
 			}
 			attr := info.entity.Attribute(a.Name.Name)
 			if err := typeError(attr.Type.Validate(v)); err != nil {
-				e := runtimeError("%s", err.Message)
+				e := fail(err.Kind, "%s", err.Message)
 				e.Stmt, e.at = syntax.Render(a), &a.Name.At
 				return e
 			}
@@ -414,7 +427,11 @@ func (p *program) condition(info *typedefInfo) *Error {
 	t.Condition = syntax.RenderSource(info.ast.Match)
 	var condition root
 	resolved := false
+	unusable := p.unusable(info)
 	t.Holds = func(v types.Value) (bool, error) {
+		if unusable != nil {
+			return false, unusable
+		}
 		if !resolved {
 			resolved = true
 			b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
@@ -427,6 +444,28 @@ func (p *program) condition(info *typedefInfo) *Error {
 		return p.holds(condition, v)
 	}
 	return nil
+}
+
+// unusable says what the condition of a typedef uses that has no value there:
+// it knows self and nothing else. Like all errors of a condition it is told
+// when a value is held against the typedef.
+func (p *program) unusable(info *typedefInfo) *Error {
+	var found *Error
+	syntax.Inspect(info.ast.Match, func(x syntax.Expr, bound []string) {
+		if found != nil {
+			return
+		}
+		n := ptr(standing(x))
+		switch x := x.(type) {
+		case *syntax.Format, *syntax.FString:
+			found = fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
+		case *syntax.Ref:
+			if name := x.Name.Text; name != "self" && name != info.ast.Name.Name && !slices.Contains(bound, name) {
+				found = notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
+			}
+		}
+	})
+	return found
 }
 
 // holds evaluates the condition of a typedef at once.

@@ -44,6 +44,8 @@ type Error struct {
 	at *place
 	// about is a place for readers of an error that has none upstream.
 	about *place
+	// tail follows the message in the trace: the places of what is there twice.
+	tail string
 	// bare is set for errors that keep their text free of a place.
 	bare bool
 	// whole is set when Message names the places already.
@@ -69,7 +71,7 @@ func (e *Error) Trace() string { return strings.TrimRight(e.trace("", "  "), "\n
 func (e *Error) head() string {
 	switch {
 	case e.whole:
-		return e.Message
+		return e.Message + e.tail
 	case e.Stmt != "" && e.at != nil:
 		return fmt.Sprintf("%s (reported in %s (%s))", e.Message, e.Stmt, e.at)
 	case e.at != nil && !e.bare:
@@ -122,6 +124,16 @@ func typingError(format string, args ...any) *Error {
 
 func notFound(format string, args ...any) *Error {
 	return fail("NotFoundException", format, args...)
+}
+
+// twice says where both of two that exclude each other stand.
+func (e *Error) twice(original, duplicate any) *Error {
+	e.tail = fmt.Sprintf(" (original at (%s)) (duplicate at (%s))", original, duplicate)
+	e.whole = true
+	if e.Hint == "" {
+		e.Hint = fmt.Sprintf("the other one is at %s", duplicate)
+	}
+	return e
 }
 
 // in names the node that raised the error.

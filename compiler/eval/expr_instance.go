@@ -193,9 +193,7 @@ func duplicate(n node, have *Instance, message string) *Error {
 	e := fail("DuplicateException", "%s", message)
 	e.Stmt, e.bare = "", false
 	e.at = n.where()
-	e.Message = fmt.Sprintf("%s (original at (%s)) (duplicate at (%s))", message, n.where(), have.at[0])
-	e.whole = true
-	return e
+	return e.twice(n.where(), have.at[0])
 }
 
 func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {

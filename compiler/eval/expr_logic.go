@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"fmt"
+
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
@@ -273,6 +275,9 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 }
 
 func (n *binary) compare(a, b types.Value) (types.Value, *Error) {
+	if _, ok := text(a); ok && n.op == "+" {
+		return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).in(n)
+	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
 		return nil, typingError("Can only compare numbers.").in(n)
 	}
@@ -354,6 +359,11 @@ func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
 	case *types.Dict:
 		k, ok := text(a)
 		if !ok {
+			switch a.(type) {
+			case *types.List, *types.Dict:
+				e := &Error{Kind: "TypeError", Message: fmt.Sprintf("unhashable type: '%s'", types.PythonName(a)), foreign: true}
+				return nil, e.in(n)
+			}
 			return types.Bool(false), nil
 		}
 		_, have := b.Values[k]

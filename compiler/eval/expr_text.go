@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"math"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
@@ -155,6 +156,10 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 		if err != nil {
 			return "", err
 		}
+		if f, is := v.(types.Float); is && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) && (p.conversion != 0 || !formatsNumber(spec)) {
+			v = types.Str(types.Interpolated(f))
+			p.conversion = 0
+		}
 		switch p.conversion {
 		case 'r', 'a':
 			v = types.Str(types.Repr(v))
@@ -168,4 +173,14 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 		b.WriteString(text)
 	}
 	return b.String(), nil
+}
+
+// formatsNumber tells whether a format names a presentation, such as .2f: what
+// has none shows a float as text, without the fraction of a whole number.
+func formatsNumber(spec string) bool {
+	if spec == "" {
+		return false
+	}
+	c := spec[len(spec)-1]
+	return c == '%' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }

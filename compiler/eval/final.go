@@ -10,7 +10,7 @@ import (
 // complete lists what an instance lacks in the end.
 func (r *run) complete(i *Instance) []*Error {
 	var errs []*Error
-	if !i.seen && len(r.prog.info[i.entity.Number].implements) == 0 {
+	if len(i.impls) == 0 {
 		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short())
 		e.Stmt, e.at = i.Text(), i.at[0]
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,6 +143,11 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 	names := make([]string, len(values))
 	for i, g := range values {
 		names[i] = g.name
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return runtimeError("Attribute %s provided twice in index lookup", name).in(n)
+		}
 	}
 	var index *types.Index
 	for _, x := range e.Indexes {

@@ -413,3 +413,19 @@ func (i *Instance) runs(impl *implementation) bool {
 	}
 	return false
 }
+
+// annotations are the expressions between the ends of a relation, which are
+// evaluated like statements.
+type annotations struct {
+	at
+	notes []bare
+}
+
+func (n *annotations) start(r *run, s *scope) *Error {
+	for _, note := range n.notes {
+		if err := note.start(r, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}

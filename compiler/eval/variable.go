@@ -452,6 +452,9 @@ func typeError(err error) *Error {
 
 // attributeError wraps an error of setting an attribute.
 func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
+	if cause.foreign {
+		return cause // no CompilerException: nothing wraps it
+	}
 	switch cause.Kind {
 	case "AttributeException": // from the other end of the relation
 		for _, c := range cause.Causes {

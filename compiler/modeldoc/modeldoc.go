@@ -178,7 +178,7 @@ func failure(e *eval.Error) *Error {
 
 func fromDiagnostic(d diag.Diagnostic) *Error {
 	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
-	if l := d.Location; l != nil {
+	if l := d.Location; l != nil && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = &Location{File: l.File, Line: l.Line, Column: l.Column, EndLine: l.EndLine, EndColumn: l.EndColumn}
 	}
 	for _, cause := range d.Causes {

@@ -20,7 +20,16 @@ func (p Primitive) Cast(v Value) (Value, error) {
 	switch p {
 	case IntType:
 		result = castInt(v)
-	case FloatT, Number:
+	case Number:
+		switch v := v.(type) {
+		case Int, BigInt:
+			result = v
+		case Bool:
+			result = NewInt(asBig(v))
+		default:
+			result = castFloat(v)
+		}
+	case FloatT:
 		result = castFloat(v)
 	case BoolT:
 		return Bool(Truth(v)), nil

@@ -224,7 +224,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 	}
 	if y.Sign() < 0 {
 		if x.Sign() == 0 {
-			return nil, ZeroDivision("zero to a negative power")
+			return nil, ZeroDivision("0.0 cannot be raised to a negative power")
 		}
 		return Float(math.Pow(asFloat(a), asFloat(b))), nil
 	}
@@ -297,7 +297,10 @@ func floatArithmetic(op string, x, y float64) (Value, error) {
 		return Float(m), nil
 	}
 	if x == 0 && y < 0 {
-		return nil, ZeroDivision("zero to a negative power")
+		return nil, ZeroDivision("0.0 cannot be raised to a negative power")
+	}
+	if x < 0 && y != math.Trunc(y) && !math.IsInf(y, 0) && !math.IsNaN(y) {
+		return &Object{Class: "complex"}, nil // which nothing in a model can use
 	}
 	p := math.Pow(x, y)
 	if math.IsInf(p, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {

@@ -129,6 +129,18 @@ func canonical(instances []Instance, variables map[string]any, dir string) ([]In
 	for _, i := range instances {
 		colour[i.ID] = i.Type
 	}
+	names := make([]string, 0, len(variables))
+	for name := range variables {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names { // what a variable names differs from what none does
+		if ref, ok := variables[name].(map[string]any); ok {
+			if id, ok := ref["$ref"].(string); ok {
+				colour[id] += " " + name
+			}
+		}
+	}
 	named := func(id string) string {
 		if c, ok := colour[id]; ok {
 			return c
