@@ -14,6 +14,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,10 @@ type Options struct {
 	Environment  string // id of the environment; empty off line
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
+	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
+	PluginTimeout time.Duration
+
+	onCompile func() // for tests: fails in the midst of a compile
 }
 
 // Outcome is what came of a compile.
@@ -59,7 +64,7 @@ type Outcome struct {
 func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
 	defer r.close()
-	result := r.compile(ctx)
+	result := r.guarded(ctx)
 	out := &Outcome{Result: result, Document: r.doc}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
 	var text strings.Builder
@@ -93,6 +98,21 @@ func (r *run) timed(name string, do func()) {
 	began := time.Now()
 	do()
 	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
+}
+
+// guarded compiles. What goes wrong in the compiler itself is told like any
+// other error, with a request to report it.
+func (r *run) guarded(ctx context.Context) (result *eval.Result) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.doc.Diagnostics = nil
+			result = r.fail(panicked(cause, debug.Stack()))
+		}
+	}()
+	if r.o.onCompile != nil {
+		r.o.onCompile()
+	}
+	return r.compile(ctx)
 }
 
 func (r *run) compile(ctx context.Context) *eval.Result {
@@ -146,7 +166,7 @@ func (r *run) start(ctx context.Context, project *module.Project) error {
 	}
 	r.host = plugin.Start(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
-		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput,
+		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 	})
 	return nil
 }

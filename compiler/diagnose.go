@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"errors"
+	"fmt"
 
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/syntax"
@@ -33,6 +34,16 @@ func reading(err error) diag.Diagnostic {
 		return locate(d, m.At)
 	}
 	return diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+}
+
+// panicked makes a diagnostic of a fault of the compiler.
+func panicked(cause any, stack []byte) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: diag.Code(""), Kind: "ordain.InternalError",
+		Message: fmt.Sprintf("the compiler failed: %v", cause),
+		Hint:    "this is a fault of Ordain and not of the model: please report it, with the model and this text",
+		Trace:   fmt.Sprintf("the compiler failed: %v\n%s", cause, stack),
+	}
 }
 
 // warning makes a diagnostic of a warning.

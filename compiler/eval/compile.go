@@ -81,7 +81,7 @@ func Compile(ctx context.Context, in Input) *Result {
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
-	p, err := define(in, loaded)
+	p, err := define(ctx, in, loaded)
 	if err != nil {
 		result.Warnings = append(result.Warnings, p.warnings...)
 		result.Err = err
@@ -89,7 +89,6 @@ func Compile(ctx context.Context, in Input) *Result {
 	}
 	r := newRun(p)
 	r.host, r.ctx = in.Host, ctx
-	p.direct.host, p.direct.ctx = in.Host, ctx
 	err = r.begin(in.MaxIterations)
 	r.fill(result, err)
 	return result

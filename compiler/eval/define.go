@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,9 +93,10 @@ type placed[T any] struct {
 }
 
 // define resolves a program.
-func define(in Input, loaded *Loaded) (*program, *Error) {
+func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
 	p := &program{in: in, spaces: map[string]*namespace{}}
 	p.direct = newRun(p)
+	p.direct.host, p.direct.ctx = in.Host, ctx
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)
 	}

@@ -2,10 +2,12 @@ package module
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -50,6 +52,8 @@ type (
 		done chan struct{}
 		file *syntax.File
 		err  error
+		// panicked is set when the parser failed for no fault of the file.
+		panicked string
 	}
 )
 
@@ -220,6 +224,11 @@ func (l *Loader) begin(m *Module, namespace string) *fileRead {
 			defer close(r.done)
 			l.slots <- struct{}{}
 			defer func() { <-l.slots }()
+			defer func() {
+				if cause := recover(); cause != nil {
+					r.panicked = fmt.Sprintf("%v\n%s", cause, debug.Stack())
+				}
+			}()
 			r.file, r.err = l.read(m.modelFile(namespace), namespace)
 		})
 	}
@@ -230,6 +239,9 @@ func (l *Loader) begin(m *Module, namespace string) *fileRead {
 func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	r := l.begin(m, namespace)
 	<-r.done
+	if r.panicked != "" {
+		panic(r.panicked) // where the compile can tell of it
+	}
 	if errors.Is(r.err, fs.ErrNotExist) || errors.Is(r.err, errDirectory) {
 		return nil, &Error{
 			Kind: KindInvalid, Message: "could not locate module with name: " + namespace,
