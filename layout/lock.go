@@ -42,7 +42,7 @@ func (l *Layout) Lock() (*Lock, error) {
 		_ = file.Close()
 		return nil, Explain("layout.Lock", path, err)
 	}
-	if err := file.Truncate(0); err == nil {
+	if err = file.Truncate(0); err == nil {
 		_, err = file.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0)
 	}
 	if err != nil {

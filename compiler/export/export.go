@@ -90,8 +90,6 @@ type item struct {
 	undefined  []string
 	references []string // types of references and mutators in it
 	requires   []*item
-	added      []intent.ResourceID // by dependency managers; replaces requires when set
-	changed    bool
 	ignored    bool
 	set        string
 }

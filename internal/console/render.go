@@ -123,7 +123,8 @@ func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what
 // fail shows an error of control.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, what := http.StatusInternalServerError, "Something went wrong in the server"
-	why, do := err.Error(), "Try again; if it stays, the server's log says more."
+	why := "The error is of a kind that may hold anything, so it is only in the server's log."
+	do := "Try again; if it stays, the server's log says more."
 	var f *fault.Error
 	if errors.As(err, &f) {
 		if f.Advice != "" {
@@ -132,8 +133,6 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		shown := *f
 		shown.Advice = ""
 		why = shown.Error()
-	} else {
-		why = "The error is of a kind that may hold anything, so it is only in the server's log."
 	}
 	switch fault.KindOf(err) {
 	case fault.Invalid:

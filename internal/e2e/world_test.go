@@ -229,20 +229,6 @@ class NoteHandler(CRUDHandler[Note]):
 	"project.yml":      "name: lab\nmodulepath: libs\npip:\n  use_system_config: true\n",
 }
 
-// place makes a repository with these files on top of the lab module (a nil
-// map leaves the repository empty) and an environment bound to it.
-func (w *world) place(t *testing.T, files map[string]string) *place {
-	t.Helper()
-	p := w.unbound(t)
-	if files != nil {
-		all := maps.Clone(labModule)
-		maps.Copy(all, files)
-		p.push("the first commit", all)
-	}
-	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	return p
-}
-
 // unbound makes a repository without an environment.
 func (w *world) unbound(t *testing.T) *place {
 	t.Helper()

@@ -196,9 +196,9 @@ rm -rf -- "$1"`
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	keep = held
+	heldOpen = append(heldOpen, held)
 	return input.Close()
 }
 
-// keep is the open end of the janitor's input. Nobody writes to it; it closes with the process.
-var keep *os.File
+// heldOpen has the open end of the janitor's input. Nobody writes to it; it closes with the process.
+var heldOpen []*os.File
