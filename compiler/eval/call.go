@@ -254,7 +254,8 @@ func (u *callUnit) failed(err *PluginError) *Error {
 		e.Causes = []*Error{cause}
 	case "compiler":
 		e = fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
-		e.Causes = []*Error{cause}
+		cause.foreign, cause.bare, cause.Message, cause.File = false, false, err.Message, ""
+		e.Causes = []*Error{cause.in(u.n)}
 	default:
 		e = fail("ExternalException", "Exception in plugin %s", u.n.plugin.sig.Name)
 		e.Causes = []*Error{cause}
@@ -269,6 +270,10 @@ func (u *callUnit) failed(err *PluginError) *Error {
 func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if v == nil {
 		v = null
+	}
+	v, err := u.instances(r, v)
+	if err != nil {
+		return nil, err
 	}
 	if isUnknown(v) || u.n.plugin.result == nil {
 		return v, nil

@@ -68,7 +68,9 @@ func Compile(ctx context.Context, in Input) *Result {
 	var loaded *Loaded
 	if in.Host != nil {
 		var err error
-		if loaded, err = in.Host.Load(in.Modules); err != nil {
+		loaded, err = in.Host.Load(in.Modules)
+		result.Output = taken(in.Host)
+		if err != nil {
 			result.Err = loadError(err)
 			return result
 		}
@@ -148,7 +150,7 @@ func (r *run) fill(result *Result, err *Error) {
 		result.Typedefs = append(result.Typedefs, t.t)
 	}
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(r.prog.direct.output, r.output...)
+	result.Output = append(append(result.Output, r.prog.direct.output...), r.output...)
 	result.Rounds = r.rounds
 	for _, ns := range r.prog.order {
 		if ns.scope == nil {

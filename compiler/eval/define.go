@@ -18,16 +18,17 @@ import (
 //	names → typedefs → entities (parents first) → implementations, relations
 //	→ indexes → implements → bodies: others, entities, implementations → top level
 type program struct {
-	in       Input
-	spaces   map[string]*namespace
-	order    []*namespace // of the files
-	entities []*types.Entity
-	info     []*entityInfo // by number of the entity
-	typedefs []*typedefInfo
-	warnings []Warning
-	plugins  []*pluginInfo
-	owns     int
-	direct   *run // evaluates the conditions of typedefs
+	in          Input
+	spaces      map[string]*namespace
+	order       []*namespace // of the files
+	entities    []*types.Entity
+	info        []*entityInfo // by number of the entity
+	typedefs    []*typedefInfo
+	warnings    []Warning
+	plugins     []*pluginInfo
+	owns        int
+	dataclasses []Dataclass
+	direct      *run // evaluates the conditions of typedefs
 }
 
 // entityInfo is what the engine knows of an entity besides its type.
@@ -95,6 +96,7 @@ type placed[T any] struct {
 // define resolves a program.
 func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
 	p := &program{in: in, spaces: map[string]*namespace{}}
+	p.dataclasses = loaded.Dataclasses
 	p.direct = newRun(p)
 	p.direct.host, p.direct.ctx = in.Host, ctx
 	for _, f := range in.Files {
@@ -113,8 +115,10 @@ func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
 	if err := p.collect(d); err != nil {
 		return p, err
 	}
-	p.addPlugins(loaded.Plugins)
-	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.resolveBodies, p.applyPrecedence}
+	if err := p.addPlugins(loaded.Plugins); err != nil {
+		return p, err
+	}
+	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence}
 	for _, step := range steps {
 		if err := step(d); err != nil {
 			return p, err

@@ -136,6 +136,9 @@ func (e *Error) twice(original, duplicate any) *Error {
 	return e
 }
 
+// Foreign tells an error that is no CompilerException upstream.
+func (e *Error) Foreign() bool { return e.foreign }
+
 // in names the node that raised the error.
 func (e *Error) in(n node) *Error { return e.located(n, n.where()) }
 

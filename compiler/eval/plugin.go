@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,16 +17,25 @@ type pluginInfo struct {
 }
 
 // addPlugins registers the plug-ins as names of their namespaces.
-func (p *program) addPlugins(plugins []*Signature) {
+func (p *program) addPlugins(plugins []*Signature) *Error {
 	for _, sig := range plugins {
 		prefix, last, _ := cutLast(sig.Name)
 		ns := p.spaces[prefix]
 		info := &pluginInfo{sig: sig}
-		if _, twice := ns.things[last]; !twice {
+		switch have := ns.things[last].(type) {
+		case nil:
 			ns.things[last] = info
+		case *pluginInfo: // the first one stays
+		default:
+			e := fail("DuplicateException", "Type %s is already defined", sig.Name)
+			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
+			e.bare = true
+			return e
 		}
 		p.plugins = append(p.plugins, info)
 	}
+	return nil
 }
 
 // resolvePlugins resolves the annotations once all types are known.
@@ -35,17 +45,26 @@ func (p *program) resolvePlugins(*definitions) *Error {
 		for _, param := range info.sig.Params {
 			t, err := p.annotation(p.spaces[prefix], param.Type)
 			if err != nil {
-				return err
+				return err.inPlugin(info.sig)
 			}
 			info.params = append(info.params, t)
 		}
 		t, err := p.annotation(p.spaces[prefix], info.sig.Return)
 		if err != nil {
-			return err
+			return err.inPlugin(info.sig)
 		}
 		info.result = t
 	}
 	return nil
+}
+
+// inPlugin says which plug-in has the annotation.
+func (e *Error) inPlugin(sig *Signature) *Error {
+	e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+	if e.Hint == "" {
+		e.Hint = "it is named in an annotation of plug-in " + sig.Name
+	}
+	return e
 }
 
 // annotation turns the annotation of a plug-in into a type; nil stands for any.
@@ -366,11 +385,46 @@ func loadError(err error) *Error {
 	if e, ok := err.(*Error); ok {
 		return e
 	}
-	return &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
+	e := &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
+	var raised loadFailure
+	if !errors.As(err, &raised) {
+		return e
+	}
+	cause := raised.Raised()
+	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
+	switch {
+	case strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
+		e.File, e.Line = "", 0
+	case !strings.HasSuffix(cause.Class, ".AnnotationError"):
+	case strings.Contains(cause.Message, "should be annotated"):
+		e.Kind, e.Message = "RuntimeException", cause.Message
+	default:
+		e.Kind, e.Message = "TypingException", cause.Message
+	}
+	return e
+}
+
+// loadFailure is an exception of Python code that is imported.
+type loadFailure interface {
+	error
+	Raised() *PluginError
+	Hint() string
+}
+
+// printer is a host that keeps what is printed outside of calls.
+type printer interface{ TakeOutput() []string }
+
+func taken(h Host) []string {
+	if p, ok := h.(printer); ok {
+		return p.TakeOutput()
+	}
+	return nil
 }
 
 func finalize(h Host, result *Result) {
-	if err := h.Finalize(); err != nil && result.Err == nil {
+	err := h.Finalize()
+	result.Output = append(result.Output, taken(h)...)
+	if err != nil && result.Err == nil {
 		result.Err = loadError(err)
 	}
 }

@@ -103,7 +103,7 @@ func New(r *eval.Result) *Document {
 
 // placeless are the warnings that name no place in this document. People are
 // told one all the same.
-var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true}
+var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true, "PluginDeprecationWarning": true}
 
 // Failed makes the document of a compile that failed before there was a result.
 func Failed(problems ...diag.Diagnostic) *Document {
@@ -171,7 +171,9 @@ func failure(e *eval.Error) *Error {
 		out.Location = fromDiagnostic(d).Location
 	}
 	for _, cause := range e.Causes {
-		out.Causes = append(out.Causes, failure(cause))
+		if !cause.Foreign() { // a Python exception is no error of the compiler
+			out.Causes = append(out.Causes, failure(cause))
+		}
 	}
 	return out
 }

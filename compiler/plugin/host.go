@@ -138,6 +138,9 @@ func (e *LoadError) Error() string {
 	return text
 }
 
+// Raised is the exception.
+func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
+
 // Hint says what to do about it.
 func (e *LoadError) Hint() string {
 	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
