@@ -394,3 +394,23 @@ func TestTheDoor(t *testing.T) {
 		}
 	}
 }
+
+// The credentials cannot be opened (their key is gone): the report says so, in
+// the stage that needs them.
+func TestSecretsThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if err := s.store.SetSecret(t.Context(), s.env, control.SecretGitPassword, []byte("sealed elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	id := s.request("api")
+	c, names := s.done(id)
+	_, stages, err := s.Compile(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := stages[len(stages)-1]
+	if *c.Success || names[len(names)-1] != intent.StageFetch || !strings.Contains(last.ErrOutput, "set it again") {
+		t.Errorf("the report ends with %q: %q", last.Name, last.ErrOutput)
+	}
+}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -257,22 +256,25 @@ func (k *keeper) sleep(ctx context.Context, e intent.Environment, next time.Time
 	}
 }
 
-// persist repeats what must succeed while the database may be away, until it
-// does, ctx ends, or the trouble is not one that passes.
+// persist is patiently for what nobody waits for: an error is logged.
 func (k *keeper) persist(ctx context.Context, what string, do func() error) bool {
+	err := k.patiently(ctx, what, do)
+	if err != nil && ctx.Err() == nil {
+		k.log.Error("could not "+what, "error", err)
+	}
+	return err == nil
+}
+
+// patiently repeats what needs the database while it is away, until it is
+// done, ctx ends, or the trouble is not one that passes.
+func (k *keeper) patiently(ctx context.Context, what string, do func() error) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := do()
-		if err == nil {
-			return true
+		if err == nil || !fault.Is(err, fault.Unavailable) {
+			return err
 		}
 		if ctx.Err() != nil {
-			return false
-		}
-		if !fault.Is(err, fault.Unavailable) {
-			if !fault.Is(err, fault.NotFound) || !errors.Is(ctx.Err(), context.Canceled) {
-				k.log.Error("could not "+what, "error", err)
-			}
-			return false
+			return ctx.Err()
 		}
 		k.log.Warn("could not "+what+" yet", "error", err)
 		pause(ctx, wait)

@@ -135,11 +135,14 @@ func (r *run) init(ctx context.Context) error {
 // sync fetches and chooses the commit. A run that starts over after the server
 // was killed keeps the commit that it had chosen.
 func (r *run) sync(ctx context.Context) error {
-	var err error
-	if r.source, err = r.control.gitSource(ctx, r.e); err != nil {
-		return err
-	}
 	name := intent.StageFetch
+	err := r.patiently(ctx, "read the credentials", func() (err error) {
+		r.source, err = r.control.gitSource(ctx, r.e)
+		return err
+	})
+	if err != nil {
+		return r.stage(ctx, name, func(Output) (string, error) { return "", err })
+	}
 	if !r.control.cfg.Git.Mirrored(r.source.URL) {
 		name = intent.StageClone
 	}
@@ -192,7 +195,9 @@ func (r *run) skips(ctx context.Context, rev intent.Revision) bool {
 func (r *run) choose(ctx context.Context, rev intent.Revision) error {
 	r.compile.Revision = &rev
 	r.job.Compile = r.compile
-	return r.control.cfg.Store.SetCompileRevision(ctx, r.compile.ID, rev)
+	return r.patiently(ctx, "record the commit", func() error {
+		return r.control.cfg.Store.SetCompileRevision(ctx, r.compile.ID, rev)
+	})
 }
 
 func (r *run) checkout(ctx context.Context) error {
@@ -251,15 +256,18 @@ func (r *run) compileModel(ctx context.Context) error {
 func (r *run) store(ctx context.Context, doc *export.Document) error {
 	c := r.control
 	return r.stage(ctx, intent.StageExport, func(out Output) (string, error) {
-		if err := c.storeFiles(ctx, doc); err != nil {
-			return "", err
-		}
 		v, err := r.newVersion(doc)
 		if err != nil {
 			return "", err
 		}
-		number, err := c.cfg.Store.StoreVersion(ctx, v, c.cfg.Now())
-		if err != nil {
+		var number int
+		if err := r.patiently(ctx, "store the version", func() (err error) {
+			if err := c.storeFiles(ctx, doc); err != nil {
+				return err
+			}
+			number, err = c.cfg.Store.StoreVersion(ctx, v, c.cfg.Now())
+			return err
+		}); err != nil {
 			return "", err
 		}
 		r.version = &number
@@ -275,23 +283,25 @@ func (r *run) releaseVersion(ctx context.Context) error {
 		return nil
 	}
 	return r.stage(ctx, intent.StageRelease, func(out Output) (string, error) {
-		active, err := r.control.cfg.Store.ActiveVersion(ctx, r.env)
-		if err != nil {
-			return "", err
-		}
-		if active != nil && active.Number == *r.version {
-			out("Released before the server stopped\n", "")
+		err := r.patiently(ctx, "release the version", func() error {
+			active, err := r.control.cfg.Store.ActiveVersion(ctx, r.env)
+			if err != nil {
+				return err
+			}
+			if active != nil && active.Number == *r.version {
+				r.control.released(r.env, *r.version) // by an attempt that was cut off
+				return nil
+			}
+			return r.control.Release(ctx, r.env, *r.version)
+		})
+		if fault.Is(err, fault.Conflict) {
+			out("Not released: "+err.Error()+"\n", "")
 			return "", nil
 		}
-		if err := r.control.Release(ctx, r.env, *r.version); err != nil {
-			if fault.Is(err, fault.Conflict) {
-				out("Not released: "+err.Error()+"\n", "")
-				return "", nil
-			}
-			return "", err
+		if err == nil {
+			out(fmt.Sprintf("Version %d is the intent now\n", *r.version), "")
 		}
-		out(fmt.Sprintf("Version %d is the intent now\n", *r.version), "")
-		return "", nil
+		return "", err
 	})
 }
 

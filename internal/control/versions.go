@@ -17,11 +17,16 @@ func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number 
 	if err := c.cfg.Store.ReleaseVersion(ctx, env, number, c.cfg.Now()); err != nil {
 		return err
 	}
+	c.released(env, number)
+	return nil
+}
+
+// released tells pages and the deployer of the new intent.
+func (c *Control) released(env intent.EnvironmentID, number int) {
 	c.publish(env, bus.Version, strconv.Itoa(number))
 	if d := c.deployer(env); d != nil {
 		d.VersionReleased(number)
 	}
-	return nil
 }
 
 // Versions lists versions.
