@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
@@ -64,11 +65,7 @@ func TestRemovedFoldersComeBack(t *testing.T) {
 	p.compiledWell()
 	p.settled()
 	env := p.server.Layout().Environment(p.env)
-	for _, path := range []string{env.CompilerVenvLink(), env.SchedulerConfig(), filepath.Join(env.Compiler(), "main.cf")} {
-		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("the layout lacks %v", err)
-		}
-	}
+	laidOut(t, p)
 	if err := p.control.Halt(t.Context(), p.env); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +85,41 @@ func TestRemovedFoldersComeBack(t *testing.T) {
 	}
 	if _, err := os.Stat(env.SchedulerConfig()); err != nil {
 		t.Error(err)
+	}
+}
+
+// laidOut checks the layout on disk by its words, not by the package that
+// makes it: other tools look there.
+func laidOut(t *testing.T, p *place) {
+	t.Helper()
+	state, logs, id := p.server.Layout().StateDir(), p.server.Layout().LogDir(), p.env.String()
+	for _, path := range []string{
+		filepath.Join(state, "server", ".inmanta_use_new_disk_layout"),
+		filepath.Join(state, "server", id, "compiler", "main.cf"),
+		filepath.Join(state, "server", id, "compiler", ".env", "bin", "python"),
+		filepath.Join(state, "server", id, "scheduler.cfg"),
+		filepath.Join(logs, "server.log"), filepath.Join(logs, "resource-actions-"+id+".log"),
+		filepath.Join(logs, "agent-"+id+".log"), filepath.Join(logs, "agent-"+id+".out"), filepath.Join(logs, "agent-"+id+".err"),
+	} {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("the layout lacks %v", err)
+		}
+	}
+	link, err := os.Readlink(filepath.Join(state, "server", id, "compiler", ".env"))
+	if err != nil || !regexp.MustCompile(`^\.env-py3\.[0-9]+$`).MatchString(link) {
+		t.Errorf(".env points at %q, %v", link, err)
+	}
+	for _, kind := range []string{"venvs", "code"} {
+		entries, err := os.ReadDir(filepath.Join(state, "server", id, "executors", kind))
+		if err != nil || len(entries) != 1 || !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(entries[0].Name()) {
+			t.Errorf("executors/%s holds %v, %v; want one folder named by a hash", kind, entries, err)
+		}
+	}
+	for name, size := range map[string]bool{"resource-actions-" + id + ".log": true, "agent-" + id + ".out": false, "agent-" + id + ".err": false} {
+		info, err := os.Stat(filepath.Join(logs, name))
+		if err == nil && (info.Size() > 0) != size {
+			t.Errorf("%s has %d bytes", name, info.Size())
+		}
 	}
 }
 
