@@ -44,6 +44,7 @@ func newCompile() *cobra.Command {
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
 	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
+	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
 	return c
 }

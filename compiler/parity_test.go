@@ -1,0 +1,89 @@
+package compiler_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/internal/parity"
+)
+
+// Every model of the corpus comes out as the reference's recorded outcome says,
+// but for the words of messages and for what testdata/parity/known.txt names
+// with its verdict. A case named there that is better now has to leave.
+func TestParity(t *testing.T) {
+	cases, err := parity.Load("testdata/parity", "eval/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := parity.LoadOutcomes("testdata/parity/outcomes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := readKnown(t)
+	python, noPython := exec.LookPath("python3.12")
+	o := compiler.Options{CacheDir: t.TempDir(), Python: python}
+	for _, c := range cases {
+		if c.Std || (c.HasPython() && (noPython != nil || testing.Short())) {
+			continue // std has packages of its own: bench/modules compares those
+		}
+		want := outcomes[c.ID()]
+		if want == nil {
+			t.Errorf("%s has no recorded outcome: run make parity", c.ID())
+			continue
+		}
+		got, err := parity.Compile(context.Background(), c, t.TempDir(), o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID(), err)
+		}
+		verdict, why := parity.Compare(want, got)
+		allowed, listed := known[c.ID()]
+		switch {
+		case listed && verdict == allowed:
+		case listed:
+			t.Errorf("%s is known as %q and now is %q: %s", c.ID(), allowed, verdict, why)
+		case verdict != parity.Same && verdict != parity.Message:
+			t.Errorf("%s: %s\n%s", c.ID(), verdict, why)
+		}
+	}
+}
+
+func readKnown(t *testing.T) map[string]parity.Verdict {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "parity", "known.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]parity.Verdict{}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 2 || !slices.Contains(parity.Verdicts, parity.Verdict(fields[1])) {
+			t.Fatalf("known.txt: %q is not `case verdict`", line)
+		}
+		known[fields[0]] = parity.Verdict(fields[1])
+	}
+	return known
+}
+
+// A fault of the compiler itself is told like other errors, and asks for a report.
+func TestAFaultOfTheCompilerIsTold(t *testing.T) {
+	out := compiler.RunFailing(t.TempDir(), func() { panic("the sky fell") })
+	if out.Document.Success || len(out.Document.Diagnostics) != 1 {
+		t.Fatalf("a compiler that fails gave %+v", out.Document)
+	}
+	if !strings.Contains(out.Text, "the sky fell") || !strings.Contains(out.Text, "please report it") {
+		t.Errorf("the text is %q", out.Text)
+	}
+	if d := out.ModelDocument(); d.Success || d.Error == nil || !strings.Contains(d.Error.Trace, "parity_test.go") {
+		t.Errorf("the document does not hold the stack: %+v", d.Error)
+	}
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/compiler/plugin/plugintest"
+)
+
+// project writes a project and returns its folder.
+func project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, ok := files["project.yml"]; !ok {
+		files["project.yml"] = "name: test\nmodulepath: libs\n"
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+type result struct {
+	Success   bool                       `json:"success"`
+	Instances []json.RawMessage          `json:"instances"`
+	Variables map[string]json.RawMessage `json:"variables"`
+	Output    []string                   `json:"output"`
+	Resources []struct {
+		ID string `json:"id"`
+	} `json:"resources"`
+	Error *struct {
+		Kind     string `json:"kind"`
+		Message  string `json:"message"`
+		Trace    string `json:"trace"`
+		Location *struct {
+			File string `json:"file"`
+			Line int    `json:"line"`
+		} `json:"location"`
+		Causes []json.RawMessage `json:"causes"`
+	} `json:"error"`
+
+	stdout, stderr string
+	failed         bool
+}
+
+// ordainCompile runs `ordain compile --model-json` on a project.
+func ordainCompile(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "model.json")
+	command := newCompile()
+	var stdout, stderr bytes.Buffer
+	command.SetOut(&stdout)
+	command.SetErr(&stderr)
+	command.SilenceUsage, command.SilenceErrors = true, true
+	command.SetArgs(append([]string{"--project", dir, "--model-json", file, "--cache-dir", t.TempDir()}, args...))
+	err := command.ExecuteContext(context.Background())
+	text, readErr := os.ReadFile(file)
+	if readErr != nil {
+		t.Fatalf("no document (%v); the command said %v: %s", readErr, err, stderr.String())
+	}
+	var r result
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	r.stdout, r.stderr, r.failed = stdout.String(), stderr.String(), err != nil
+	if r.failed == r.Success {
+		t.Errorf("exit and document disagree: %v, success %v", err, r.Success)
+	}
+	return r
+}
+
+// Without std no interpreter is needed, or looked for: there may be none.
+func TestCompileWithoutPython(t *testing.T) {
+	dir := project(t, map[string]string{
+		"main.cf": "x = 1\n", "other.cf": "y = 2\n",
+		"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: none\n", "libs/a/model/_init.cf": "v = 3\n",
+		"third.cf": "import a\nz = a::v\n",
+	})
+	t.Setenv("PATH", t.TempDir())
+	if r := ordainCompile(t, dir, "--no-std"); !r.Success || string(r.Variables["__config__::x"]) != "1" {
+		t.Errorf("main.cf gave %+v", r)
+	}
+	if r := ordainCompile(t, dir, "--no-std", "--main", "other.cf"); string(r.Variables["__config__::y"]) != "2" {
+		t.Errorf("--main other.cf gave %+v", r)
+	}
+	if r := ordainCompile(t, dir, "--no-std", "--main", filepath.Join(dir, "third.cf")); string(r.Variables["__config__::z"]) != "3" {
+		t.Errorf("--main with an absolute path gave %+v", r)
+	}
+}
+
+// Whatever is wrong, the document says it, and standard error too.
+func TestEveryFailureHasADocument(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		kind  string
+		line  int
+	}{
+		"a malformed project file": {map[string]string{"project.yml": "name: [", "main.cf": ""}, "InvalidMetadata", 0},
+		"no entry file":            {map[string]string{"other.cf": ""}, "FileNotFoundError", 0},
+		"a missing module":         {map[string]string{"main.cf": "\nimport nosuch"}, "ModuleLoadingException", 2},
+		"a syntax error":           {map[string]string{"main.cf": "x = 1\ny = = 2"}, "ParserException", 2},
+		"a value set twice":        {map[string]string{"main.cf": "x = 1\nx = 2"}, "DoubleSetException", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := ordainCompile(t, project(t, c.files), "--no-std")
+			if r.Success || r.Error == nil || !strings.HasSuffix(r.Error.Kind, "."+c.kind) && r.Error.Kind != c.kind {
+				t.Fatalf("want a %s: %+v", c.kind, r.Error)
+			}
+			if c.line > 0 && (r.Error.Location == nil || r.Error.Location.Line != c.line) {
+				t.Errorf("want it on line %d: %+v", c.line, r.Error.Location)
+			}
+			if strings.TrimSpace(r.stderr) == "" || r.Error.Trace == "" {
+				t.Errorf("nothing is said: stderr %q, trace %q", r.stderr, r.Error.Trace)
+			}
+		})
+	}
+}
+
+// What a plug-in prints is in the document, for a failed compile too; an
+// import that fails names its file.
+func TestPluginsInTheDocument(t *testing.T) {
+	python := plugintest.Python(t)
+	module := map[string]string{
+		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nprint('loading')\n@plugin\ndef say(x: str) -> None:\n    print(x)\n    if x == 'bad':\n        raise ValueError(x)\n",
+		"main.cf":                    "import m\nm::say(\"good\")\nm::say(\"bad\")\n",
+	}
+	r := ordainCompile(t, project(t, module), "--no-std", "--python", python)
+	if want := []string{"loading", "good", "bad"}; strings.Join(r.Output, " ") != strings.Join(want, " ") {
+		t.Errorf("printed %v, want %v", r.Output, want)
+	}
+	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" || r.Error.Location.Line != 3 {
+		t.Errorf("the exception gave %+v", r.Error)
+	}
+	module["libs/m/plugins/__init__.py"] = "\nimport nosuchpackage\n"
+	r = ordainCompile(t, project(t, module), "--no-std", "--python", python)
+	if r.Error == nil || r.Error.Location == nil || r.Error.Location.Line != 2 || !strings.Contains(r.Error.Message, "nosuchpackage") {
+		t.Errorf("the import gave %+v", r.Error)
+	}
+}
+
+// A plug-in that never returns is stopped, and the message says where it was.
+func TestAPluginThatHangs(t *testing.T) {
+	dir := project(t, map[string]string{
+		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport threading\n@plugin\ndef hang() -> None:\n    threading.Event().wait()\n",
+		"main.cf":                    "import m\nm::hang()\n",
+	})
+	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t), "--plugin-timeout", "1s")
+	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" || !strings.Contains(r.stderr, "did not return within 1s") {
+		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
+	}
+}
+
+// Published modules in .env, where only packages lie and no interpreter, are
+// compiled and exported with an interpreter that is given.
+func TestPublishedModulesExport(t *testing.T) {
+	python := plugintest.Venv(t, plugintest.Sets[0])
+	site := plugintest.Site(t, python)
+	dir := project(t, map[string]string{"main.cf": `
+host = std::Host(name="web", os=std::linux)
+`})
+	env := filepath.Join(dir, ".env", "lib", filepath.Base(filepath.Dir(site)))
+	if err := os.MkdirAll(env, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(site, filepath.Join(env, "site-packages")); err != nil {
+		t.Fatal(err)
+	}
+	r := ordainCompile(t, dir, "--export", "--python", python)
+	if !r.Success || r.Variables["__config__::host"] == nil || r.Variables["std::linux"] == nil {
+		t.Errorf("gave %+v: %s", r.Error, r.stderr)
+	}
+}
