@@ -26,6 +26,7 @@ type owner struct {
 
 	mu     sync.Mutex // one command at a time; guards all below
 	conn   *pgx.Conn
+	pid    uint32 // server process of conn, 0 without one: the listener has conn itself
 	held   map[intent.EnvironmentID]chan struct{} // the lost channels
 	closed bool
 	// The listener runs between commands: stop ends it, idle tells that it ended.
@@ -73,7 +74,7 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 		if err != nil {
 			return nil, nil, false, translate(op, err)
 		}
-		o.conn = conn
+		o.conn, o.pid = conn, conn.PgConn().PID()
 	}
 	var got bool
 	if err := o.conn.QueryRow(ctx, statements.OwnTry, lockEnvironments, environmentLock(id)).Scan(&got); err != nil {
@@ -93,10 +94,7 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 func (o *owner) backend() uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.conn == nil || o.conn.IsClosed() {
-		return 0
-	}
-	return o.conn.PgConn().PID()
+	return o.pid
 }
 
 func (o *owner) release(id uuid.UUID, lost chan struct{}) {
@@ -148,7 +146,7 @@ func (o *owner) disconnect() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = o.conn.Close(ctx) // it is given up either way
-		o.conn = nil
+		o.conn, o.pid = nil, 0
 	}
 }
 
