@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test short lint verify generate bench demo fuzz
+.PHONY: help build test short lint verify generate bench parity demo fuzz
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ verify: generate ## fail when a generated file is not what the generator makes
 bench: ## measure against the reference (installs it; takes a while)
 	go run ./bench/push
 	go run ./bench/idle
+
+parity: ## compile the corpus with the reference too, show differences, record (ORDAIN_REFERENCE_PYTHON)
+	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write
 
 demo: ## the whole flow on a sample repository
 	go run ./cmd/ordain demo

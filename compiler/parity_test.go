@@ -26,8 +26,8 @@ func TestParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := readKnown(t)
-	python, noPython := exec.LookPath("python3.12")
-	o := compiler.Options{CacheDir: t.TempDir(), Python: python}
+	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
 	for _, c := range cases {
 		if c.Std || (c.HasPython() && (noPython != nil || testing.Short())) {
 			continue // std has packages of its own: bench/modules compares those

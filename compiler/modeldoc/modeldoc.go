@@ -180,11 +180,14 @@ func failure(e *eval.Error) *Error {
 
 func fromDiagnostic(d diag.Diagnostic) *Error {
 	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
-	if l := d.Location; l != nil && !strings.HasPrefix(d.Kind, "builtins.") {
+	metadata := strings.HasSuffix(d.Kind, ".InvalidMetadata") // which upstream names no place
+	if l := d.Location; l != nil && !metadata && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = &Location{File: l.File, Line: l.Line, Column: l.Column, EndLine: l.EndLine, EndColumn: l.EndColumn}
 	}
 	for _, cause := range d.Causes {
-		out.Causes = append(out.Causes, fromDiagnostic(cause))
+		if !strings.HasSuffix(cause.Kind, ".InvalidMetadata") { // told to people, no cause upstream
+			out.Causes = append(out.Causes, fromDiagnostic(cause))
+		}
 	}
 	return out
 }
