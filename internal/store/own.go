@@ -26,7 +26,7 @@ type owner struct {
 
 	mu     sync.Mutex // one command at a time; guards all below
 	conn   *pgx.Conn
-	pid    uint32 // server process of conn, 0 without one: the listener has conn itself
+	pid    uint32                                 // server process of conn, 0 without one: the listener has conn itself
 	held   map[intent.EnvironmentID]chan struct{} // the lost channels
 	closed bool
 	// The listener runs between commands: stop ends it, idle tells that it ended.
