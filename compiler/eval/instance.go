@@ -25,7 +25,6 @@ type Instance struct {
 	at     []*place
 	made   *origin
 	impls  []*implementation
-	seen   bool // an implement statement selected something, even nothing to run
 }
 
 // InstanceID implements types.Instance.

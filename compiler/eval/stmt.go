@@ -388,7 +388,6 @@ func (u *implementUnit) run(r *run) *Error {
 	if !truth {
 		return nil
 	}
-	u.i.seen = true
 	for _, impl := range u.n.using {
 		if u.i.runs(impl) {
 			continue

@@ -129,6 +129,8 @@ class DynamicProxy:
         for kind, view in _VIEWS:
             if isinstance(value, kind):
                 return view(value, context=context)
+        if hasattr(value, "__len__"):  # such as what .items() of a dict gives
+            return SequenceProxy(value, context=context)
         view = CallProxy if callable(value) else DynamicProxy
         return view(value, context=context)
 
