@@ -31,7 +31,7 @@ type Deployer struct {
 	records       context.Context
 	cancelRecords context.CancelFunc
 
-	commits   sync.WaitGroup // under way
+	commits   sync.WaitGroup // writes to the record under way
 	logging   sync.Mutex     // of the resource action log
 	logFailed bool
 

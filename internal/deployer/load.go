@@ -12,10 +12,11 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// load reads the record, in the background, until it succeeds.
+// load reads the record, in the background, until it succeeds. It changes the
+// record too, so the end waits for it.
 func (d *Deployer) load() {
 	d.loading = true
-	go func() {
+	d.commits.Go(func() {
 		var snap scheduler.Snapshot
 		var code *versionCode
 		err := d.persist(d.tasks, "read the record", func(ctx context.Context) (err error) {
@@ -28,7 +29,7 @@ func (d *Deployer) load() {
 				d.loaded(snap, code)
 			}
 		})
-	}()
+	})
 }
 
 // read gives the snapshot to begin with. Deployments that were cut off stay
