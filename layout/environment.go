@@ -112,13 +112,14 @@ func (l *Layout) RemoveEnvironment(env intent.EnvironmentID) error {
 	return nil
 }
 
-// Sweep deletes what a crash left half-deleted below server/. The caller
-// holds the Lock.
+// Sweep deletes what a crash left below server/: half-deleted environments
+// and scratch. The caller holds the Lock.
 func (l *Layout) Sweep() error {
 	left, err := filepath.Glob(filepath.Join(l.Server(), ".removed-*"))
 	if err != nil {
 		return err
 	}
+	left = append(left, l.Scratch())
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
 			return Explain("layout.Sweep", dir, err)

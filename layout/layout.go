@@ -157,17 +157,15 @@ func (l *Layout) UVCache() string { return filepath.Join(l.cache, "uv") }
 // Postgres is the folder of the embedded database.
 func (l *Layout) Postgres() string { return filepath.Join(l.state, "postgres") }
 
-// Tools holds programs that the server fetched for itself.
-func (l *Layout) Tools() string { return filepath.Join(l.state, "tools") }
-
 // Server holds what belongs to environments.
 func (l *Layout) Server() string { return filepath.Join(l.state, "server") }
 
 // Mirrors holds the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
 
-// Mirror is the bare mirror of one repository; hash names its URL.
-func (l *Layout) Mirror(hash string) string { return filepath.Join(l.Mirrors(), hash+".git") }
+// Scratch holds what one step hands to the next, such as the result of a
+// compiler. Sweep empties it.
+func (l *Layout) Scratch() string { return filepath.Join(l.Server(), ".scratch") }
 
 // ServerLog is the log of the server.
 func (l *Layout) ServerLog() string { return filepath.Join(l.log, "server.log") }

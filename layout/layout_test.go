@@ -36,7 +36,7 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	if err := e.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{e.CompilerVenv("3.12"), e.Venv("aa"), e.Code("bb"), l.Mirror("cc")} {
+	for _, dir := range []string{e.CompilerVenv("3.12"), e.Venv("aa"), e.Code("bb"), filepath.Join(l.Mirrors(), "cc.git")} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -184,5 +184,33 @@ func TestTroubleIsExplained(t *testing.T) {
 	}
 	if _, err := New(Config{StateDir: file}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a file as the state directory: %v", err)
+	}
+}
+
+// What a killed server left behind is gone after the next start: results of
+// compilers, environments that were being deleted. Environments stay.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	l, err := New(Config{StateDir: t.TempDir(), LogDir: t.TempDir(), CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(l.Server(), "6a2f41a3-c54c-4f0c-8b6a-3f8a2e9a0001", "compiler")
+	doomed := []string{filepath.Join(l.Scratch(), "compile-1"), filepath.Join(l.Server(), ".removed-1", "x")}
+	for _, dir := range append(doomed, kept) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range doomed {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s is still there", dir)
+		}
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/layout"
 )
 
 // killGrace is how long a compiler that was told to end may take.
@@ -25,9 +26,9 @@ const killGrace = 5 * time.Second
 // with a time limit and without the server's environment, and reads the
 // document that it writes.
 func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
-	work, err := os.MkdirTemp("", "ordain-compile-")
+	work, err := b.scratch()
 	if err != nil {
-		return nil, "", fault.Wrap("builder.Compile", fault.Exhausted, err).Say("the compiler has no place to write its result")
+		return nil, "", err
 	}
 	defer os.RemoveAll(work)
 	file := filepath.Join(work, "export.json")
@@ -77,6 +78,19 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
 	return doc, shown, nil
+}
+
+// scratch makes a folder for one compile's result; what a killed server leaves
+// there goes at the next start.
+func (b *Builder) scratch() (string, error) {
+	if err := os.MkdirAll(b.layout.Scratch(), 0o750); err != nil {
+		return "", layout.Explain("builder.scratch", b.layout.Scratch(), err)
+	}
+	work, err := os.MkdirTemp(b.layout.Scratch(), "compile-")
+	if err != nil {
+		return "", layout.Explain("builder.scratch", b.layout.Scratch(), err)
+	}
+	return work, nil
 }
 
 var errTimeout = errors.New("compile timeout")

@@ -201,6 +201,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		waitFor(t, func() bool { return r.note("a") == text }, func() string { return "a is " + r.note("a") + ", want " + text + "\n" + u.log() })
 		u.waitDeployed(env, 2)
 	}
+	left, err := filepath.Glob(filepath.Join(dir, "state", "server", ".scratch", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("killed servers left %v, %v", left, err)
+	}
 	u.kill()
 }
 
