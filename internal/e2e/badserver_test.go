@@ -69,6 +69,26 @@ func TestPortInUse(t *testing.T) {
 	mentions(t, errs.String(), "in use", "--port")
 }
 
+// Python is not where the configuration says: the server says so instead of
+// coming up useless.
+func TestPythonMissing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	dir, err := worldDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w, err := startWorld(dir, func(c *config.Config) { c.Python = "/no/such/python" })
+	if err == nil {
+		w.server.Stop()
+		t.Fatal("the server runs without Python")
+	}
+	mentions(t, err.Error(), "/no/such/python")
+}
+
 // PostgreSQL is stopped while everything runs: the server says that the
 // database is away; it comes back by itself, and a push that arrived meanwhile
 // is deployed.

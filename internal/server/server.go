@@ -266,6 +266,9 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	if _, err := maker.Interpreter(ctx, ""); err != nil {
+		return nil, err // nothing can be compiled or deployed without
+	}
 	build, err := builder.New(builder.Config{Layout: s.layout, Maker: maker, Program: s.cfg.Program, Timeout: o.CompileTimeout, Logger: s.log})
 	if err != nil {
 		return nil, err
