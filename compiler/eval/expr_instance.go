@@ -306,7 +306,11 @@ func (u *setUnit) wrap(err *Error) *Error {
 func (u *setUnit) pure() bool { return true }
 
 func (u *setUnit) receive(r *run, v types.Value, at *place) *Error {
-	if err := u.target.set(r, v, at, u.scope.by); err != nil {
+	from := source{at: at, by: u.scope.by}
+	if own := u.x.where(); own != at {
+		from.expr = own
+	}
+	if err := u.target.setFrom(r, v, from); err != nil {
 		return u.wrap(err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 type origin struct {
 	instance *Instance
 	impl     *implementation
+	selected *implement // the statement that chose impl
 }
 
 // Instance is an instance of an entity.
@@ -60,17 +61,6 @@ func (i *Instance) variable(name string) *variable {
 	return nil
 }
 
-// MadeBy names the implementation that made the instance and the instance it
-// ran for; nil and empty at module level.
-func (i *Instance) MadeBy() (*Instance, string) { return i.made.names() }
-
-func (o *origin) names() (*Instance, string) {
-	if o == nil {
-		return nil, ""
-	}
-	return o.instance, o.impl.name
-}
-
 // Value reads an attribute: ok is false when it has no value. An optional
 // relation that is empty gives null.
 func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
@@ -79,23 +69,4 @@ func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
 		return nil, false
 	}
 	return slot.peek()
-}
-
-// Provenance tells where an attribute got its value and in whose name.
-type Provenance struct {
-	At syntax.Span
-	// By is the instance for which Implementation ran; nil at module level.
-	By             *Instance
-	Implementation string
-}
-
-// Provenance tells where an attribute was set; ok is false when it was not.
-func (i *Instance) Provenance(attribute string) (p Provenance, ok bool) {
-	slot := i.variable(attribute)
-	if slot == nil || slot.at == nil {
-		return p, false
-	}
-	p.At = *slot.at
-	p.By, p.Implementation = slot.by.names()
-	return p, true
 }

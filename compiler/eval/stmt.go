@@ -395,7 +395,7 @@ func (u *implementUnit) run(r *run) *Error {
 		u.i.impls = append(u.i.impls, impl)
 		s := &scope{
 			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
-			by: &origin{u.i, impl},
+			by: &origin{u.i, impl, u.n},
 		}
 		if err := impl.body.start(r, s); err != nil {
 			return err

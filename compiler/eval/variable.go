@@ -35,6 +35,18 @@ type variable struct {
 	by      *origin
 	kind    kind
 	has     bool
+	implied bool // set by the other end of its relation
+}
+
+// source is where a value comes from: all that provenance costs. What it means
+// is worked out from the tree when somebody asks (provenance.go).
+type source struct {
+	at *place
+	by *origin
+	// expr is the right side of the statement that gave an element, where the
+	// element itself was written somewhere else: `a.l = b.l`.
+	expr    *place
+	implied bool // by the other end of the relation
 }
 
 // delayed is what variables that must be frozen have besides.
@@ -44,7 +56,7 @@ type delayed struct {
 	inZero    bool  // waits in the second queue
 	zeroRank  int64 // its place there
 	items     []types.Value
-	places    []*place
+	places    []source            // of items
 	members   map[uint64]struct{} // of items, when there are many
 	listeners []collector
 	pure      int // listeners that do not count as blocked
@@ -132,14 +144,23 @@ func (v *variable) put(r *run, value types.Value, at *place) {
 
 // set gives the variable a value, or a list one more.
 func (v *variable) set(r *run, value types.Value, at *place, by *origin) *Error {
+	return v.setFrom(r, value, source{at: at, by: by})
+}
+
+func (v *variable) setFrom(r *run, value types.Value, from source) *Error {
 	v = v.target()
 	switch v.kind {
 	case list, gathered:
-		return v.add(r, value, at, by, true)
+		return v.add(r, value, from)
 	case option:
-		return v.setOption(r, value, at, by, true)
+		return v.setOption(r, value, from)
 	}
-	return v.setPlain(r, value, at, by, true)
+	return v.setPlain(r, value, from)
+}
+
+// take keeps the only value of a variable.
+func (v *variable) take(value types.Value, from source) {
+	v.value, v.has, v.at, v.by, v.implied = value, true, from.at, from.by, from.implied
 }
 
 func (v *variable) doubleSet(value types.Value, at *place) *Error {
@@ -151,10 +172,10 @@ func (v *variable) doubleSet(value types.Value, at *place) *Error {
 	return e
 }
 
-func (v *variable) setPlain(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
-			return v.doubleSet(value, at)
+			return v.doubleSet(value, from.at)
 		}
 		return nil
 	}
@@ -163,25 +184,23 @@ func (v *variable) setPlain(r *run, value types.Value, at *place, by *origin, in
 			return err
 		}
 	}
-	v.value, v.has, v.at, v.by = value, true, at, by
-	if inverse {
-		if err := v.setInverse(r, value, at, by); err != nil {
-			return err
-		}
+	v.take(value, from)
+	if err := v.setInverse(r, value, from); err != nil {
+		return err
 	}
 	v.wake(r)
 	return nil
 }
 
-func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 	if v.has {
 		if types.Equal(v.value, value) {
 			return nil
 		}
 		if _, empty := v.value.(types.Null); empty {
-			return afterFreeze(v, value, at)
+			return afterFreeze(v, value, from.at)
 		}
-		return v.doubleSet(value, at)
+		return v.doubleSet(value, from.at)
 	}
 	_, null := value.(types.Null)
 	if !null {
@@ -189,14 +208,14 @@ func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, i
 			return err
 		}
 	}
-	v.value, v.has, v.at, v.by = value, true, at, by
-	if !null && inverse {
-		if err := v.setInverse(r, value, at, by); err != nil {
+	v.take(value, from)
+	if !null {
+		if err := v.setInverse(r, value, from); err != nil {
 			return err
 		}
 	}
 	if !null {
-		if err := v.tell(r, value, at); err != nil {
+		if err := v.tell(r, value, from.at); err != nil {
 			return err
 		}
 	}
@@ -204,9 +223,10 @@ func (v *variable) setOption(r *run, value types.Value, at *place, by *origin, i
 	return nil
 }
 
-// setInverse tells the other end of the relation.
-func (v *variable) setInverse(r *run, value types.Value, at *place, by *origin) *Error {
-	if v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
+// setInverse tells the other end of the relation, unless it is from there that
+// the value came.
+func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
+	if from.implied || v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
 		return nil
 	}
 	other, ok := value.(*Instance)
@@ -214,16 +234,9 @@ func (v *variable) setInverse(r *run, value types.Value, at *place, by *origin) 
 		return nil
 	}
 	slot := other.variable(v.attr.End.Inverse.Name)
-	var err *Error
-	switch slot.kind {
-	case list:
-		err = slot.add(r, v.owner, at, by, false)
-	case option:
-		err = slot.setOption(r, v.owner, at, by, false)
-	default:
-		err = slot.setPlain(r, v.owner, at, by, false)
-	}
-	if err != nil {
+	at := from.at
+	from.implied = true
+	if err := slot.setFrom(r, v.owner, from); err != nil {
 		return attributeError(err, other, slot.attr.Name, other, other.at[0], at)
 	}
 	return nil
@@ -251,12 +264,12 @@ func (v *variable) holds(value types.Value) bool {
 }
 
 // add puts one more element, or the elements of a list, into a list.
-func (v *variable) add(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+func (v *variable) add(r *run, value types.Value, from source) *Error {
 	_, null := value.(types.Null)
 	if null && v.kind == list && v.has && len(v.more.items) == 0 {
 		return nil
 	}
-	if err := v.addOne(r, value, at, by, inverse); err != nil {
+	if err := v.addOne(r, value, from); err != nil {
 		return err
 	}
 	r.enqueueIfComplete(v)
@@ -264,10 +277,10 @@ func (v *variable) add(r *run, value types.Value, at *place, by *origin, inverse
 }
 
 // empty is what null does to a list: it says that there will be nothing.
-func (v *variable) empty(r *run, value types.Value, at *place) *Error {
+func (v *variable) empty(r *run, value types.Value, from source) *Error {
 	switch {
 	case v.has:
-		return afterFreeze(v, value, at)
+		return afterFreeze(v, value, from.at)
 	case len(v.more.items) > 0:
 		texts := make([]string, len(v.more.items))
 		for i, item := range v.more.items {
@@ -276,18 +289,18 @@ func (v *variable) empty(r *run, value types.Value, at *place) *Error {
 		return runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
 			v.attr.Name, v.owner.Text(), strings.Join(texts, ", "))
 	}
-	v.at = at
+	v.at, v.by = from.at, from.by
 	v.freeze(r)
 	return nil
 }
 
-func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inverse bool) *Error {
+func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 	if _, null := value.(types.Null); null && v.kind == list {
-		return v.empty(r, value, at)
+		return v.empty(r, value, from)
 	}
 	if l, ok := value.(*types.List); ok {
 		for _, item := range l.Items {
-			if err := v.addOne(r, item, at, by, inverse); err != nil {
+			if err := v.addOne(r, item, from); err != nil {
 				return err
 			}
 		}
@@ -296,14 +309,14 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 	d := v.more
 	if v.kind == gathered {
 		d.items = append(d.items, value)
-		d.places = append(d.places, at)
-		return v.tell(r, value, at)
+		d.places = append(d.places, from)
+		return v.tell(r, value, from.at)
 	}
 	if v.has {
 		if v.holds(value) {
 			return nil
 		}
-		return afterFreeze(v, value, at)
+		return afterFreeze(v, value, from.at)
 	}
 	if err := v.validate(v.attr.End.Target, value); err != nil {
 		return err
@@ -313,12 +326,12 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 	}
 	if high := v.attr.End.High; high >= 0 && len(d.items)+1 > high {
 		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, v.owner.Text())
-		e.at = at
+		e.at = from.at
 		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, high)
 		return e
 	}
 	d.items = append(d.items, value)
-	d.places = append(d.places, at)
+	d.places = append(d.places, from)
 	if i, ok := value.(*Instance); ok {
 		if d.members != nil {
 			d.members[i.id] = struct{}{}
@@ -332,15 +345,12 @@ func (v *variable) addOne(r *run, value types.Value, at *place, by *origin, inve
 		}
 	}
 	if v.at == nil {
-		v.at, v.by = at, by
+		v.at, v.by = from.at, from.by
 	}
-	if err := v.tell(r, value, at); err != nil {
+	if err := v.tell(r, value, from.at); err != nil {
 		return err
 	}
-	if inverse {
-		return v.setInverse(r, value, at, by)
-	}
-	return nil
+	return v.setInverse(r, value, from)
 }
 
 func afterFreeze(v *variable, value types.Value, at *place) *Error {
@@ -371,7 +381,7 @@ func (v *variable) listen(r *run, c collector) *Error {
 		v.more.listeners = append(v.more.listeners, c)
 	case list, gathered:
 		for i := 0; i < len(v.more.items); i++ {
-			if err := c.receive(r, v.more.items[i], v.more.places[i]); err != nil {
+			if err := c.receive(r, v.more.items[i], v.more.places[i].at); err != nil {
 				return err
 			}
 		}
