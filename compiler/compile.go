@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
@@ -67,11 +66,7 @@ func Run(ctx context.Context, o Options) *Outcome {
 	result := r.guarded(ctx)
 	out := &Outcome{Result: result, Document: r.doc}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
-	var text strings.Builder
-	for _, d := range r.doc.Diagnostics {
-		text.WriteString(d.Render())
-	}
-	out.Text = text.String()
+	out.Text = diag.Style{}.RenderAll(r.doc.Diagnostics)
 	return out
 }
 
@@ -195,6 +190,9 @@ func (r *run) evaluate(ctx context.Context, project *module.Project, program *mo
 	}
 	if result.Err != nil {
 		r.fail(result.Err.Diagnostics()...)
+		for _, further := range result.Further {
+			r.fail(further.Diagnostic())
+		}
 	}
 	return result
 }

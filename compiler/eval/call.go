@@ -207,6 +207,9 @@ func (u *callUnit) retry(r *run, slots []Slot) {
 }
 
 func (u *callUnit) call(r *run) *Error {
+	if r.ended {
+		return nil // no effects after an error; who waits for the result waits on
+	}
 	if u.n.plugin.sig.Deprecated {
 		u.deprecated(r)
 	}

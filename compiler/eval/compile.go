@@ -46,8 +46,10 @@ type Result struct {
 	Warnings  []Warning
 	// Output are the lines that plug-ins printed.
 	Output []string
-	// Err is nil for a successful compile.
+	// Err is nil for a successful compile: the error that the reference reports.
 	Err *Error
+	// Further are errors that were found after Err, and do not follow from it.
+	Further []*Error
 	// Rounds counts how often a list had to be frozen.
 	Rounds int
 }
@@ -92,6 +94,9 @@ func Compile(ctx context.Context, in Input) *Result {
 	r := newRun(p)
 	r.host, r.ctx = in.Host, ctx
 	err = r.begin(in.MaxIterations)
+	if err != nil && !r.settled {
+		result.Further = r.salvage(err)
+	}
 	r.fill(result, err)
 	return result
 }
@@ -103,18 +108,27 @@ func newRun(p *program) *run {
 // begin emits the top level of every file and runs until nothing moves.
 func (r *run) begin(limit int) *Error {
 	r.byEntity = make([][]*Instance, len(r.prog.entities))
-	for _, ns := range r.prog.order {
-		if ns.body == nil {
-			continue
-		}
-		if err := ns.body.start(r, ns.scope); err != nil {
-			return err
-		}
+	if err := r.startFiles(r.prog.order); err != nil {
+		return err
 	}
 	if err := r.execute(limit); err != nil {
 		return err
 	}
+	r.settled = true
 	return r.check()
+}
+
+func (r *run) startFiles(files []*namespace) *Error {
+	for i, ns := range files {
+		if ns.body == nil {
+			continue
+		}
+		if err := ns.body.start(r, ns.scope); err != nil {
+			r.leave(func(r *run) *Error { return r.startFiles(files[i+1:]) })
+			return err
+		}
+	}
+	return nil
 }
 
 // check reports what is missing in the end, all of it.
@@ -139,7 +153,7 @@ func (r *run) check() *Error {
 }
 
 func cancelled(ctx context.Context) *Error {
-	return &Error{Kind: "CompilerException", Message: "the compile was stopped: " + context.Cause(ctx).Error(), bare: true}
+	return &Error{Kind: "CompilerException", Message: "the compile was stopped: " + context.Cause(ctx).Error(), bare: true, final: true}
 }
 
 func (r *run) fill(result *Result, err *Error) {

@@ -24,9 +24,13 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 	if e.Kind != "MultiException" {
 		return []diag.Diagnostic{e.Diagnostic()}
 	}
-	var out []diag.Diagnostic
+	found := collected{seen: map[topic]*Error{}}
 	for _, cause := range e.Causes {
-		out = append(out, cause.Diagnostics()...)
+		found.add(cause)
+	}
+	out := make([]diag.Diagnostic, len(found.list))
+	for i, cause := range found.list {
+		out[i] = cause.Diagnostic()
 	}
 	return out
 }
@@ -35,6 +39,7 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 func (e *Error) Diagnostic() diag.Diagnostic {
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
+		Chain: e.chain(), Repeats: e.repeats,
 	}
 	at := e.at
 	if at == nil {

@@ -42,6 +42,14 @@ type Error struct {
 	PythonTrace string
 
 	at *place
+	// by is in whose name it arose: the first link of the chain.
+	by *origin
+	// topic tells errors at one place apart, repeats counts what is the same.
+	topic   string
+	repeats int
+	// excused is set for what only follows from another error, final for what
+	// ends a compile without more to tell.
+	excused, final bool
 	// about is a place for readers of an error that has none upstream.
 	about *place
 	// tail follows the message in the trace: the places of what is there twice.

@@ -95,12 +95,17 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	if err := n.assignLater(r, s, instance, indirect); err != nil {
 		return nil, err
 	}
-	for _, implement := range n.info.implements {
-		if err := implement.start(r, instance); err != nil {
-			return nil, err
+	return instance, n.implement(r, instance, n.info.implements)
+}
+
+func (n *construct) implement(r *run, i *Instance, implements []*implement) *Error {
+	for k, one := range implements {
+		if err := one.start(r, i); err != nil {
+			r.leave(func(r *run) *Error { return n.implement(r, i, implements[k+1:]) })
+			return err
 		}
 	}
-	return instance, nil
+	return nil
 }
 
 // splat adds the arguments of `**d` and checks that what indexes want is there.

@@ -14,7 +14,7 @@ func (r *run) complete(i *Instance) []*Error {
 		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short())
 		e.Stmt, e.at = i.Text(), i.at[0]
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
-		errs = append(errs, e)
+		errs = append(errs, e.of(i))
 	}
 	for n := range i.slots {
 		v := &i.slots[n]
@@ -43,8 +43,8 @@ func incomplete(i *Instance, v *variable) *Error {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at[0]))
 	}
-	e.bare, e.Importance, e.about = true, 8, i.at[0]
-	return e
+	e.bare, e.Importance, e.about, e.topic = true, 8, i.at[0], v.attr.Name
+	return e.of(i)
 }
 
 // stuck reports the units that never got what they wait for.

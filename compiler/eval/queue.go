@@ -49,6 +49,10 @@ type run struct {
 	output    []string
 	warnings  []Warning
 	rounds    int
+
+	rests   []rest // what failed units had still to do
+	settled bool   // everything ran that could
+	ended   bool   // there was an error: no plug-in is called any more
 }
 
 // start announces a unit that needs what is in its frame.
@@ -128,7 +132,15 @@ func (r *run) enqueueIfComplete(v *variable) {
 
 // drain runs all that is ready, first come first served.
 func (r *run) drain() *Error {
-	for n := 0; r.head < len(r.ready); n++ {
+	budget := -1
+	return r.drainSome(&budget)
+}
+
+// drainSome is drain for as many units as the budget allows; a budget below
+// zero does not end.
+func (r *run) drainSome(budget *int) *Error {
+	for n := 0; r.head < len(r.ready) && *budget != 0; n++ {
+		*budget--
 		if n&1023 == 0 && r.ctx.Err() != nil {
 			return cancelled(r.ctx)
 		}
@@ -144,7 +156,7 @@ func (r *run) drain() *Error {
 		}
 		if err := w.run(r); err != nil {
 			n := w.by()
-			return err.located(n, n.where())
+			return err.located(n, n.where()).led(w.base().scope)
 		}
 		r.forget(w)
 	}
@@ -163,7 +175,7 @@ func (r *run) execute(limit int) *Error {
 	}
 	if r.rounds == limit {
 		return &Error{Kind: "CompilerException", Message: "Could not complete model, max_iterations reached. Use the environment setting INMANTA_MAX_ITERATIONS to increase the limit.",
-			bare: true, Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself"}
+			bare: true, final: true, Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself"}
 	}
 	return nil
 }

@@ -31,9 +31,15 @@ type promiseSpec struct {
 }
 
 func (b *block) start(r *run, s *scope) *Error {
-	for _, st := range b.stmts {
+	return b.startFrom(0, r, s)
+}
+
+func (b *block) startFrom(first int, r *run, s *scope) *Error {
+	for i := first; i < len(b.stmts); i++ {
+		st := b.stmts[i]
 		if err := st.start(r, s); err != nil {
-			return err.in(st)
+			r.leave(func(r *run) *Error { return b.startFrom(i+1, r, s) })
+			return err.in(st).led(s)
 		}
 	}
 	return nil
@@ -251,11 +257,16 @@ func (u *forUnit) run(r *run) *Error {
 	if !ok {
 		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over))
 	}
-	for _, item := range l.Items {
+	return u.elements(r, l.Items)
+}
+
+func (u *forUnit) elements(r *run, items []types.Value) *Error {
+	for i, item := range items {
 		if u.received.take(item) {
 			continue
 		}
 		if err := u.element(r, item, u.n.where()); err != nil {
+			r.leave(func(r *run) *Error { return u.elements(r, items[i+1:]) })
 			return err
 		}
 	}
@@ -358,7 +369,7 @@ func (n *implement) start(r *run, i *Instance) *Error {
 	s.up = n.info.ns.scope
 	f, err := n.when.prepare(r, s)
 	if err != nil {
-		return err.in(n)
+		return err.in(n).of(i)
 	}
 	r.start(&implementUnit{unit: unit{scope: s}, n: n, i: i}, f)
 	return nil
@@ -388,7 +399,11 @@ func (u *implementUnit) run(r *run) *Error {
 	if !truth {
 		return nil
 	}
-	for _, impl := range u.n.using {
+	return u.use(r, u.n.using)
+}
+
+func (u *implementUnit) use(r *run, using []*implementation) *Error {
+	for n, impl := range using {
 		if u.i.runs(impl) {
 			continue
 		}
@@ -398,6 +413,7 @@ func (u *implementUnit) run(r *run) *Error {
 			by: &origin{u.i, impl, u.n},
 		}
 		if err := impl.body.start(r, s); err != nil {
+			r.leave(func(r *run) *Error { return u.use(r, using[n+1:]) })
 			return err
 		}
 	}

@@ -13,14 +13,16 @@ import (
 
 // Document is the whole of it. The export fills Resources and ResourceSets.
 type Document struct {
-	Success      bool                       `json:"success"`
-	Instances    []Instance                 `json:"instances"`
-	Variables    map[string]json.RawMessage `json:"variables"`
-	Output       []string                   `json:"output"`
-	Warnings     []Warning                  `json:"warnings"`
-	Error        *Error                     `json:"error"`
-	Resources    []Resource                 `json:"resources,omitempty"`
-	ResourceSets map[string]string          `json:"resource_sets,omitempty"`
+	Success   bool                       `json:"success"`
+	Instances []Instance                 `json:"instances"`
+	Variables map[string]json.RawMessage `json:"variables"`
+	Output    []string                   `json:"output"`
+	Warnings  []Warning                  `json:"warnings"`
+	Error     *Error                     `json:"error"`
+	// Further are errors that do not follow from Error.
+	Further      []*Error          `json:"further,omitempty"`
+	Resources    []Resource        `json:"resources,omitempty"`
+	ResourceSets map[string]string `json:"resource_sets,omitempty"`
 }
 
 // Instance is one instance. Relations are lists of ids, also those to at most one.
@@ -90,6 +92,9 @@ func New(r *eval.Result) *Document {
 	}
 	if r.Err != nil {
 		d.Error = failure(r.Err)
+		for _, e := range r.Further {
+			d.Further = append(d.Further, failure(e))
+		}
 		return d
 	}
 	for _, i := range r.Instances {
@@ -110,6 +115,9 @@ func Failed(problems ...diag.Diagnostic) *Document {
 	d := &Document{Instances: []Instance{}, Variables: map[string]json.RawMessage{}, Output: []string{}, Warnings: []Warning{}}
 	if len(problems) > 0 {
 		d.Error = fromDiagnostic(problems[0])
+		for _, more := range problems[1:] {
+			d.Further = append(d.Further, fromDiagnostic(more))
+		}
 	}
 	return d
 }

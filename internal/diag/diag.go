@@ -3,10 +3,7 @@
 // it; Render draws it with the source line and a caret.
 package diag
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Severity of a diagnostic.
 type Severity string
@@ -45,61 +42,39 @@ type Diagnostic struct {
 	// Source is the line of the model that Location names, when it could be read.
 	Source string `json:"source,omitempty"`
 	Hint   string `json:"hint,omitempty"`
+	// Expected and Found say, in words, what would have been right in this place
+	// and what stands there, where both are known.
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	// Chain tells how the compile came here, the innermost instance first.
+	Chain []Step `json:"chain,omitempty"`
+	// Repeats counts the other instances for which the same statement fails in
+	// the same way.
+	Repeats int `json:"repeats,omitempty"`
+	// Python are the lines of the plug-in that led to an exception, the
+	// innermost last.
+	Python []Frame `json:"python,omitempty"`
 	// Trace is the whole text as the reference would print it.
 	Trace  string       `json:"trace,omitempty"`
 	Causes []Diagnostic `json:"causes,omitempty"`
 }
 
-// Render draws a diagnostic for a terminal or a page in plain text:
-//
-//	error[E0203]: Could not set attribute `x` on instance `__config__::A`
-//	  --> main.cf:3:1
-//	   |
-//	 3 | a.x = 4
-//	   | ^^^^^^^
-//	   = help: x was set before at main.cf:2
-func (d Diagnostic) Render() string {
-	var b strings.Builder
-	d.render(&b, "")
-	return b.String()
+// Step is one instance of a chain.
+type Step struct {
+	// Instance names it in the words of the model: web::Site(name="shop").
+	Instance string `json:"instance"`
+	// Implementation is the one that ran for it; empty for the instance itself.
+	Implementation string `json:"implementation,omitempty"`
+	// Made is where its constructor stands, Source the line there.
+	Made   *Location `json:"made_at,omitempty"`
+	Source string    `json:"source,omitempty"`
+	// Skipped counts the steps left out between this one and the next.
+	Skipped int `json:"skipped,omitempty"`
 }
 
-func (d Diagnostic) render(b *strings.Builder, indent string) {
-	head := string(d.Severity)
-	if d.Code != "" {
-		head += "[" + d.Code + "]"
-	}
-	fmt.Fprintf(b, "%s%s: %s\n", indent, head, strings.ReplaceAll(d.Message, "\n", "\n"+indent+"  "))
-	if l := d.Location; l != nil {
-		number := fmt.Sprint(l.Line)
-		gutter := strings.Repeat(" ", len(number)+1)
-		fmt.Fprintf(b, "%s%s--> %s\n", indent, gutter, l)
-		if d.Source != "" {
-			fmt.Fprintf(b, "%s%s |\n", indent, gutter)
-			fmt.Fprintf(b, "%s %s | %s\n", indent, number, strings.ReplaceAll(d.Source, "\t", " "))
-			if l.Column > 0 {
-				fmt.Fprintf(b, "%s%s | %s%s\n", indent, gutter, strings.Repeat(" ", l.Column-1), d.caret())
-			}
-		}
-		if d.Hint != "" {
-			fmt.Fprintf(b, "%s%s = help: %s\n", indent, gutter, d.Hint)
-		}
-	} else if d.Hint != "" {
-		fmt.Fprintf(b, "%s  = help: %s\n", indent, d.Hint)
-	}
-	for _, cause := range d.Causes {
-		fmt.Fprintf(b, "%s  caused by:\n", indent)
-		cause.render(b, indent+"    ")
-	}
-}
-
-func (d Diagnostic) caret() string {
-	l := d.Location
-	width := 1
-	if (l.EndLine == l.Line || l.EndLine == 0) && l.EndColumn > l.Column {
-		width = l.EndColumn - l.Column
-	} else if l.EndLine > l.Line && len(d.Source) >= l.Column {
-		width = len([]rune(d.Source)) - l.Column + 1
-	}
-	return strings.Repeat("^", max(1, width))
+// Frame is a line of Python.
+type Frame struct {
+	Location Location `json:"location"`
+	Function string   `json:"function,omitempty"`
+	Source   string   `json:"source,omitempty"`
 }

@@ -38,7 +38,7 @@ func TestCaretStaysOnTheLine(t *testing.T) {
 		{Location{Line: 1, Column: 2}, "^"},
 	} {
 		d := Diagnostic{Location: &c.at, Source: "abcde"}
-		if got := d.caret(); got != c.want {
+		if got := d.caret(5); got != c.want {
 			t.Errorf("%+v is marked %q, want %q", c.at, got, c.want)
 		}
 	}

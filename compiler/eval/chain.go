@@ -1,0 +1,114 @@
+package eval
+
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// A statement of a body runs in the name of an instance, which was made by a
+// statement that ran in the name of another one. Nothing is stored for this:
+// an instance knows who made it, and an error the first link.
+//
+//	error ─▶ origin{instance, implementation} ─▶ instance.made ─▶ … ─▶ top level
+
+// chainEnds are how many steps are told at each end of a long chain.
+const chainEnds = 6
+
+// led tells in whose name the error arose, unless that is known.
+func (e *Error) led(s *scope) *Error {
+	if e == nil || e.by != nil || s == nil {
+		return e
+	}
+	for ; s != nil; s = s.up {
+		if s.by != nil {
+			e.by = s.by
+			return e
+		}
+		if s.self != nil { // the condition of an implement statement
+			e.by = &origin{instance: s.self}
+			return e
+		}
+	}
+	return e
+}
+
+// of says that the error is about an instance.
+func (e *Error) of(i *Instance) *Error {
+	if e.by == nil {
+		e.by = &origin{instance: i}
+	}
+	return e
+}
+
+// chain is how the compile came to the error, the innermost instance first.
+func (e *Error) chain() []diag.Step {
+	var links []*origin
+	for o := e.by; o != nil; o = o.instance.made {
+		links = append(links, o)
+	}
+	skipped := len(links) - 2*chainEnds
+	steps := make([]diag.Step, 0, min(len(links), 2*chainEnds))
+	for n, o := range links {
+		if skipped > 0 && n >= chainEnds && n < chainEnds+skipped {
+			continue
+		}
+		step := diag.Step{Instance: o.instance.Title()}
+		if o.impl != nil {
+			step.Implementation = o.impl.name
+		}
+		if at := o.instance.at[0]; at.File != nil && at.Start.Line > 0 {
+			step.Made, step.Source = locate(*at)
+		}
+		if skipped > 0 && n == chainEnds-1 {
+			step.Skipped = skipped
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// Title names an instance as people do: by the key of its index, or its name.
+//
+//	web::Site(name="shop")
+func (i *Instance) Title() string {
+	var names []string
+	if len(i.entity.Indexes) > 0 {
+		names = i.entity.Indexes[0].Attributes
+	} else if a := i.entity.Attribute("name"); a != nil && a.End == nil {
+		names = []string{"name"}
+	}
+	parts := make([]string, 0, len(names))
+	for _, name := range names {
+		v, ok := i.variable(name).peek()
+		if !ok {
+			continue
+		}
+		parts = append(parts, name+"="+titleOf(v))
+	}
+	if len(parts) == 0 {
+		return i.entity.Name
+	}
+	return i.entity.Name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// titleOf is a value in a title: short, and without instances in it.
+func titleOf(v types.Value) string {
+	const most = 40
+	text := ""
+	switch v := v.(type) {
+	case *Instance:
+		return v.entity.Name
+	case types.Str:
+		text = `"` + string(v) + `"`
+	case *types.List, *types.Dict:
+		return "…"
+	default:
+		text = types.Text(v)
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

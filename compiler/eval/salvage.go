@@ -1,0 +1,124 @@
+package eval
+
+// After the first error the compile has failed; what follows only looks for
+// more to tell in the same run. It is careful not to tell of consequences:
+//
+//   - a unit that failed gives no value, so that whatever waits for it never runs;
+//   - no list is frozen any more: what is missing in it would be told as an error;
+//   - no plug-in is called, since plug-ins have effects;
+//   - what an instance lacks in the end is not asked, nor what never ran.
+//
+// The amount is bounded by counts, not by time: the same input gives the same
+// errors.
+const (
+	mostErrors  = 20      // different errors of a compile
+	mostSalvage = 200_000 // units that run after the first error
+)
+
+// rest is what a failed unit had still to do beside what failed.
+type rest func(r *run) *Error
+
+// leave notes what could go on without what failed.
+func (r *run) leave(more rest) {
+	if len(r.rests) < mostSalvage {
+		r.rests = append(r.rests, more)
+	}
+}
+
+// salvage looks for errors that do not depend on the first one.
+func (r *run) salvage(first *Error) []*Error {
+	if first.final || r.ctx.Err() != nil {
+		return nil
+	}
+	found := newCollected(first)
+	r.ended = true
+	warnings, output := len(r.warnings), len(r.output)
+	defer func() { r.warnings, r.output = r.warnings[:warnings], r.output[:output] }()
+	guarded(func() { r.salvageAll(found) })
+	return found.further()
+}
+
+func (r *run) salvageAll(found *collected) {
+	budget := mostSalvage
+	for !found.full() && budget > 0 {
+		switch {
+		case r.head < len(r.ready):
+			found.add(r.drainSome(&budget))
+		case len(r.rests) > 0:
+			next := r.rests[0]
+			r.rests = r.rests[1:]
+			budget--
+			found.add(next(r))
+		default:
+			return
+		}
+	}
+}
+
+// guarded runs what may fall over something that an error left unfinished:
+// then there are fewer errors to tell, and that is all.
+func guarded(do func()) {
+	defer func() { _ = recover() }()
+	do()
+}
+
+// collected are errors without their repetitions.
+type collected struct {
+	list []*Error
+	seen map[topic]*Error
+}
+
+// topic is what makes an error another one: the same statement that fails in
+// the same way for another instance is a repetition.
+type topic struct {
+	kind  string
+	at    place
+	about string
+}
+
+func topicOf(e *Error) topic {
+	t := topic{kind: e.Kind, about: e.topic}
+	at := e.at
+	if at == nil {
+		at = e.about
+	}
+	if at != nil {
+		t.at = *at
+		t.at.Coarse = false
+	} else {
+		t.about += e.Message
+	}
+	return t
+}
+
+func newCollected(first *Error) *collected {
+	c := &collected{seen: map[topic]*Error{}}
+	c.add(first)
+	return c
+}
+
+// add keeps an error, unless it is a repetition or a mere consequence.
+func (c *collected) add(e *Error) {
+	if e == nil || e.excused || e.final && len(c.list) > 0 {
+		return
+	}
+	t := topicOf(e)
+	if have := c.seen[t]; have != nil {
+		if have != e {
+			have.repeats++
+		}
+		return
+	}
+	e.repeats = 0
+	c.seen[t] = e
+	c.list = append(c.list, e)
+}
+
+func (c *collected) full() bool { return len(c.list) >= mostErrors }
+
+func (c *collected) further() []*Error {
+	if len(c.list) < 2 {
+		return nil
+	}
+	return c.list[1:]
+}

@@ -1,0 +1,187 @@
+package eval_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/compiler/eval"
+)
+
+// told compiles a main file and lists the lines of its errors: the first one,
+// then the further ones.
+func told(t *testing.T, text string) (lines []int, result *eval.Result) {
+	t.Helper()
+	result = compile(t, map[string]string{"main.cf": text}, []string{"main.cf"})
+	if result.Err == nil {
+		t.Fatal("the model compiles")
+	}
+	for _, e := range append([]*eval.Error{result.Err}, result.Further...) {
+		line := 0
+		if l := e.Diagnostic().Location; l != nil {
+			line = l.Line
+		}
+		lines = append(lines, line)
+	}
+	return lines, result
+}
+
+// Two services fail for different reasons, and so does a variable that has
+// nothing to do with them: all three are told in one run. What only waits for
+// a value that failed is not.
+func TestIndependentErrorsAreToldTogether(t *testing.T) {
+	lines, _ := told(t, `entity A:
+    int x
+end
+implement A using done
+implementation done for A:
+end
+a = A(x="one")
+b = A(x=2)
+b.x = 3
+c = int("no number")
+d = c + 1
+e = A(x=d)
+`)
+	if fmt.Sprint(lines) != "[10 7 9]" {
+		t.Errorf("errors on lines %v", lines)
+	}
+}
+
+// A thousand instances that fail in the same statement are one error, which
+// says for how many more it holds.
+func TestRepetitionsAreCounted(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("entity A:\n    int x\nend\nimplement A using wrong\nimplementation wrong for A:\n    self.x = \"text\"\nend\n")
+	for range 1000 {
+		text.WriteString("A()\n")
+	}
+	lines, result := told(t, text.String())
+	if fmt.Sprint(lines) != "[6]" {
+		t.Fatalf("errors on lines %v, want one, on line 6", lines)
+	}
+	if d := result.Err.Diagnostic(); d.Repeats != 999 {
+		t.Errorf("told that it holds for %d more instances, want 999", d.Repeats)
+	}
+}
+
+// After an error no plug-in is called: it could do what must not be done for a
+// model that is wrong.
+func TestNoPluginRunsAfterAnError(t *testing.T) {
+	_, result := told(t, `import test
+test::print("before")
+x = int("no number")
+y = 1
+y = 2
+z = test::print("after")
+`)
+	if len(result.Output) > 1 || len(result.Output) == 1 && result.Output[0] != "before" {
+		t.Errorf("plug-ins printed %q", result.Output)
+	}
+	if len(result.Further) == 0 {
+		t.Error("the second error is not told")
+	}
+}
+
+// A model that fails and never ends is left after a number of steps.
+func TestAnEndlessModelStopsAfterItsFirstError(t *testing.T) {
+	told(t, `entity A:
+end
+implement A using more
+implementation more for A:
+    A()
+end
+A()
+x = int("no number")
+`)
+}
+
+// The chain of an error leads from the statement to the top level: an instance,
+// the implementation that ran for it, who made it, and so on.
+func TestChainLeadsToTheTopLevel(t *testing.T) {
+	_, result := told(t, `entity Site:
+    string name
+end
+entity Service:
+    string name
+    int port
+end
+index Service(name)
+implement Site using site
+implement Service using service
+implementation site for Site:
+    Service(name="web")
+end
+implementation service for Service:
+    if true:
+        self.port = "eighty"
+    end
+end
+Site(name="main")
+`)
+	var got []string
+	for _, step := range result.Err.Diagnostic().Chain {
+		got = append(got, fmt.Sprintf("%s of %s at %d: %s", step.Implementation, step.Instance, step.Made.Line, strings.TrimSpace(step.Source)))
+	}
+	want := `__config__::service of __config__::Service(name="web") at 12: Service(name="web")
+__config__::site of __config__::Site(name="main") at 19: Site(name="main")`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("the chain is\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// What an instance lacks in the end is told with who made the instance. A very
+// deep chain is told by its ends.
+func TestChainOfWhatIsMissing(t *testing.T) {
+	_, result := told(t, `entity Link:
+    int n
+    string text
+end
+implement Link using more
+implementation more for Link:
+    if self.n > 0:
+        Link(n = self.n - 1, text = self.n == 1 ? self.text : "set")
+    end
+end
+Link(n=100, text="first")
+entity Bare:
+    string text
+end
+implement Bare using done
+implementation done for Bare:
+end
+entity Maker:
+end
+implement Maker using make
+implementation make for Maker:
+    Bare()
+end
+Maker()
+`)
+	d := result.Err.Diagnostics()[0]
+	if len(d.Chain) != 2 || d.Chain[0].Instance != "__config__::Bare" || d.Chain[1].Implementation != "__config__::make" {
+		t.Errorf("the chain is %+v", d.Chain)
+	}
+	_, result = told(t, `entity Link:
+    int n
+end
+implement Link using more
+implementation more for Link:
+    if self.n > 0:
+        Link(n = self.n - 1)
+    end
+    if self.n == 0:
+        self.n = 5
+    end
+end
+Link(n=100)
+`)
+	chain := result.Err.Diagnostic().Chain
+	skipped := 0
+	for _, step := range chain {
+		skipped += step.Skipped
+	}
+	if len(chain)+skipped != 101 || skipped == 0 {
+		t.Errorf("%d steps and %d left out, want 101 together", len(chain), skipped)
+	}
+}
