@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"io"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -29,8 +28,8 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	}
 	python := ""
 	for _, site := range project.SitePackages {
-		if found, err := exec.LookPath("python" + minorOf(site)); err == nil {
-			python = found
+		if found, err := pyenv.FindMinor(ctx, minorOf(site)); err == nil {
+			python = found.Path
 			break
 		}
 	}
@@ -56,6 +55,12 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		Dir:          filepath.Join(o.CacheDir, "compile", interpreter.Minor+"-"+hex.EncodeToString(sum[:8])),
 		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(),
 	})
+	if err != nil && len(project.SitePackages) > 0 {
+		// Nothing can be installed here. What the modules need may well lie
+		// beside them; where it does not, the compile names what is missing.
+		o.Python = interpreter.Path
+		return nil
+	}
 	if err != nil {
 		return err
 	}

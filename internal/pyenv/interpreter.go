@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"ordain.dev/ordain/internal/fault"
@@ -68,6 +70,58 @@ func Find(ctx context.Context, python string) (Interpreter, error) {
 		advice += ", or correct the configured interpreter: [config] python"
 	}
 	return Interpreter{}, fault.Wrap("pyenv.Find", fault.Unavailable, failed[0]).Say("no usable Python on this machine").Hint(advice)
+}
+
+// FindMinor describes an interpreter of a version such as 3.12: the first on
+// PATH that works, else the newest that pyenv has installed. A wrapper on PATH
+// may name a version that it then does not run.
+func FindMinor(ctx context.Context, minor string) (Interpreter, error) {
+	name := "python" + minor
+	var failed error
+	for _, path := range append(onPath(name), ofPyenv(name, minor)...) {
+		i, err := inspect(ctx, path)
+		if err == nil && i.Minor == minor {
+			return i, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	if failed == nil {
+		failed = exec.ErrNotFound
+	}
+	return Interpreter{}, fmt.Errorf("%s: %w", name, failed)
+}
+
+// onPath lists the programs of a name on PATH.
+func onPath(name string) []string {
+	var found []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); filepath.IsAbs(path) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// ofPyenv lists the interpreters of a version that pyenv installed, newest first.
+func ofPyenv(name, minor string) []string {
+	root := os.Getenv("PYENV_ROOT")
+	if root == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil
+		}
+		root = filepath.Join(home, ".pyenv")
+	}
+	found, _ := filepath.Glob(filepath.Join(root, "versions", minor+".*", "bin", name))
+	patch := func(path string) int {
+		version := filepath.Base(filepath.Dir(filepath.Dir(path)))
+		n, _ := strconv.Atoi(version[strings.LastIndexByte(version, '.')+1:])
+		return n
+	}
+	slices.SortFunc(found, func(a, b string) int { return patch(b) - patch(a) })
+	return found
 }
 
 func inspect(ctx context.Context, python string) (Interpreter, error) {
