@@ -1,0 +1,255 @@
+// Command compile measures both compilers side by side on generated models:
+// whole processes, taking turns, after one run of each to warm up. It prints
+// the tables that docs/benchmarks.md holds.
+//
+//	go run ./bench/compile
+//
+// The models have services that implementations refine into ten resources
+// each, with inheritance, relations both ways, index lookups, loops,
+// conditions and interpolation, from a module with resource classes; with and
+// without one call of a plug-in for each service. Both compilers work in the
+// same folder with the same virtual environment and may use their caches.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"ordain.dev/ordain/bench/peer"
+)
+
+type options struct {
+	sizes     string
+	runs      int
+	largest   int
+	plain     bool
+	python    string
+	reference string
+	binary    string
+	alone     bool
+	keep      bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.sizes, "sizes", "0,1000,10000,100000", "numbers of resources")
+	flag.IntVar(&o.runs, "runs", 5, "counted runs of each compiler on each model")
+	flag.IntVar(&o.largest, "reference-max", 10_000, "largest model that the reference compiles too")
+	flag.BoolVar(&o.plain, "plain", false, "leave the models with plug-in calls out")
+	flag.StringVar(&o.python, "python", "python3.13", "interpreter to install the reference with")
+	flag.StringVar(&o.reference, "reference-python", "", "interpreter of a virtual environment that has inmanta-core and inmanta-module-std; empty: they are installed")
+	flag.StringVar(&o.binary, "binary", "", "ordain to measure; empty: built from this checkout")
+	flag.BoolVar(&o.alone, "alone", false, "measure Ordain only")
+	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "compile:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is what all measurements share.
+type bench struct {
+	options
+	dir     string
+	version string // of the reference
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "ordain-bench-")
+	if err != nil {
+		return err
+	}
+	if o.keep {
+		fmt.Fprintln(os.Stderr, "working in", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	b := &bench{options: o, dir: dir}
+	if b.binary == "" {
+		if b.binary, err = peer.Build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if err := b.findReference(ctx); err != nil {
+		return err
+	}
+	var rows []*row
+	for _, size := range strings.Split(o.sizes, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			return fmt.Errorf("-sizes: %w", err)
+		}
+		for _, plugins := range []bool{false, true} {
+			if plugins && (n == 0 || o.plain) {
+				continue
+			}
+			measured, err := b.measure(ctx, model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))})
+			if err != nil {
+				return err
+			}
+			rows = append(rows, measured...)
+		}
+	}
+	report(os.Stdout, o.runs, b.version, rows)
+	return nil
+}
+
+// findReference installs the reference unless an interpreter with it was
+// named, and asks for its version.
+func (b *bench) findReference(ctx context.Context) error {
+	if b.reference == "" {
+		reference := peer.Reference{Python: b.python, Dir: filepath.Join(b.dir, "reference")}
+		version, err := reference.Install(ctx)
+		b.version, b.reference = version, filepath.Join(reference.Dir, "venv", "bin", "python")
+		return err
+	}
+	out, err := exec.CommandContext(ctx, b.reference, "-c", "from importlib.metadata import version; print(version('inmanta-core'))").Output()
+	b.version = strings.TrimSpace(string(out))
+	return err
+}
+
+// row is one model, compiled only or exported too.
+type row struct {
+	model             model
+	export            bool
+	ordain, reference figures
+}
+
+// measure has both compilers compile a model, with and without the export.
+func (b *bench) measure(ctx context.Context, m model) ([]*row, error) {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	venv := filepath.Dir(filepath.Dir(b.reference))
+	if err := os.Symlink(venv, filepath.Join(m.dir, ".env")); err != nil {
+		return nil, err
+	}
+	both := !b.alone && m.resources <= b.largest
+	if err := b.agree(ctx, m, both); err != nil {
+		return nil, err
+	}
+	var rows []*row
+	for _, export := range []bool{false, true} {
+		r := &row{model: m, export: export}
+		rows = append(rows, r)
+		ours, theirs := b.ordain(m, export), b.theirs(m, export)
+		for i := range b.runs + 1 {
+			if err := r.ordain.add(ctx, ours, i > 0); err != nil {
+				return nil, err
+			}
+			if both {
+				if err := r.reference.add(ctx, theirs, i > 0); err != nil {
+					return nil, err
+				}
+			}
+		}
+		var err error
+		if r.ordain.peak, err = ours.memory(ctx); err != nil {
+			return nil, err
+		}
+		if both {
+			if r.reference.peak, err = theirs.memory(ctx); err != nil {
+				return nil, err
+			}
+		}
+		r.progress(os.Stderr)
+	}
+	return rows, nil
+}
+
+// add runs the command once more.
+func (f *figures) add(ctx context.Context, c command, counted bool) error {
+	took, err := c.time(ctx)
+	if err == nil && counted {
+		f.runs = append(f.runs, took)
+	}
+	return err
+}
+
+func (b *bench) ordain(m model, export bool) command {
+	args := []string{b.binary, "compile", "--project", m.dir, "--model-json", filepath.Join(m.dir, "ordain.json"), "--cache-dir", filepath.Join(b.dir, "cache")}
+	if export {
+		args = append(args, "--export")
+	}
+	return command{dir: m.dir, args: args}
+}
+
+func (b *bench) theirs(m model, export bool) command {
+	inmanta := filepath.Join(filepath.Dir(b.reference), "inmanta")
+	if export {
+		return command{dir: m.dir, args: []string{inmanta, "export", "-j", filepath.Join(m.dir, "reference.json")}}
+	}
+	return command{dir: m.dir, args: []string{inmanta, "compile"}}
+}
+
+// counting compiles in the current folder with the reference and prints how
+// many instances there are.
+const counting = `
+import os
+from inmanta import compiler, module
+from inmanta.ast.entity import Entity
+module.Project.set(module.Project(os.getcwd()))
+types, _ = compiler.do_compile()
+entities = {id(t): t for t in types.values() if isinstance(t, Entity)}.values()
+print(sum(1 for e in entities for i in e.get_all_instances() if i.type is e))
+`
+
+// agree has both compilers make the model and compares how many instances and
+// resources there are with what the generator meant.
+func (b *bench) agree(ctx context.Context, m model, both bool) error {
+	if _, err := b.ordain(m, true).time(ctx); err != nil {
+		return err
+	}
+	var made struct {
+		Instances []json.RawMessage `json:"instances"`
+		Resources []json.RawMessage `json:"resources"`
+	}
+	if err := readJSON(filepath.Join(m.dir, "ordain.json"), &made); err != nil {
+		return err
+	}
+	if len(made.Instances) < m.instances() || len(made.Resources) != m.resources { // std has some instances of its own
+		return fmt.Errorf("%s: Ordain makes %d instances and %d resources, not %d and %d", m.name(), len(made.Instances), len(made.Resources), m.instances(), m.resources)
+	}
+	if !both {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, b.reference, "-c", counting)
+	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: the reference: %w", m.name(), err)
+	}
+	if got := strings.TrimSpace(string(out)); got != strconv.Itoa(len(made.Instances)) {
+		return fmt.Errorf("%s: the reference makes %s instances, Ordain %d", m.name(), got, len(made.Instances))
+	}
+	if _, err := b.theirs(m, true).time(ctx); err != nil {
+		return err
+	}
+	var resources []json.RawMessage
+	if err := readJSON(filepath.Join(m.dir, "reference.json"), &resources); err != nil {
+		return err
+	}
+	if len(resources) != m.resources {
+		return fmt.Errorf("%s: the reference exports %d resources, not %d", m.name(), len(resources), m.resources)
+	}
+	return nil
+}
+
+func readJSON(file string, into any) error {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
