@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -15,6 +16,8 @@ type builder struct {
 	top  *naming
 	stmt syntax.Node // the statement that errors are reported in
 	err  *Error
+	// assigning remembers which blocks hold assignments to attributes.
+	assigning map[syntax.Stmt]bool
 }
 
 // naming is a block while it is resolved: the names of its variables.
@@ -174,11 +177,41 @@ func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *
 		*specs = append(*specs, promiseSpec{of: b.root(target.X), attr: target.Attr.Name, n: &assignNode{standing(st)}})
 		b.stmt = stmt
 	case *syntax.If:
-		nested(st.Then, "")
-		nested(st.Else, "")
+		if b.assigns(st) {
+			nested(st.Then, "")
+			nested(st.Else, "")
+		}
 	case *syntax.For:
-		nested(st.Body, st.Var.Name)
+		if b.assigns(st) {
+			nested(st.Body, st.Var.Name)
+		}
 	}
+}
+
+// assigns reports whether a statement assigns to an attribute somewhere inside.
+// Each is looked at once, however deep blocks are nested.
+func (b *builder) assigns(st syntax.Stmt) bool {
+	var bodies [2][]syntax.Stmt
+	switch st := st.(type) {
+	case *syntax.Assign:
+		_, yes := st.Target.(*syntax.AttrRef)
+		return yes
+	case *syntax.If:
+		bodies = [2][]syntax.Stmt{st.Then, st.Else}
+	case *syntax.For:
+		bodies[0] = st.Body
+	default:
+		return false
+	}
+	yes, known := b.assigning[st]
+	if !known {
+		yes = slices.ContainsFunc(bodies[0], b.assigns) || slices.ContainsFunc(bodies[1], b.assigns)
+		if b.assigning == nil {
+			b.assigning = map[syntax.Stmt]bool{}
+		}
+		b.assigning[st] = yes
+	}
+	return yes
 }
 
 // assignNode names an assignment in the errors of its promise.

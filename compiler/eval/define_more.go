@@ -72,19 +72,6 @@ func (p *program) lay(info *entityInfo) *Error {
 			info.delayed++
 		}
 	}
-	seen := map[*types.Entity]bool{}
-	var walk func(e *types.Entity)
-	walk = func(e *types.Entity) {
-		if seen[e] {
-			return
-		}
-		seen[e] = true
-		info.lineage = append(info.lineage, e)
-		for _, parent := range e.Parents {
-			walk(parent)
-		}
-	}
-	walk(e)
 	return nil
 }
 

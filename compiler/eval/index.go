@@ -97,9 +97,32 @@ func keyText(e *types.Entity, x *types.Index, values []given) string {
 	return strings.Join(parts, ", ")
 }
 
+// ancestry is the entity and all above it, each once. It is made for entities
+// that have instances only: all of them together grow with the square of the
+// depth.
+func (info *entityInfo) ancestry() []*types.Entity {
+	if info.lineage != nil {
+		return info.lineage
+	}
+	seen := map[*types.Entity]bool{}
+	var walk func(e *types.Entity)
+	walk = func(e *types.Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		info.lineage = append(info.lineage, e)
+		for _, parent := range e.Parents {
+			walk(parent)
+		}
+	}
+	walk(info.entity)
+	return info.lineage
+}
+
 // register makes an instance known to its entity and the entities above it.
 func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
-	for _, e := range info.lineage {
+	for _, e := range info.ancestry() {
 		r.byEntity[e.Number] = append(r.byEntity[e.Number], i)
 		for _, x := range e.Indexes {
 			if err := r.addToIndex(i, e, x, n); err != nil {

@@ -2,6 +2,7 @@ package types
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"ordain.dev/ordain/compiler/syntax"
 )
@@ -20,7 +21,7 @@ type Entity struct {
 	Indexes []*Index
 
 	slots     map[string]int
-	ancestors map[*Entity]bool // with itself
+	ancestors atomic.Pointer[map[*Entity]bool] // with itself; made when it is asked for
 	children  []*Entity
 }
 
@@ -87,12 +88,8 @@ func (e *Entity) Short() string {
 // ones and the inherited, an own one in place of an inherited one.
 func (e *Entity) Lay(own []*Attribute) {
 	e.slots = map[string]int{}
-	e.ancestors = map[*Entity]bool{e: true}
 	e.Attributes = nil
 	for _, parent := range e.Parents {
-		for ancestor := range parent.ancestors {
-			e.ancestors[ancestor] = true
-		}
 		parent.children = append(parent.children, e)
 		for _, a := range parent.Attributes {
 			if _, have := e.slots[a.Name]; !have {
@@ -128,7 +125,36 @@ func (e *Entity) Attribute(name string) *Attribute {
 }
 
 // IsSubclassOf reports whether e is other or one of its descendants.
-func (e *Entity) IsSubclassOf(other *Entity) bool { return e.ancestors[other] }
+//
+// Most entities have one parent and few ancestors, so that walking up beats
+// a table for each, which would also grow with the square of the depth.
+func (e *Entity) IsSubclassOf(other *Entity) bool {
+	for len(e.Parents) == 1 {
+		if e == other {
+			return true
+		}
+		e = e.Parents[0]
+	}
+	return e == other || len(e.Parents) > 0 && e.above()[other]
+}
+
+// above gives an entity with several parents and all its ancestors.
+func (e *Entity) above() map[*Entity]bool {
+	if known := e.ancestors.Load(); known != nil {
+		return *known
+	}
+	found := map[*Entity]bool{}
+	for next := []*Entity{e}; len(next) > 0; {
+		last := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !found[last] {
+			found[last] = true
+			next = append(next, last.Parents...)
+		}
+	}
+	e.ancestors.Store(&found)
+	return found
+}
 
 // Children are the direct descendants in order of definition.
 func (e *Entity) Children() []*Entity { return e.children }
