@@ -46,6 +46,10 @@ type Options struct {
 	OnOutput func(stream, line string)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
 	PluginTimeout time.Duration
+	// MaxIterations and MemoryMax (bytes) stop a model that does not end: see
+	// eval.Input.
+	MaxIterations int
+	MemoryMax     uint64
 
 	onCompile func() // for tests: fails in the midst of a compile
 }
@@ -167,7 +171,7 @@ func (r *run) start(ctx context.Context, project *module.Project) error {
 }
 
 func (r *run) evaluate(ctx context.Context, project *module.Project, program *module.Program) *eval.Result {
-	in := eval.Input{Files: program.Files}
+	in := eval.Input{Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}

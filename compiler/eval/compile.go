@@ -26,8 +26,12 @@ type Input struct {
 	Modules []ModuleCode
 	// Host runs plug-ins; nil when there are none.
 	Host Host
-	// MaxIterations limits the rounds of freezing; 0 means 100 000.
+	// MaxIterations limits the rounds of freezing, and how many implementations
+	// may stand above an instance; 0 means 100 000.
 	MaxIterations int
+	// MemoryMax is how many bytes the process may use before the model is given
+	// up; 0 means no limit.
+	MemoryMax uint64
 	// Precedence is the relation precedence policy of the project.
 	Precedence []PrecedenceRule
 }
@@ -63,9 +67,6 @@ type Variable struct {
 
 // Compile runs a program. An error of the model is in the result.
 func Compile(ctx context.Context, in Input) *Result {
-	if in.MaxIterations <= 0 {
-		in.MaxIterations = 100_000
-	}
 	result := &Result{}
 	var loaded *Loaded
 	if in.Host != nil {
@@ -91,9 +92,9 @@ func Compile(ctx context.Context, in Input) *Result {
 		result.Err = err
 		return result
 	}
-	r := newRun(p)
+	r := newRun(p, in)
 	r.host, r.ctx = in.Host, ctx
-	err = r.begin(in.MaxIterations)
+	err = r.begin()
 	if err != nil && !r.settled {
 		result.Further = r.salvage(err)
 	}
@@ -101,17 +102,17 @@ func Compile(ctx context.Context, in Input) *Result {
 	return result
 }
 
-func newRun(p *program) *run {
-	return &run{prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}}
+func newRun(p *program, in Input) *run {
+	return &run{prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in)}
 }
 
 // begin emits the top level of every file and runs until nothing moves.
-func (r *run) begin(limit int) *Error {
+func (r *run) begin() *Error {
 	r.byEntity = make([][]*Instance, len(r.prog.entities))
 	if err := r.startFiles(r.prog.order); err != nil {
 		return err
 	}
-	if err := r.execute(limit); err != nil {
+	if err := r.execute(); err != nil {
 		return err
 	}
 	r.settled = true

@@ -97,7 +97,7 @@ type placed[T any] struct {
 func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
 	p := &program{in: in, spaces: map[string]*namespace{}}
 	p.dataclasses = loaded.Dataclasses
-	p.direct = newRun(p)
+	p.direct = newRun(p, in)
 	p.direct.host, p.direct.ctx = in.Host, ctx
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)

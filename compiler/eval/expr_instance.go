@@ -203,6 +203,9 @@ func duplicate(n node, have *Instance, message string) *Error {
 
 func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
 	e := n.info.entity
+	if int(s.by.deep()) >= r.limits.iterations {
+		return nil, r.limits.tooDeep(e).in(n)
+	}
 	i := &Instance{id: uint64(len(r.instances) + 1), entity: e, at: []*place{&n.span}, made: s.by}
 	i.slots = make([]variable, len(e.Attributes))
 	more := make([]delayed, n.info.delayed)

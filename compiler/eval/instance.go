@@ -14,6 +14,14 @@ type origin struct {
 	instance *Instance
 	impl     *implementation
 	selected *implement // the statement that chose impl
+	depth    int32      // how many implementations stand above, this one included
+}
+
+func (o *origin) deep() int32 {
+	if o == nil {
+		return 0
+	}
+	return o.depth
 }
 
 // Instance is an instance of an entity.

@@ -53,6 +53,8 @@ type run struct {
 	rests   []rest // what failed units had still to do
 	settled bool   // everything ran that could
 	ended   bool   // there was an error: no plug-in is called any more
+	units   uint64 // that have run
+	limits  limits
 }
 
 // start announces a unit that needs what is in its frame.
@@ -144,6 +146,11 @@ func (r *run) drainSome(budget *int) *Error {
 		if n&1023 == 0 && r.ctx.Err() != nil {
 			return cancelled(r.ctx)
 		}
+		if r.units++; r.units&0xffff == 0 {
+			if err := r.limits.memory(); err != nil {
+				return err
+			}
+		}
 		w := r.ready[r.head]
 		r.ready[r.head] = nil
 		r.head++
@@ -164,7 +171,8 @@ func (r *run) drainSome(budget *int) *Error {
 }
 
 // execute runs until nothing moves any more.
-func (r *run) execute(limit int) *Error {
+func (r *run) execute() *Error {
+	limit := r.limits.iterations
 	for r.rounds = 0; r.rounds < limit; r.rounds++ {
 		if err := r.drain(); err != nil {
 			return err

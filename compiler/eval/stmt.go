@@ -410,7 +410,7 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 		u.i.impls = append(u.i.impls, impl)
 		s := &scope{
 			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
-			by: &origin{u.i, impl, u.n},
+			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.deep() + 1},
 		}
 		if err := impl.body.start(r, s); err != nil {
 			r.leave(func(r *run) *Error { return u.use(r, using[n+1:]) })

@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
@@ -20,6 +22,7 @@ type compileFlags struct {
 	modelJSON  string
 	exportJSON string
 	compiler   []string
+	memoryMax  uint64
 }
 
 func newCompile() *cobra.Command {
@@ -45,6 +48,7 @@ func newCompile() *cobra.Command {
 	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
+	flags.Uint64Var(&f.memoryMax, "memory-max", 0, "MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
 	return c
 }
@@ -60,6 +64,9 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	}
 	if f.options.CacheDir == "" {
 		f.options.CacheDir = layout.DefaultCacheDir()
+	}
+	if err := f.limits(); err != nil {
+		return err
 	}
 	f.options.OnOutput = func(_, line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
 	if f.options.Python != "" {
@@ -80,6 +87,25 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	if !out.Document.Success {
 		fmt.Fprint(c.ErrOrStderr(), out.Text)
 		return errSaid
+	}
+	return nil
+}
+
+// limits says when a model that does not end is stopped.
+func (f *compileFlags) limits() error {
+	if text := os.Getenv("INMANTA_MAX_ITERATIONS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return usageError{fmt.Errorf("INMANTA_MAX_ITERATIONS is %q: it has to be a number above 0", text)}
+		}
+		f.options.MaxIterations = n
+	}
+	if f.options.MemoryMax = f.memoryMax << 20; f.memoryMax != 0 {
+		return nil
+	}
+	whole, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err == nil && whole > 0 { // a system that does not tell has no limit
+		f.options.MemoryMax = whole / 5 * 4
 	}
 	return nil
 }

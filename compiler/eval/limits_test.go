@@ -1,0 +1,122 @@
+package eval_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/syntax"
+)
+
+func parsed(t *testing.T, model string) eval.Input {
+	t.Helper()
+	f, err := syntax.Parse(syntax.FileInfo{Path: "main.cf", Namespace: "__config__"}, []byte(model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eval.Input{Files: []*syntax.File{f}}
+}
+
+// An implementation that makes an instance which is implemented the same way
+// would go on for ever: it is stopped, at the constructor.
+func TestEndlessImplementationIsStopped(t *testing.T) {
+	in := parsed(t, `entity A:
+  int n
+end
+A.next [0:1] -- A.prev [0:1]
+implementation more for A:
+  self.next = A(n=self.n + 1)
+end
+implement A using more
+A(n=0)
+`)
+	in.MaxIterations = 500
+	r := eval.Compile(context.Background(), in)
+	if r.Err == nil || !strings.Contains(r.Err.Message, "500 implementations stand above") {
+		t.Fatal(r.Err)
+	}
+	if at := r.Err.Diagnostics()[0].Location.Line; at != 6 {
+		t.Error("line", at)
+	}
+	if n := len(r.Instances); n != 500 {
+		t.Error("instances", n)
+	}
+}
+
+// A chain that ends is no endless one, up to the limit.
+func TestDeepImplementationsThatEnd(t *testing.T) {
+	in := parsed(t, `entity A:
+  int n
+end
+A.next [0:1] -- A
+implementation more for A:
+  self.next = A(n=self.n + 1)
+end
+implementation last for A: end
+implement A using more when self.n < 499
+implement A using last when self.n == 499
+A(n=0)
+`)
+	in.MaxIterations = 500
+	if r := eval.Compile(context.Background(), in); r.Err != nil || len(r.Instances) != 500 {
+		t.Fatal(r.Err, len(r.Instances))
+	}
+}
+
+// A list that feeds itself stays flat: memory tells.
+func TestListThatFeedsItselfIsStopped(t *testing.T) {
+	in := parsed(t, `entity A:
+  int n
+end
+entity B: end
+implementation none for std::Entity: end
+implement A using none
+implement B using none
+B.xs [0:] -- A
+b = B()
+b.xs += A(n=0)
+for a in b.xs:
+  b.xs += A(n=a.n + 1)
+end
+`)
+	in.MemoryMax = 64 << 20
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	r := eval.Compile(ctx, in)
+	if r.Err == nil || !strings.Contains(r.Err.Message, "needs more than 64 MiB") {
+		t.Fatal(r.Err)
+	}
+}
+
+// Blocks in blocks and parents of parents cost what their size costs, not its
+// square: ten thousand deep, each would take minutes and gigabytes.
+func TestDepthCostsNoMoreThanSize(t *testing.T) {
+	const n = 10_000
+	var inherit strings.Builder
+	inherit.WriteString("entity E0:\n  string name = \"x\"\nend\n")
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&inherit, "entity E%d extends E%d:\nend\n", i, i-1)
+	}
+	fmt.Fprintf(&inherit, "implementation none for E0: end\nimplement E%d using none\ny = E%d()\nx = y.name\n", n-1, n-1)
+	for name, model := range map[string]string{
+		"if":      strings.Repeat("if true:\n", n) + "x = 1\n" + strings.Repeat("end\n", n),
+		"elif":    "if false:\n x = 1\n" + strings.Repeat("elif false:\n x = 2\n", n) + "end\n",
+		"inherit": inherit.String(),
+		"list":    "x = " + strings.Repeat("[", n) + strings.Repeat("]", n),
+		"dict":    "x = " + strings.Repeat(`{"a": `, n) + "1" + strings.Repeat("}", n),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := parsed(t, model)
+			in.MemoryMax = 2 << 30
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if r := eval.Compile(ctx, in); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		})
+	}
+}
