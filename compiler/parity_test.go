@@ -1,7 +1,6 @@
 package compiler_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,37 +24,20 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := readKnown(t)
+	known := readKnown(t, filepath.Join("testdata", "parity", "known.txt"))
 	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
 	for _, c := range cases {
 		if c.Std || (c.HasPython() && (noPython != nil || testing.Short())) {
 			continue // std has packages of its own: bench/modules compares those
 		}
-		want := outcomes[c.ID()]
-		if want == nil {
-			t.Errorf("%s has no recorded outcome: run make parity", c.ID())
-			continue
-		}
-		got, err := parity.Compile(context.Background(), c, t.TempDir(), o)
-		if err != nil {
-			t.Fatalf("%s: %v", c.ID(), err)
-		}
-		verdict, why := parity.Compare(want, got)
-		allowed, listed := known[c.ID()]
-		switch {
-		case listed && verdict == allowed:
-		case listed:
-			t.Errorf("%s is known as %q and now is %q: %s", c.ID(), allowed, verdict, why)
-		case verdict != parity.Same && verdict != parity.Message:
-			t.Errorf("%s: %s\n%s", c.ID(), verdict, why)
-		}
+		hold(t, c, outcomes[c.ID()], known, o)
 	}
 }
 
-func readKnown(t *testing.T) map[string]parity.Verdict {
+func readKnown(t *testing.T, path string) map[string]parity.Verdict {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "parity", "known.txt"))
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +49,7 @@ func readKnown(t *testing.T) map[string]parity.Verdict {
 			continue
 		}
 		if len(fields) != 2 || !slices.Contains(parity.Verdicts, parity.Verdict(fields[1])) {
-			t.Fatalf("known.txt: %q is not `case verdict`", line)
+			t.Fatalf("%s: %q is not `case verdict`", path, line)
 		}
 		known[fields[0]] = parity.Verdict(fields[1])
 	}

@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ const (
 	Refused  Verdict = "refused"  // the reference compiles it, we do not
 	Accepted Verdict = "accepted" // the reference refuses it, we do not
 	Model    Verdict = "model"    // another model
+	Export   Verdict = "export"   // the same model, other resources
 	Output   Verdict = "output"   // something else is printed
 	Kind     Verdict = "kind"     // another error
 	Line     Verdict = "line"     // the same error elsewhere
@@ -23,7 +25,7 @@ const (
 )
 
 // Verdicts lists them from the worst to the best.
-var Verdicts = []Verdict{Refused, Accepted, Model, Output, Kind, Line, Warning, Message, Same}
+var Verdicts = []Verdict{Refused, Accepted, Model, Export, Output, Kind, Line, Warning, Message, Same}
 
 // Compare says how our outcome differs from the reference's, and where.
 func Compare(want, got *Document) (Verdict, string) {
@@ -38,6 +40,9 @@ func Compare(want, got *Document) (Verdict, string) {
 		}
 		if d := different(want.Variables, got.Variables); d != "" {
 			return Model, d
+		}
+		if d := otherExport(want, got); d != "" {
+			return Export, d
 		}
 	}
 	if !slices.Equal(want.Output, got.Output) {
@@ -69,6 +74,23 @@ func different(want, got any) string {
 		return ""
 	}
 	return fmt.Sprintf("want %s\n got %s", a, b)
+}
+
+// otherExport says how what is exported differs: the first resource that does.
+func otherExport(want, got *Document) string {
+	for i := range max(len(want.Resources), len(got.Resources)) {
+		var a, b any
+		if i < len(want.Resources) {
+			a = want.Resources[i]
+		}
+		if i < len(got.Resources) {
+			b = got.Resources[i]
+		}
+		if d := different(a, b); d != "" {
+			return d
+		}
+	}
+	return cmp.Or(different(want.ResourceSets, got.ResourceSets), different(want.RemovedSets, got.RemovedSets), different(want.Unknowns, got.Unknowns))
 }
 
 func sameKind(a, b *Error) bool {

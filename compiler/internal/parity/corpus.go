@@ -23,6 +23,10 @@ type Case struct {
 	Files      map[string]string // by path in the project; main.cf is always there
 	// Std: the case is compiled with module std, which must be installed.
 	Std bool
+	// Export: the resources are built too; Partial: as a partial export, which
+	// removes the sets Delete.
+	Export, Partial bool
+	Delete          []string
 }
 
 // ID is area/name.
@@ -33,7 +37,11 @@ func (c Case) ID() string { return c.Area + "/" + c.Name }
 //	-- name.cf --               is a case of one file
 //	-- name/libs/m/module.yml --  is a file of a case of several
 //	-- name/std --              says that the case is compiled with std
+//	-- name/export --           says that it is exported too
+//	-- name/partial --          says that it is exported partially; its lines are sets to remove
+//	-- all/templates/a.j2 --    is a file of every case of the archive
 //
+// where a line "options: std export" before the first file speaks for all cases,
 // and, as areas stories/…, the archives below each of stories: one case each.
 func Load(dir string, stories ...string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -73,7 +81,9 @@ func Load(dir string, stories ...string) ([]Case, error) {
 }
 
 func split(area string, archive *txtar.Archive) ([]Case, error) {
+	std, export := options(string(archive.Comment))
 	var cases []Case
+	shared := map[string]string{}
 	at := map[string]int{}
 	for _, f := range archive.Files {
 		name, path, nested := strings.Cut(f.Name, "/")
@@ -84,14 +94,25 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 			}
 			name, path = single, "main.cf"
 		}
+		if name == "all" {
+			shared[path] = string(f.Data)
+			continue
+		}
 		i, known := at[name]
 		if !known {
 			i = len(cases)
 			at[name] = i
-			cases = append(cases, Case{Area: area, Name: name, Files: map[string]string{}})
+			cases = append(cases, Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export})
 		}
-		if path == "std" {
+		switch path {
+		case "std":
 			cases[i].Std = true
+			continue
+		case "export":
+			cases[i].Export = true
+			continue
+		case "partial":
+			cases[i].Export, cases[i].Partial, cases[i].Delete = true, true, strings.Fields(string(f.Data))
 			continue
 		}
 		if _, twice := cases[i].Files[path]; twice {
@@ -103,8 +124,24 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 		if _, ok := c.Files["main.cf"]; !ok {
 			return nil, fmt.Errorf("case %s has no main.cf", c.Name)
 		}
+		for path, text := range shared {
+			if _, own := c.Files[path]; !own {
+				c.Files[path] = text
+			}
+		}
 	}
 	return cases, nil
+}
+
+// options reads what an archive says of all its cases.
+func options(comment string) (std, export bool) {
+	for line := range strings.Lines(comment) {
+		if words, ok := strings.CutPrefix(line, "options:"); ok {
+			fields := strings.Fields(words)
+			std, export = slices.Contains(fields, "std"), slices.Contains(fields, "export")
+		}
+	}
+	return std, export
 }
 
 // story makes a case of an archive of package eval, where a/b.cf stands for

@@ -22,6 +22,18 @@ type Document struct {
 	Output    []string       `json:"output,omitempty"`
 	Warnings  []string       `json:"warnings,omitempty"` // kind at line
 	Error     *Error         `json:"error,omitempty"`
+	// Of cases that are exported.
+	Resources    []Resource        `json:"resources,omitempty"`
+	ResourceSets map[string]string `json:"resource_sets,omitempty"`
+	RemovedSets  []string          `json:"removed_sets,omitempty"`
+	Unknowns     []string          `json:"unknowns,omitempty"` // parameter of resource
+}
+
+// Resource is what the server gets of a resource, but for its version.
+type Resource struct {
+	ID         string         `json:"id"`
+	Attributes map[string]any `json:"attributes"`
+	Requires   []string       `json:"requires,omitempty"`
 }
 
 // Instance is an instance of the model.
@@ -52,7 +64,12 @@ type wire struct {
 		Kind     string    `json:"kind"`
 		Location *location `json:"location"`
 	} `json:"warnings"`
-	Error *wireError `json:"error"`
+	Error        *wireError        `json:"error"`
+	Resources    []Resource        `json:"resources"`
+	ResourceSets map[string]string `json:"resource_sets"`
+	// Beside what `--model-json` has: what the reference would send.
+	RemovedSets []string `json:"removed_sets"`
+	Unknowns    []string `json:"unknowns"`
 }
 
 type location struct {
@@ -68,9 +85,12 @@ type wireError struct {
 	Causes   []wireError `json:"causes"`
 }
 
-// Normalise makes the recorded form of a document of `--model-json` for the
-// project in dir.
-func Normalise(text []byte, dir string) (*Document, error) {
+// Normalise makes the recorded form of a document of `--model-json`. Paths below
+// dirs, the project's and those of packages, become relative.
+func Normalise(text []byte, dirs ...string) (*Document, error) {
+	for _, dir := range dirs {
+		text = bytes.ReplaceAll(text, []byte(dir+"/"), nil)
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var w wire
@@ -78,9 +98,6 @@ func Normalise(text []byte, dir string) (*Document, error) {
 		return nil, err
 	}
 	out := &Document{Success: w.Success, Output: w.Output}
-	for i, line := range out.Output {
-		out.Output[i] = strings.ReplaceAll(line, dir+"/", "")
-	}
 	for _, one := range w.Warnings {
 		line := 0
 		if one.Location != nil {
@@ -91,26 +108,37 @@ func Normalise(text []byte, dir string) (*Document, error) {
 	slices.Sort(out.Warnings)
 	out.Warnings = slices.Compact(out.Warnings)
 	if w.Error != nil {
-		e := w.Error.normalise(dir)
+		e := w.Error.normalise()
 		out.Error = &e
 	}
 	if !w.Success {
 		return out, nil
 	}
-	out.Instances, out.Variables = canonical(w.Instances, w.Variables, dir)
+	out.Instances, out.Variables = canonical(w.Instances, w.Variables)
+	out.Resources, out.RemovedSets, out.Unknowns = w.Resources, w.RemovedSets, w.Unknowns
+	if len(w.ResourceSets) > 0 {
+		out.ResourceSets = w.ResourceSets
+	}
+	for i, r := range out.Resources {
+		out.Resources[i].Attributes = plain(r.Attributes, nil).(map[string]any)
+		slices.Sort(r.Requires)
+	}
+	slices.SortFunc(out.Resources, func(a, b Resource) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(out.RemovedSets)
+	slices.Sort(out.Unknowns)
 	return out, nil
 }
 
-func (e wireError) normalise(dir string) Error {
-	out := Error{Kind: last(e.Kind), Message: strings.ReplaceAll(e.Message, dir+"/", "")}
+func (e wireError) normalise() Error {
+	out := Error{Kind: last(e.Kind), Message: e.Message}
 	if l := e.Location; l != nil && l.Line > 0 {
-		out.File, out.Line, out.Column = strings.TrimPrefix(l.File, dir+"/"), l.Line, l.Column
+		out.File, out.Line, out.Column = l.File, l.Line, l.Column
 		if filepath.IsAbs(out.File) {
 			out.File = filepath.Base(out.File)
 		}
 	}
 	for _, cause := range e.Causes {
-		out.Causes = append(out.Causes, cause.normalise(dir))
+		out.Causes = append(out.Causes, cause.normalise())
 	}
 	if out.Kind == "MultiException" { // the order among equals is left open
 		slices.SortFunc(out.Causes, func(a, b Error) int { return cmp.Compare(a.String(), b.String()) })
@@ -124,7 +152,7 @@ func last(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:]
 // its type, then again and again of its values and the colours of those it
 // knows, until that tells no more of them apart. Instances that still share a
 // colour look the same from everywhere, so any order of them will do.
-func canonical(instances []Instance, variables map[string]any, dir string) ([]Instance, map[string]any) {
+func canonical(instances []Instance, variables map[string]any) ([]Instance, map[string]any) {
 	colour := map[string]string{}
 	for _, i := range instances {
 		colour[i.ID] = i.Type
@@ -157,7 +185,7 @@ func canonical(instances []Instance, variables map[string]any, dir string) ([]In
 	for before := 0; ; {
 		next := map[string]string{}
 		for _, i := range instances {
-			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named, dir))))
+			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named))))
 			next[i.ID] = hex.EncodeToString(sum[:8])
 		}
 		colour = next
@@ -182,21 +210,21 @@ func canonical(instances []Instance, variables map[string]any, dir string) ([]In
 		return "nobody"
 	}
 	for n, i := range sorted {
-		sorted[n] = i.plain(numbered, dir)
+		sorted[n] = i.plain(numbered)
 		sorted[n].ID = number[i.ID]
 	}
 	vars := map[string]any{}
 	for name, v := range variables {
-		vars[name] = plain(v, numbered, dir)
+		vars[name] = plain(v, numbered)
 	}
 	return sorted, vars
 }
 
 // plain is the instance with other ids, empty relations left out, others sorted.
-func (i Instance) plain(id func(string) string, dir string) Instance {
+func (i Instance) plain(id func(string) string) Instance {
 	out := Instance{Type: i.Type, Attributes: map[string]any{}, Relations: map[string][]any{}}
 	for name, v := range i.Attributes {
-		out.Attributes[name] = plain(v, id, dir)
+		out.Attributes[name] = plain(v, id)
 	}
 	for name, items := range i.Relations {
 		if len(items) == 0 {
@@ -207,7 +235,7 @@ func (i Instance) plain(id func(string) string, dir string) Instance {
 			if s, ok := item.(string); ok {
 				list[n] = id(s)
 			} else {
-				list[n] = plain(item, id, dir)
+				list[n] = plain(item, id)
 			}
 		}
 		slices.SortFunc(list, func(a, b any) int {
@@ -219,17 +247,17 @@ func (i Instance) plain(id func(string) string, dir string) Instance {
 	return out
 }
 
-// plain is a value with other ids.
-func plain(v any, id func(string) string, dir string) any {
+// plain is a value with other ids; with none, it holds no instances.
+func plain(v any, id func(string) string) any {
 	switch v := v.(type) {
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = plain(item, id, dir)
+			out[i] = plain(item, id)
 		}
 		return out
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && len(v) == 1 {
+		if ref, ok := v["$ref"].(string); ok && len(v) == 1 && id != nil {
 			return map[string]any{"$ref": id(ref)}
 		}
 		if class, ok := v["$python"].(string); ok && len(v) == 1 {
@@ -237,13 +265,11 @@ func plain(v any, id func(string) string, dir string) any {
 		}
 		out := make(map[string]any, len(v))
 		for k, item := range v {
-			out[k] = plain(item, id, dir)
+			out[k] = plain(item, id)
 		}
 		return out
 	case json.Number:
 		return number(v)
-	case string:
-		return strings.ReplaceAll(v, dir+"/", "")
 	}
 	return v
 }

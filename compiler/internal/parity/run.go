@@ -3,6 +3,7 @@ package parity
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"ordain.dev/ordain/compiler"
 )
@@ -13,9 +14,21 @@ func Compile(ctx context.Context, c Case, dir string, o compiler.Options) (*Docu
 		return nil, err
 	}
 	o.Project, o.NoStd = dir, !c.Std
+	o.Export, o.Partial, o.DeleteSets = c.Export, c.Partial, c.Delete
+	outcome := compiler.Run(ctx, o)
 	var b bytes.Buffer
-	if err := compiler.Run(ctx, o).ModelDocument().Write(&b); err != nil {
+	if err := outcome.ModelDocument().Write(&b); err != nil {
 		return nil, err
 	}
-	return Normalise(b.Bytes(), dir)
+	d, err := Normalise(b.Bytes(), append([]string{dir}, o.SitePackages...)...)
+	if err != nil || !c.Export || !d.Success {
+		return d, err
+	}
+	// What an export tells the server beside its resources.
+	d.RemovedSets = outcome.Document.RemovedSets
+	for _, u := range outcome.Document.Unknowns {
+		d.Unknowns = append(d.Unknowns, u.Parameter+" of "+u.Resource.String())
+	}
+	slices.Sort(d.Unknowns)
+	return d, nil
 }

@@ -35,6 +35,7 @@ type options struct {
 	corpus, stories   string
 	only              string
 	write, quiet      bool
+	recorded          bool
 }
 
 func main() {
@@ -46,6 +47,7 @@ func main() {
 	flag.StringVar(&o.stories, "stories", "compiler/eval/testdata", "folder with stories that are cases too; empty: none")
 	flag.StringVar(&o.only, "run", "", "only the cases whose area/name matches")
 	flag.BoolVar(&o.write, "write", false, "record the reference's outcomes")
+	flag.BoolVar(&o.recorded, "recorded", false, "compare with the recorded outcomes, without the reference")
 	flag.BoolVar(&o.quiet, "quiet", false, "show the counts only")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
@@ -55,7 +57,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.reference == "" {
+	if o.reference == "" && !o.recorded {
 		return fmt.Errorf("name an interpreter that has inmanta-core, with -reference-python or in ORDAIN_REFERENCE_PYTHON")
 	}
 	only, err := regexp.Compile(o.only)
@@ -81,7 +83,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	want, err := ask(ctx, o, cases, filepath.Join(dir, "reference"))
+	var want parity.Outcomes
+	if o.recorded {
+		want, err = parity.LoadOutcomes(filepath.Join(o.corpus, "outcomes"))
+	} else {
+		want, err = ask(ctx, o, cases, filepath.Join(dir, "reference"))
+	}
 	if err != nil {
 		return err
 	}
@@ -113,6 +120,9 @@ func ask(ctx context.Context, o options, cases []parity.Case, dir string) (parit
 		Name     string          `json:"name"`
 		Dir      string          `json:"dir,omitempty"`
 		Std      bool            `json:"std"`
+		Export   bool            `json:"export"`
+		Partial  bool            `json:"partial"`
+		Delete   []string        `json:"delete"`
 		Document json.RawMessage `json:"document,omitempty"`
 	}
 	var in bytes.Buffer
@@ -123,7 +133,7 @@ func ask(ctx context.Context, o options, cases []parity.Case, dir string) (parit
 			return nil, err
 		}
 		dirs[c.ID()] = sub
-		if err := json.NewEncoder(&in).Encode(line{Name: c.ID(), Dir: sub, Std: c.Std}); err != nil {
+		if err := json.NewEncoder(&in).Encode(line{Name: c.ID(), Dir: sub, Std: c.Std, Export: c.Export, Partial: c.Partial, Delete: c.Delete}); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +158,7 @@ func ask(ctx context.Context, o options, cases []parity.Case, dir string) (parit
 			fmt.Fprintf(os.Stderr, "record: the reference did not finish %s: it is left out\n", l.Name)
 			continue
 		}
-		if out[l.Name], err = parity.Normalise(l.Document, dirs[l.Name]); err != nil {
+		if out[l.Name], err = parity.Normalise(l.Document, append(compiler.PackagesOf(o.reference), dirs[l.Name])...); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}

@@ -1,6 +1,6 @@
 """Compiles projects with the reference and writes what came of each as a line of JSON.
 
-It reads from standard input one JSON object a line, {"name", "dir", "std"}, and answers
+It reads from standard input one JSON object a line, {"name", "dir", "std", "export", "partial", "delete"}, and answers
 {"name", "document"} in any order; the document has the form that `ordain compile --model-json`
 writes. Each project is compiled in a process of its own, forked after the imports: so plug-ins
 of one never meet those of another, and hundreds take seconds.
@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from inmanta.compiler import config as compiler_config  # noqa: F401
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import Instance, ResultVariable
 from inmanta.execute.util import NoneValue, Unknown
+from inmanta.export import Exporter, unknown_parameters
+from inmanta.protocol import json_encode
 from inmanta.warnings import InmantaWarning, WarningsManager
 
 SECONDS = 60
@@ -123,6 +126,26 @@ def model(types, root):
     return list(map(instance, {id(i): i for i in instances}.values())), variables
 
 
+def versionless(resource_id):
+    return re.sub(r",v=\d+$", "", resource_id)
+
+
+def export(types, root, case):
+    """What would be sent to the server, had there been one."""
+    exporter = Exporter()
+    exporter.run(types, root, no_commit=True, partial_compile=case["partial"], resource_sets_to_remove=case["delete"])
+    out = []
+    for r in json.loads(json_encode(exporter.resources_to_list())):
+        name, requires = r.pop("id"), r.pop("requires")
+        out.append({"id": versionless(name), "attributes": r, "requires": [versionless(i) for i in requires]})
+    return {
+        "resources": out,
+        "resource_sets": exporter._resource_sets,
+        "removed_sets": list(exporter._removed_resource_sets),
+        "unknowns": [f"{u['parameter']} of {u.get('resource', '')}" for u in unknown_parameters],
+    }
+
+
 def run(case):
     doc = {"success": True, "instances": [], "variables": {}, "output": [], "warnings": [], "error": None}
     said = []
@@ -142,6 +165,9 @@ def run(case):
             module.Project.set(project)
             types, root = compiler.do_compile()
         doc["instances"], doc["variables"] = model(types, root)
+        if case["export"]:
+            with contextlib.redirect_stdout(out):
+                doc |= export(types, root, case)
     except BaseException as e:
         doc["success"], doc["error"] = False, error(e)
         doc["error"].setdefault("trace", traceback.format_exc())
