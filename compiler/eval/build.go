@@ -9,13 +9,13 @@ import (
 )
 
 // builder resolves the trees of one namespace: names become slots, types and
-// plug-ins. It keeps the first error and goes on with what it can.
+// plug-ins. It keeps the errors and goes on with what it can.
 type builder struct {
 	p    *program
 	ns   *namespace
 	top  *naming
 	stmt syntax.Node // the statement that errors are reported in
-	err  *Error
+	errs []*Error
 	// assigning remembers which blocks hold assignments to attributes.
 	assigning map[syntax.Stmt]bool
 }
@@ -45,11 +45,7 @@ func (n *naming) declare(name string, at syntax.Span) int {
 	return len(n.names) - 1
 }
 
-func (b *builder) fail(err *Error) {
-	if b.err == nil {
-		b.err = err
-	}
-}
+func (b *builder) fail(err *Error) { b.errs = append(b.errs, err) }
 
 // failAt records an error at a name, reported in the current statement.
 func (b *builder) failAt(err *Error, at syntax.Span) {

@@ -33,6 +33,10 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	}
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
+		if attr == nil && b.p.unsure(e) {
+			b.expr(value) // for what is wrong in it
+			return
+		}
 		if attr == nil {
 			err := typingError("no attribute %s on type %s", name, e.Name)
 			err.Stmt = name
@@ -193,7 +197,7 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entity
 		b.failAt(typingError("%s is not an entity and can not be constructed", name.Text), name.At)
 		return nil
 	}
-	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) {
+	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) && !b.p.unsure(info.entity) {
 		err := typingError("Can not assign a value of type %s to a variable of type %s", info.entity.Name, left.hint.Name)
 		err.Stmt = syntax.Render(whole)
 		b.failAt(err, whole.Where())

@@ -27,7 +27,9 @@ func (b *builder) call(x *syntax.Call) expr {
 	n := &call{at: standing(x), name: x.Func.Text, ns: b.ns, names: b.top}
 	thing, err := b.ns.find(x.Func)
 	if err != nil {
-		b.failAt(err, x.Func.At)
+		if !b.unloaded(x.Func.Text) {
+			b.failAt(err, x.Func.At)
+		}
 		return n
 	}
 	switch thing := thing.(type) {
@@ -62,6 +64,19 @@ func (b *builder) call(x *syntax.Call) expr {
 	}
 	n.parts = newRoot(callParts{n})
 	return n
+}
+
+// unloaded tells names that may be those of plug-ins nobody looked for.
+func (b *builder) unloaded(name string) bool {
+	prefix, _, qualified := cutLast(name)
+	ns := b.ns
+	if qualified {
+		if ns = b.ns.visible(prefix); ns == nil {
+			return false
+		}
+	}
+	module, _, _ := strings.Cut(ns.name, "::")
+	return b.p.in.Unloaded[module]
 }
 
 func (n *call) layout(l *layouter) { n.slot = l.next() }

@@ -32,6 +32,14 @@ type Input struct {
 	// MemoryMax is how many bytes the process may use before the model is given
 	// up; 0 means no limit.
 	MemoryMax uint64
+	// Static: no plug-in is called, whatever comes.
+	Static bool
+	// Missing are namespaces whose files could not be read. Names in them are
+	// not missed.
+	Missing map[string]bool
+	// Unloaded are the modules whose Python code was not imported: nobody knows
+	// what plug-ins they have.
+	Unloaded map[string]bool
 	// Precedence is the relation precedence policy of the project.
 	Precedence []PrecedenceRule
 }
@@ -75,6 +83,7 @@ func Compile(ctx context.Context, in Input) *Result {
 		result.Output = taken(in.Host)
 		if err != nil {
 			result.Err = loadError(err)
+			in.alsoWrong(ctx, result)
 			return result
 		}
 		result.Warnings = append(result.Warnings, loaded.Warnings...)
@@ -86,15 +95,14 @@ func Compile(ctx context.Context, in Input) *Result {
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
-	p, err := define(ctx, in, loaded)
-	if err != nil {
-		result.Warnings = append(result.Warnings, p.warnings...)
-		result.Err = err
+	p := define(ctx, in, loaded)
+	if p.wrong() {
+		p.tell(result)
 		return result
 	}
 	r := newRun(p, in)
 	r.host, r.ctx = in.Host, ctx
-	err = r.begin()
+	err := r.begin()
 	if err != nil && !r.settled {
 		result.Further = r.salvage(err)
 	}

@@ -13,14 +13,14 @@ import (
 // instance of the entity, a new one for each time it is returned.
 
 // checkDataclasses holds the pairs against each other.
-func (p *program) checkDataclasses(*definitions) *Error {
+func (p *program) checkDataclasses(*definitions) {
 	std := p.spaces["std"]
 	if std == nil {
-		return nil
+		return
 	}
 	root, ok := std.things["Dataclass"].(*entityInfo)
 	if !ok {
-		return nil
+		return
 	}
 	for i := range p.dataclasses {
 		d := &p.dataclasses[i]
@@ -30,16 +30,15 @@ func (p *program) checkDataclasses(*definitions) *Error {
 			continue
 		}
 		info, ok := space.things[last].(*entityInfo)
-		if !ok || info == root || info.ast == nil || !info.entity.IsSubclassOf(root.entity) {
+		if !ok || info == root || info.ast == nil || !info.entity.IsSubclassOf(root.entity) || p.unsure(info.entity) {
 			continue
 		}
 		if err := p.checkDataclass(info, d); err != nil {
 			err.at = &info.ast.Name.At
 			err.Hint = "the entity and its Python dataclass must have the same fields, with types that correspond"
-			return err
+			p.report(err)
 		}
 	}
-	return nil
 }
 
 func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {

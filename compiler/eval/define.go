@@ -29,6 +29,7 @@ type program struct {
 	owns        int
 	dataclasses []Dataclass
 	direct      *run // evaluates the conditions of typedefs
+	problems         // what was found wrong
 }
 
 // entityInfo is what the engine knows of an entity besides its type.
@@ -47,7 +48,10 @@ type entityInfo struct {
 	state      uint8 // of the search for cycles: 0 new, 1 in work, 2 done
 	// defaultsDone is set once defaults is complete.
 	defaultsDone bool
-	places       map[string]*place
+	// broken is set when a parent or an end of a relation could not be
+	// resolved: the entity may have attributes that nobody knows of.
+	broken bool
+	places map[string]*place
 }
 
 // defaultValue is the default of an attribute.
@@ -67,6 +71,8 @@ type implementationInfo struct {
 	impl *implementation
 	ast  *syntax.Implementation
 	ns   *namespace
+	// target is what it is for; nil when that could not be resolved.
+	target *entityInfo
 }
 
 func (p *program) nextOwn() int {
@@ -93,12 +99,12 @@ type placed[T any] struct {
 	ns  *namespace
 }
 
-// define resolves a program.
-func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
+// define resolves a program. What is wrong with it is in its problems.
+func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	p := &program{in: in, spaces: map[string]*namespace{}}
 	p.dataclasses = loaded.Dataclasses
 	p.direct = newRun(p, in)
-	p.direct.host, p.direct.ctx = in.Host, ctx
+	p.direct.host, p.direct.ctx, p.direct.ended = in.Host, ctx, in.Static
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)
 	}
@@ -111,20 +117,22 @@ func define(ctx context.Context, in Input, loaded *Loaded) (*program, *Error) {
 			p.spaces[prefix] = p.emptySpace(prefix)
 		}
 	}
-	d := &definitions{}
-	if err := p.collect(d); err != nil {
-		return p, err
-	}
-	if err := p.addPlugins(loaded.Plugins); err != nil {
-		return p, err
-	}
-	steps := []func(*definitions) *Error{p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements, p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence}
-	for _, step := range steps {
-		if err := step(d); err != nil {
-			return p, err
+	for name := range in.Missing {
+		if p.spaces[name] == nil {
+			p.spaces[name] = p.emptySpace(name)
 		}
+		p.spaces[name].missing = true
 	}
-	return p, nil
+	d := &definitions{}
+	p.step(func() { p.collect(d) })
+	p.step(func() { p.addPlugins(loaded.Plugins) })
+	for _, step := range []func(*definitions){
+		p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements,
+		p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence,
+	} {
+		p.step(func() { step(d) })
+	}
+	return p
 }
 
 func (p *program) addSpace(name string, f *syntax.File) {
@@ -145,7 +153,7 @@ func (p *program) emptySpace(name string) *namespace {
 }
 
 // collect registers names and sorts the definitions by kind.
-func (p *program) collect(d *definitions) *Error {
+func (p *program) collect(d *definitions) {
 	std := p.spaces["std"]
 	if std.things["Entity"] == nil && !definesEntity(std.file) {
 		p.builtinEntity(std)
@@ -156,9 +164,7 @@ func (p *program) collect(d *definitions) *Error {
 		}
 		for _, st := range ns.file.Statements {
 			if im, ok := st.(*syntax.Import); ok {
-				if err := p.addImport(ns, im); err != nil {
-					return err
-				}
+				p.report(p.addImport(ns, im))
 			}
 		}
 	}
@@ -167,12 +173,9 @@ func (p *program) collect(d *definitions) *Error {
 			continue
 		}
 		for _, st := range ns.file.Statements {
-			if err := p.collectOne(d, ns, st); err != nil {
-				return err
-			}
+			p.report(p.collectOne(d, ns, st))
 		}
 	}
-	return nil
 }
 
 func definesEntity(f *syntax.File) bool {
@@ -329,21 +332,21 @@ func (p *program) entityNamed(ns *namespace, name syntax.Name, stmt syntax.Node)
 	return p.info[e.Number], nil
 }
 
-func (p *program) defineTypedefs(d *definitions) *Error {
+func (p *program) defineTypedefs(d *definitions) {
 	for _, info := range d.typedefs {
 		base, err := p.typeNamed(info.ns, info.ast.Base, info.ast)
-		if err != nil {
-			return err
+		if err == nil {
+			info.t.Base = base
+			err = p.condition(info)
 		}
-		info.t.Base = base
-		if err := p.condition(info); err != nil {
-			return err
+		if err != nil {
+			p.report(err)
+			info.t.Base, info.t.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
 		}
 	}
-	return nil
 }
 
-func (p *program) defineEntities(d *definitions) *Error {
+func (p *program) defineEntities(d *definitions) {
 	for _, info := range d.entities {
 		if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
 			root, ok := p.spaces["std"].things["Entity"].(*entityInfo)
@@ -354,32 +357,31 @@ func (p *program) defineEntities(d *definitions) *Error {
 		for _, name := range info.ast.Parents {
 			parent, err := p.entityNamed(info.ns, name, info.ast)
 			if err != nil {
-				return err
+				info.broken = true
+				p.report(err)
+				continue
 			}
 			if slices.Contains(info.entity.Parents, parent.entity) {
 				e := typingError("same parent defined twice")
 				e.Stmt, e.at = syntax.Render(info.ast), coarse(info.ast.At)
-				return e
+				p.report(e)
+				continue
 			}
 			info.entity.Parents = append(info.entity.Parents, parent.entity)
 		}
 	}
 	for _, info := range d.entities {
-		if err := p.acyclic(info, nil); err != nil {
-			return err
-		}
+		p.acyclic(info, nil)
 	}
 	for _, info := range p.info {
-		if err := p.ownAttributes(info); err != nil {
-			return err
-		}
+		p.ownAttributes(info)
 	}
-	return nil
 }
 
-func (p *program) acyclic(info *entityInfo, chain []string) *Error {
+// acyclic reports an entity that is its own parent; it loses its parents.
+func (p *program) acyclic(info *entityInfo, chain []string) {
 	if info.state == 2 {
-		return nil
+		return
 	}
 	chain = append(chain, info.entity.Name)
 	if info.state == 1 {
@@ -388,16 +390,15 @@ func (p *program) acyclic(info *entityInfo, chain []string) *Error {
 		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain, ","))
 		last := p.infoNamed(chain[0])
 		e.Stmt, e.at = syntax.Render(last.ast), coarse(last.ast.At)
-		return e
+		p.report(e)
+		info.entity.Parents, info.broken = nil, true
+		return
 	}
 	info.state = 1
 	for _, parent := range info.entity.Parents {
-		if err := p.acyclic(p.info[parent.Number], chain); err != nil {
-			return err
-		}
+		p.acyclic(p.info[parent.Number], chain)
 	}
 	info.state = 2
-	return nil
 }
 
 func (p *program) infoNamed(name string) *entityInfo {
@@ -415,23 +416,24 @@ func coarse(at place) *place {
 	return &at
 }
 
-func (p *program) ownAttributes(info *entityInfo) *Error {
+func (p *program) ownAttributes(info *entityInfo) {
 	if info.ast == nil {
-		return nil
+		return
 	}
 	for _, a := range info.ast.Attributes {
 		t, err := p.attributeType(info, a)
 		if err != nil {
-			return err
+			p.report(err)
+			t = types.Any
 		}
 		at := a.Name.At
 		if have := info.places[a.Name.Name]; have != nil {
-			return duplicateAttribute(a.Name.Name, info, have, &at)
+			p.report(duplicateAttribute(a.Name.Name, info, have, &at))
+			continue
 		}
 		info.places[a.Name.Name] = &at
 		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.entity, At: at})
 	}
-	return nil
 }
 
 func duplicateAttribute(name string, info *entityInfo, first, second *place) *Error {

@@ -10,48 +10,39 @@ import (
 
 // defineRelations resolves implementations' targets and both ends of relations,
 // and then lays out the entities, parents first.
-func (p *program) defineRelations(d *definitions) *Error {
+func (p *program) defineRelations(d *definitions) {
 	for _, info := range d.impls {
-		if _, err := p.entityNamed(info.ns, info.ast.For, info.ast); err != nil {
-			return err
-		}
+		target, err := p.entityNamed(info.ns, info.ast.For, info.ast)
+		p.report(err)
+		info.target = target
 	}
 	for _, rel := range d.relations {
-		if err := p.relation(rel.ns, rel.ast); err != nil {
-			return err
-		}
+		p.report(p.relation(rel.ns, rel.ast))
 	}
 	laid := make([]bool, len(p.info))
-	var lay func(info *entityInfo) *Error
-	lay = func(info *entityInfo) *Error {
+	var lay func(info *entityInfo)
+	lay = func(info *entityInfo) {
 		if laid[info.entity.Number] {
-			return nil
+			return
 		}
 		laid[info.entity.Number] = true
 		for _, parent := range info.entity.Parents {
-			if err := lay(p.info[parent.Number]); err != nil {
-				return err
-			}
+			lay(p.info[parent.Number])
 		}
-		return p.lay(info)
+		p.lay(info)
 	}
 	for _, info := range p.info {
-		if err := lay(info); err != nil {
-			return err
-		}
+		lay(info)
 	}
-	return nil
 }
 
 // lay fixes the slots of an entity and checks what it inherits.
-func (p *program) lay(info *entityInfo) *Error {
+func (p *program) lay(info *entityInfo) {
 	e := info.entity
 	for _, own := range info.own {
 		for _, parent := range e.Parents {
 			if have := parent.Attribute(own.Name); have != nil {
-				if err := p.override(info, own, have); err != nil {
-					return err
-				}
+				p.report(p.override(info, own, have))
 			}
 		}
 	}
@@ -59,9 +50,7 @@ func (p *program) lay(info *entityInfo) *Error {
 		for _, a := range parent.Attributes {
 			for _, other := range e.Parents[:i] {
 				if have := other.Attribute(a.Name); have != nil && have != a {
-					if err := p.override(info, have, a); err != nil {
-						return err
-					}
+					p.report(p.override(info, have, a))
 				}
 			}
 		}
@@ -72,7 +61,6 @@ func (p *program) lay(info *entityInfo) *Error {
 			info.delayed++
 		}
 	}
-	return nil
 }
 
 func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error {
@@ -89,12 +77,19 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 	left, err := p.entityNamed(ns, rel.Left.Entity, rel)
 	if err != nil {
 		err.Stmt = ""
-		return err
 	}
-	right, err := p.entityNamed(ns, rel.Right.Entity, rel)
-	if err != nil {
-		err.Stmt = ""
-		return err
+	right, err2 := p.entityNamed(ns, rel.Right.Entity, rel)
+	if err2 != nil {
+		err2.Stmt = ""
+	}
+	if left == nil || right == nil {
+		for _, have := range []*entityInfo{left, right} {
+			if have != nil {
+				have.broken = true // it lacks the relation
+			}
+		}
+		p.report(err)
+		return err2
 	}
 	end := func(side *syntax.RelationEnd, of, to *entityInfo) (*types.Attribute, *Error) {
 		name := side.Attribute.Name
@@ -119,6 +114,7 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 	}
 	a, err := end(&rel.Left, left, right)
 	if err != nil {
+		right.broken = true
 		return err
 	}
 	var b *types.Attribute
@@ -155,35 +151,41 @@ func (p *program) inherited(info *entityInfo, name string) *types.Entity {
 	return nil
 }
 
-func (p *program) defineIndexes(d *definitions) *Error {
+func (p *program) defineIndexes(d *definitions) {
 	for _, x := range d.indexes {
-		info, err := p.entityNamed(x.ns, x.ast.Entity, x.ast)
-		if err != nil {
-			return err
-		}
-		index := &types.Index{Entity: info.entity}
-		for _, id := range x.ast.Attributes {
-			index.Attributes = append(index.Attributes, id.Name)
-			attr := info.entity.Attribute(id.Name)
-			var e *Error
-			switch {
-			case attr == nil:
-				e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
-				e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
-			case attr.End != nil && attr.End.Low == 0:
-				e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, attr.End.Target.Name)
-			case attr.End != nil && attr.End.High != 1:
-				e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
-			case attr.End == nil && isList(attr.Type):
-				e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, info.entity.Name)
-			default:
-				continue
-			}
-			e.Stmt, e.at = syntax.Render(x.ast), &x.ast.At
-			return e
-		}
-		p.addIndex(info.entity, index)
+		p.report(p.index(x))
 	}
+}
+
+func (p *program) index(x placed[*syntax.Index]) *Error {
+	info, err := p.entityNamed(x.ns, x.ast.Entity, x.ast)
+	if err != nil {
+		return err
+	}
+	index := &types.Index{Entity: info.entity}
+	for _, id := range x.ast.Attributes {
+		index.Attributes = append(index.Attributes, id.Name)
+		attr := info.entity.Attribute(id.Name)
+		var e *Error
+		switch {
+		case attr == nil && p.unsure(info.entity):
+			return excused()
+		case attr == nil:
+			e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
+			e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
+		case attr.End != nil && attr.End.Low == 0:
+			e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, attr.End.Target.Name)
+		case attr.End != nil && attr.End.High != 1:
+			e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
+		case attr.End == nil && isList(attr.Type):
+			e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, info.entity.Name)
+		default:
+			continue
+		}
+		e.Stmt, e.at = syntax.Render(x.ast), &x.ast.At
+		return e
+	}
+	p.addIndex(info.entity, index)
 	return nil
 }
 
@@ -209,11 +211,12 @@ func (p *program) addIndex(e *types.Entity, x *types.Index) {
 	}
 }
 
-func (p *program) defineImplements(d *definitions) *Error {
+func (p *program) defineImplements(d *definitions) {
 	for _, im := range d.implements {
 		info, err := p.entityNamed(im.ns, im.ast.Entity, im.ast)
 		if err != nil {
-			return err
+			p.report(err)
+			continue
 		}
 		if im.ast.Parents {
 			info.inherits = true
@@ -223,41 +226,48 @@ func (p *program) defineImplements(d *definitions) *Error {
 		}
 		n := &implement{at: at{im.ast, im.ast.Entity.At}, info: info}
 		for _, name := range im.ast.Using {
-			thing, err := im.ns.find(name)
+			impl, err := p.usable(im, info, name)
 			if err != nil {
-				err.Stmt = syntax.Render(im.ast)
-				return err
+				p.report(err)
+				continue
 			}
-			impl, ok := thing.(*implementationInfo)
-			if !ok {
-				e := typingError("%s is not an implementation", name.Text)
-				e.Stmt, e.at = syntax.Render(im.ast), &name.At
-				return e
-			}
-			target, err := p.entityNamed(impl.ns, impl.ast.For, impl.ast)
-			if err != nil {
-				return err
-			}
-			if !info.entity.IsSubclassOf(target.entity) {
-				e := typingError("Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s", name.Text, info.entity.Name, target.entity.Name)
-				e.Stmt, e.at = syntax.Render(im.ast), &im.ast.At
-				return e
-			}
-			n.using = append(n.using, impl.impl)
+			n.using = append(n.using, impl)
 		}
 		info.implements = append(info.implements, n)
 		info.implDefs = append(info.implDefs, im)
 	}
-	return nil
+}
+
+// usable finds an implementation that an implement statement names.
+func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name syntax.Name) (*implementation, *Error) {
+	thing, err := im.ns.find(name)
+	if err != nil {
+		err.Stmt = syntax.Render(im.ast)
+		return nil, err
+	}
+	impl, ok := thing.(*implementationInfo)
+	if !ok {
+		e := typingError("%s is not an implementation", name.Text)
+		e.Stmt, e.at = syntax.Render(im.ast), &name.At
+		return nil, e
+	}
+	target := impl.target
+	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {
+		return nil, excused()
+	}
+	if !info.entity.IsSubclassOf(target.entity) {
+		e := typingError("Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s", name.Text, info.entity.Name, target.entity.Name)
+		e.Stmt, e.at = syntax.Render(im.ast), &im.ast.At
+		return nil, e
+	}
+	return impl.impl, nil
 }
 
 // resolveBodies normalises all that is left: entities with their defaults and
 // conditions, implementations, and the top level of each file.
-func (p *program) resolveBodies(d *definitions) *Error {
+func (p *program) resolveBodies(d *definitions) {
 	for _, info := range p.info {
-		if err := p.defaults(info); err != nil {
-			return err
-		}
+		p.defaults(info)
 	}
 	for _, info := range p.info {
 		for i, def := range info.implDefs {
@@ -270,9 +280,7 @@ func (p *program) resolveBodies(d *definitions) *Error {
 			} else {
 				n.when = b.root(def.ast.When)
 			}
-			if b.err != nil {
-				return b.err
-			}
+			p.report(b.errs...)
 		}
 	}
 	for _, info := range p.info {
@@ -282,20 +290,15 @@ func (p *program) resolveBodies(d *definitions) *Error {
 		b := &builder{p: p, ns: info.ns, stmt: info.ast}
 		b.top = p.moduleNaming(info.ns)
 		info.impl.body = b.block(info.ast.Body, nil, true)
-		if b.err != nil {
-			return b.err
-		}
+		p.report(b.errs...)
 	}
 	for _, ns := range p.order {
 		ns.scope = &scope{vars: make([]variable, len(ns.names)), ns: ns}
 		if ns.file == nil {
 			continue
 		}
-		if err := p.topLevel(ns); err != nil {
-			return err
-		}
+		p.topLevel(ns)
 	}
-	return nil
 }
 
 // moduleNaming is the naming above an implementation: it only serves warnings
@@ -309,7 +312,7 @@ func (p *program) moduleNaming(ns *namespace) *naming {
 }
 
 // topLevel resolves the statements of a file, in source order.
-func (p *program) topLevel(ns *namespace) *Error {
+func (p *program) topLevel(ns *namespace) {
 	b := &builder{p: p, ns: ns}
 	b.top = newNaming(nil)
 	for _, name := range ns.names {
@@ -320,11 +323,8 @@ func (p *program) topLevel(ns *namespace) *Error {
 		if n := b.statement(st); n != nil {
 			ns.body.stmts = append(ns.body.stmts, n)
 		}
-		if b.err != nil {
-			return b.err
-		}
 	}
-	return nil
+	p.report(b.errs...)
 }
 
 // allImplements are the implement statements of an entity, and those of its
@@ -349,9 +349,9 @@ func (info *entityInfo) ownImplements() []*implement {
 
 // defaults gathers the default values: own ones, then those of the parents,
 // the leftmost first. `= undef` takes an inherited one away.
-func (p *program) defaults(info *entityInfo) *Error {
+func (p *program) defaults(info *entityInfo) {
 	if info.defaultsDone {
-		return nil
+		return
 	}
 	info.defaultsDone = true
 	settled := map[string]bool{}
@@ -368,22 +368,22 @@ func (p *program) defaults(info *entityInfo) *Error {
 			if !ok {
 				e := runtimeError("%s is not a constant", syntax.RenderRepr(inconstant(a.Default)))
 				e.Stmt, e.at = syntax.Render(a), &a.Name.At
-				return e
+				p.report(e)
+				continue
 			}
 			attr := info.entity.Attribute(a.Name.Name)
 			if err := typeError(attr.Type.Validate(v)); err != nil {
 				e := fail(err.Kind, "%s", err.Message)
 				e.Stmt, e.at = syntax.Render(a), &a.Name.At
-				return e
+				p.report(e)
+				continue
 			}
 			info.defaults = append(info.defaults, defaultValue{standing(a.Default), a.Name.Name, v})
 		}
 	}
 	for _, parent := range info.entity.Parents {
 		up := p.info[parent.Number]
-		if err := p.defaults(up); err != nil {
-			return err
-		}
+		p.defaults(up)
 		for _, d := range up.defaults {
 			if !settled[d.name] {
 				settled[d.name] = true
@@ -391,7 +391,6 @@ func (p *program) defaults(info *entityInfo) *Error {
 			}
 		}
 	}
-	return nil
 }
 
 // condition prepares the restriction of a typedef.
@@ -424,8 +423,8 @@ func (p *program) condition(info *typedefInfo) *Error {
 			b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
 			b.top.declare("self", info.ast.Name.At)
 			condition = b.root(info.ast.Match)
-			if b.err != nil {
-				return false, b.err
+			if len(b.errs) > 0 {
+				return false, b.errs[0]
 			}
 		}
 		return p.holds(condition, v)
@@ -470,6 +469,9 @@ func (p *program) holds(condition root, v types.Value) (bool, error) {
 	result, err := condition.eval(r, s, f)
 	if err != nil {
 		return false, err
+	}
+	if result == nil && r.ended {
+		return true, nil // a plug-in would have to say it
 	}
 	if result == nil {
 		return false, fmt.Errorf("the condition of a typedef can only use what is known at once")

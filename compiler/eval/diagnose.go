@@ -50,6 +50,11 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 	} else if e.File != "" {
 		d.Location = &diag.Location{File: e.File, Line: e.Line}
 	}
+	for _, at := range e.also {
+		if l, _ := locate(*at); l != nil {
+			d.Also = append(d.Also, *l)
+		}
+	}
 	for _, cause := range e.Causes {
 		d.Causes = append(d.Causes, cause.Diagnostic())
 	}

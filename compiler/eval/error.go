@@ -47,6 +47,7 @@ type Error struct {
 	// topic tells errors at one place apart, repeats counts what is the same.
 	topic   string
 	repeats int
+	also    []*place // where a name that is missing is used too
 	// excused is set for what only follows from another error, final for what
 	// ends a compile without more to tell.
 	excused, final bool

@@ -37,7 +37,7 @@ func (l *limits) memory() *Error {
 		return nil
 	}
 	e := fail("CompilerException", "The model needs more than %d MiB of memory and was stopped", l.memoryMax>>20)
-	e.bare = true
+	e.bare, e.final = true, true
 	e.Hint = "look for a list that feeds itself, such as a loop over x.items that adds to x.items; raise the limit with --memory-max if the model is that large"
 	return e
 }
@@ -51,6 +51,7 @@ func (l *limits) used() uint64 {
 // may be rounds.
 func (l *limits) tooDeep(e *types.Entity) *Error {
 	err := fail("CompilerException", "Could not complete model: %d implementations stand above this instance of %s", l.iterations, e.Name)
+	err.final = true
 	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"
 	return err
 }

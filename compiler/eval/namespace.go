@@ -20,6 +20,8 @@ type namespace struct {
 	scope *scope
 	p     *program
 	body  *block
+	// missing: its file could not be read, so nobody knows what is in it.
+	missing bool
 }
 
 func (ns *namespace) parent() *namespace {
@@ -55,11 +57,15 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 				err.Message += " in " + ns.file.Path
 			}
 			err.Hint = "add `import " + prefix + "` at the top of the file"
+			err.topic = "import " + prefix
 			err.at = &name.At
 			return nil, err
 		}
 		if thing, ok := space.things[last]; ok {
 			return thing, nil
+		}
+		if space.missing {
+			return nil, excused()
 		}
 		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
 		err.Hint = suggest("name", last, keys(space.things))
@@ -72,6 +78,9 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 	for space := ns; space != nil; space = space.parent() {
 		if thing, ok := space.things[last]; ok {
 			return thing, nil
+		}
+		if space.missing {
+			return nil, excused()
 		}
 	}
 	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)

@@ -17,7 +17,7 @@ type pluginInfo struct {
 }
 
 // addPlugins registers the plug-ins as names of their namespaces.
-func (p *program) addPlugins(plugins []*Signature) *Error {
+func (p *program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
 		prefix, last, _ := cutLast(sig.Name)
 		ns := p.spaces[prefix]
@@ -31,31 +31,30 @@ func (p *program) addPlugins(plugins []*Signature) *Error {
 			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
 			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
 			e.bare = true
-			return e
+			p.report(e)
+			continue
 		}
 		p.plugins = append(p.plugins, info)
 	}
-	return nil
 }
 
 // resolvePlugins resolves the annotations once all types are known.
-func (p *program) resolvePlugins(*definitions) *Error {
+func (p *program) resolvePlugins(*definitions) {
 	for _, info := range p.plugins {
 		prefix, _, _ := cutLast(info.sig.Name)
 		for _, param := range info.sig.Params {
 			t, err := p.annotation(p.spaces[prefix], param.Type)
 			if err != nil {
-				return err.inPlugin(info.sig)
+				p.report(err.inPlugin(info.sig))
 			}
 			info.params = append(info.params, t)
 		}
 		t, err := p.annotation(p.spaces[prefix], info.sig.Return)
 		if err != nil {
-			return err.inPlugin(info.sig)
+			p.report(err.inPlugin(info.sig))
 		}
 		info.result = t
 	}
-	return nil
 }
 
 // inPlugin says which plug-in has the annotation.

@@ -16,7 +16,14 @@ type PrecedenceRule struct {
 
 // applyPrecedence gives the relations of the policy their place in the freeze
 // order: a topological order of the rules, first mentioned first.
-func (p *program) applyPrecedence(*definitions) *Error {
+func (p *program) applyPrecedence(*definitions) {
+	if p.wrong() {
+		return // a rule may name what could not be defined
+	}
+	p.report(p.precedence())
+}
+
+func (p *program) precedence() *Error {
 	var order []*types.Attribute
 	after := map[*types.Attribute][]*types.Attribute{}
 	waits := map[*types.Attribute]int{}

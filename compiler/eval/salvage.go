@@ -1,5 +1,7 @@
 package eval
 
+import "sort"
+
 // After the first error the compile has failed; what follows only looks for
 // more to tell in the same run. It is careful not to tell of consequences:
 //
@@ -66,6 +68,9 @@ func guarded(do func()) {
 type collected struct {
 	list []*Error
 	seen map[topic]*Error
+	// definition: one name that is missing is one error, wherever it is used,
+	// and there are no instances yet to repeat one for.
+	definition bool
 }
 
 // topic is what makes an error another one: the same statement that fails in
@@ -103,9 +108,18 @@ func (c *collected) add(e *Error) {
 		return
 	}
 	t := topicOf(e)
+	if c.definition && (e.Kind == "TypeNotFoundException" || e.Kind == "MissingImportException") {
+		if t.at = (place{}); e.topic == "" {
+			t.about = e.Message
+		}
+	}
 	if have := c.seen[t]; have != nil {
-		if have != e {
+		switch {
+		case have == e:
+		case !c.definition:
 			have.repeats++
+		case e.at != nil && *e.at != *have.at:
+			have.also = append(have.also, e.at)
 		}
 		return
 	}
@@ -116,9 +130,18 @@ func (c *collected) add(e *Error) {
 
 func (c *collected) full() bool { return len(c.list) >= mostErrors }
 
+// further are the errors after the first, by place.
 func (c *collected) further() []*Error {
 	if len(c.list) < 2 {
 		return nil
 	}
-	return c.list[1:]
+	more := c.list[1:]
+	sort.SliceStable(more, func(i, j int) bool {
+		a, b := more[i], more[j]
+		if x, y := a.fileOf(), b.fileOf(); x != y {
+			return x < y
+		}
+		return a.lineOf() < b.lineOf()
+	})
+	return more
 }

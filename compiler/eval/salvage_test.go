@@ -185,3 +185,40 @@ Link(n=100)
 		t.Errorf("%d steps and %d left out, want 101 together", len(chain), skipped)
 	}
 }
+
+// The definition phase goes on after an error, statement by statement. What
+// only follows is not told: uses of a type that is named wrong, attributes of
+// an entity whose parent is unknown, an index on them.
+func TestDefinitionsAreAllChecked(t *testing.T) {
+	lines, result := told(t, `import test
+typedef port as integer matching self > 0
+entity A extends Missing:
+    strin name
+    port number
+end
+entity B:
+    string name = 5
+    string name
+end
+A.bs [0:] -- C.a [1]
+B.self [1] -- B
+index A(missing_too)
+index B(nam)
+implement A using nobody
+implementation broken for D:
+    x = A(whatever=1, y=B(nme="x"))
+    y = test::uper("a")
+end
+a = A(anything=3)
+b = B(name="b", colour="red")
+c = Bee()
+d = Bee()
+`)
+	want := "[2 3 4 8 8 11 14 15 16 17 18 21 22]"
+	if fmt.Sprint(lines) != want {
+		for _, e := range append([]*eval.Error{result.Err}, result.Further...) {
+			t.Log(e.Diagnostic().Render())
+		}
+		t.Errorf("errors on lines %v, want %s", lines, want)
+	}
+}

@@ -51,6 +51,8 @@ type Diagnostic struct {
 	// Repeats counts the other instances for which the same statement fails in
 	// the same way.
 	Repeats int `json:"repeats,omitempty"`
+	// Also are other places where the same is wrong.
+	Also []Location `json:"also,omitempty"`
 	// Python are the lines of the plug-in that led to an exception, the
 	// innermost last.
 	Python []Frame `json:"python,omitempty"`

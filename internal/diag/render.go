@@ -101,12 +101,29 @@ func (p *painter) whole(d Diagnostic, indent string) {
 	if d.Repeats > 0 {
 		note("note", fmt.Sprintf("the same goes wrong for %d more instance%s", d.Repeats, plural(d.Repeats)))
 	}
+	if len(d.Also) > 0 {
+		note("note", "the same is wrong at "+places(d.Also))
+	}
 	p.python(d.Python, indent+gutter)
 	p.chain(d.Chain, indent+gutter)
 	for _, cause := range d.Causes {
 		fmt.Fprintf(p, "%s  caused by:\n", indent)
 		p.whole(cause, indent+"    ")
 	}
+}
+
+// places lists places, the first few of many.
+func places(list []Location) string {
+	const most = 5
+	names := make([]string, 0, most)
+	for _, l := range list[:min(len(list), most)] {
+		names = append(names, l.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more place%s", more, plural(more))
+	}
+	return text
 }
 
 func plural(n int) string {

@@ -1,0 +1,48 @@
+package eval
+
+import "context"
+
+// Check finds what can be known to be wrong without running anything: it
+// imports the plug-ins' signatures and goes through the definition phase. No
+// plug-in is called. The result has no instances and no variables.
+func Check(ctx context.Context, in Input) *Result {
+	in.Static = true
+	result := &Result{}
+	loaded := &Loaded{}
+	if in.Host != nil {
+		got, err := in.Host.Load(in.Modules)
+		result.Output = taken(in.Host)
+		if err != nil {
+			result.Err = loadError(err)
+			in.alsoWrong(ctx, result)
+			return result
+		}
+		loaded = got
+		result.Warnings = append(result.Warnings, loaded.Warnings...)
+	}
+	for _, f := range in.Files {
+		result.Warnings = append(result.Warnings, f.Warnings...)
+	}
+	p := define(ctx, in, loaded)
+	if p.wrong() {
+		p.tell(result)
+		return result
+	}
+	result.Warnings = append(result.Warnings, p.warnings...)
+	result.Entities = p.entities
+	return result
+}
+
+// alsoWrong adds what is wrong with the model of a compile whose plug-ins
+// could not be imported.
+func (in Input) alsoWrong(ctx context.Context, result *Result) {
+	in.Host, in.Static, in.Unloaded = nil, true, map[string]bool{}
+	for _, m := range in.Modules {
+		in.Unloaded[m.Name] = true
+	}
+	guarded(func() {
+		if p := define(ctx, in, &Loaded{}); p.wrong() {
+			result.Further = append(result.Further, p.found.list...)
+		}
+	})
+}
