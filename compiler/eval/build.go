@@ -287,6 +287,9 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	case *syntax.Ref:
 		return b.ref(x)
 	case *syntax.AttrRef:
+		if !b.namespaceOf(x) {
+			return &literal{standing(x), null}
+		}
 		return &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
 	case *syntax.List:
 		n := &listExpr{at: standing(x)}
@@ -321,7 +324,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		if x.Op == "and" || x.Op == "or" {
 			return &lazy{at: standing(x), op: string(x.Op), left: b.root(x.L), right: b.root(x.R)}
 		}
-		return &binary{at: standing(x), op: x.Op, l: b.expr(x.L), r: b.expr(x.R)}
+		return &binary{at: standing(x), op: x.Op, placeless: x.Negated, l: b.expr(x.L), r: b.expr(x.R)}
 	case *syntax.IsDefined:
 		n := &isDefined{at: standing(x), attr: x.Attr.Name}
 		if x.X == nil {
@@ -478,7 +481,8 @@ func (b *builder) qualified(n *ref, ns, last string) {
 	space := b.ns.visible(ns)
 	if space == nil {
 		n.kind = refAbsent
-		n.absent = notFound("Namespace %s not found.\nTry importing it with `import %s`", ns, ns).in(n)
+		n.absent = noNamespace(ns).in(n)
+		b.fail(n.absent)
 		return
 	}
 	i, ok := space.vars[last]
@@ -489,6 +493,26 @@ func (b *builder) qualified(n *ref, ns, last string) {
 		return
 	}
 	n.ns, n.index = space, i
+}
+
+// namespaceOf checks the namespace at the root of `a::b.c.d`: when there is
+// none, it is the whole that is wrong.
+func (b *builder) namespaceOf(x *syntax.AttrRef) bool {
+	ns, _, qualified := cutLast(rootName(x))
+	if !qualified || b.ns.visible(ns) != nil {
+		return true
+	}
+	b.fail(noNamespace(ns).located(renderer{x}, ptr(x.Where())))
+	return false
+}
+
+// renderer gives the text of a tree that became no node.
+type renderer struct{ syntax.Node }
+
+func (r renderer) String() string { return syntax.Render(r.Node) }
+
+func noNamespace(ns string) *Error {
+	return notFound("Namespace %s not found.\nTry importing it with `import %s`", ns, ns)
 }
 
 func cutLast(name string) (ns, last string, qualified bool) {

@@ -70,7 +70,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		add(a.Name.Name, a.Value, a.Name.At)
 	}
 	for _, s := range x.Splats {
-		n.splats = append(n.splats, b.expr(s))
+		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
 	b.inverse(n, left)
 	return n
@@ -170,12 +170,12 @@ func (b *builder) lookup(x *syntax.Lookup) expr {
 	return n
 }
 
-func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Expr) {
+func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Splat) {
 	for _, a := range named {
 		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
 	}
 	for _, s := range splats {
-		n.splats = append(n.splats, b.expr(s))
+		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
 	n.parts = newRoot(lookupParts{n})
 }

@@ -16,7 +16,7 @@ type call struct {
 	plugin *pluginInfo
 	args   []expr
 	named  []argument
-	splats []expr
+	splats []splat
 	parts  root
 	ns     *namespace
 	names  *naming // what is in sight where it stands
@@ -60,7 +60,7 @@ func (b *builder) call(x *syntax.Call) expr {
 		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
 	}
 	for _, s := range x.Splats {
-		n.splats = append(n.splats, b.expr(s))
+		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
 	n.parts = newRoot(callParts{n})
 	return n
@@ -137,12 +137,22 @@ type callUnit struct {
 	n      *call
 	target *variable
 	again  bool // the arguments are bound already
-	bound  PluginCall
+	// calling is set when the arguments are evaluated: from there on errors are
+	// those of the call.
+	calling bool
+	bound   PluginCall
 }
 
 func (u *callUnit) by() node { return u.n }
+func (u *callUnit) blame(err *Error) *Error {
+	if u.calling {
+		return err.claimed(u.n, u.n.where())
+	}
+	return err.in(u.n)
+}
 
 func (u *callUnit) run(r *run) *Error {
+	u.calling = u.again
 	if u.again {
 		return u.call(r)
 	}
@@ -175,12 +185,13 @@ func (u *callUnit) run(r *run) *Error {
 		for _, k := range d.Keys {
 			for _, g := range named {
 				if g.name == k {
-					return runtimeError("Multiple values for %s in function call %s()", k, n.name)
+					return runtimeError("Keyword argument %s repeated in function call", k)
 				}
 			}
 			named = append(named, given{k, d.Values[k]})
 		}
 	}
+	u.calling = true
 	if n.plugin == nil {
 		return u.cast(r, args, named)
 	}

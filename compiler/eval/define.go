@@ -363,7 +363,7 @@ func (p *program) defineEntities(d *definitions) {
 			}
 			if slices.Contains(info.entity.Parents, parent.entity) {
 				e := typingError("same parent defined twice")
-				e.Stmt, e.at = syntax.Render(info.ast), coarse(info.ast.At)
+				e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Word
 				p.report(e)
 				continue
 			}
@@ -389,7 +389,7 @@ func (p *program) acyclic(info *entityInfo, chain []string) {
 		slices.Reverse(chain)
 		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain, ","))
 		last := p.infoNamed(chain[0])
-		e.Stmt, e.at = syntax.Render(last.ast), coarse(last.ast.At)
+		e.Stmt, e.at = syntax.Render(last.ast), &last.ast.Word
 		p.report(e)
 		info.entity.Parents, info.broken = nil, true
 		return

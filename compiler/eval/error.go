@@ -42,6 +42,9 @@ type Error struct {
 	PythonTrace string
 
 	at *place
+	// stmtAt is where Stmt stands: what another statement that takes the error
+	// over may replace, as long as at is nothing more exact.
+	stmtAt *place
 	// by is in whose name it arose: the first link of the chain.
 	by *origin
 	// topic tells errors at one place apart, repeats counts what is the same.
@@ -110,11 +113,51 @@ func (e *Error) located(stmt fmt.Stringer, at *place) *Error {
 	if e == nil {
 		return nil
 	}
-	if e.Stmt == "" && !e.bare && stmt != nil {
-		e.Stmt = stmt.String()
+	if e.bare {
+		return e
 	}
-	if e.at == nil && !e.bare {
+	if !e.foreign {
+		for _, c := range e.Causes {
+			c.located(stmt, at)
+		}
+	}
+	if e.at == nil {
 		e.at = at
+	}
+	if e.Stmt == "" && stmt != nil {
+		e.Stmt, e.stmtAt = stmt.String(), at
+	}
+	return e
+}
+
+// claimed is located for a statement that takes the error over from the part
+// of it that raised it: only a place more exact than that part's stays.
+func (e *Error) claimed(stmt fmt.Stringer, at *place) *Error {
+	if e == nil || e.foreign || e.bare {
+		return e
+	}
+	for _, c := range e.Causes {
+		c.claimed(stmt, at)
+	}
+	if e.at == nil || e.Stmt != "" && e.at == e.stmtAt {
+		e.at = at
+	}
+	e.Stmt, e.stmtAt = stmt.String(), at
+	return e
+}
+
+// near is a place for readers of an error that nobody reports as its own.
+func (e *Error) near(n node) *Error {
+	if e.at == nil && e.about == nil {
+		e.about = n.where()
+	}
+	return e
+}
+
+// drawn is claimed by a node that reports all errors of its parts as its own.
+func (e *Error) drawn(n node) *Error {
+	if e = e.claimed(n, n.where()); e != nil && !e.foreign && !e.bare {
+		e.at = n.where()
 	}
 	return e
 }

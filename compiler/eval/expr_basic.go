@@ -125,7 +125,8 @@ type attrHook struct {
 	c      collector
 }
 
-func (u *attrHook) by() node { return u.n }
+func (u *attrHook) by() node                { return u.n }
+func (u *attrHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *attrHook) run(r *run) *Error {
 	v, err := u.n.resolve(r, u.scope, u.frame)
@@ -202,9 +203,9 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 	for _, item := range n.items {
 		frame, report, err := item.prepareGradual(r, s, c)
 		if err != nil {
-			return false, err.in(n)
+			return false, err
 		}
-		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true}
+		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true, stmt: n}
 		if report {
 			u.c = c
 		}
@@ -343,6 +344,8 @@ func (u *evalUnit) by() node {
 	}
 	return u.x
 }
+
+func (u *evalUnit) blame(err *Error) *Error { return err.in(u.by()) }
 
 func (u *evalUnit) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)

@@ -16,7 +16,7 @@ type construct struct {
 	// indexes. The others are assigned when it exists.
 	direct   []argument
 	indirect []argument
-	splats   []expr
+	splats   []splat
 	explicit []string // names of the arguments that are written
 }
 
@@ -41,12 +41,12 @@ func (n *construct) layout(l *layouter) {
 func (n *construct) need(r *run, s *scope, f frame) *Error {
 	for _, a := range n.direct {
 		if err := a.part.need(r, s, f); err != nil {
-			return err.in(n)
+			return err
 		}
 	}
 	for _, x := range n.splats {
 		if err := x.need(r, s, f); err != nil {
-			return err.in(n)
+			return err
 		}
 	}
 	return nil
@@ -54,6 +54,12 @@ func (n *construct) need(r *run, s *scope, f frame) *Error {
 
 func (n *construct) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
 	return true, n.need(r, s, f)
+}
+
+// splat is the d of `**d`.
+type splat struct {
+	expr
+	stars place
 }
 
 // given is an attribute with its value.
@@ -68,7 +74,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	for _, a := range n.direct {
 		v, err := a.part.eval(r, s, f)
 		if err != nil {
-			return nil, err.in(n)
+			return nil, err
 		}
 		values = append(values, given{a.name, v})
 	}
@@ -122,7 +128,7 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 	for _, x := range n.splats {
 		v, err := x.eval(r, s, f)
 		if err != nil {
-			return nil, nil, err.in(n)
+			return nil, nil, err
 		}
 		d, ok := v.(*types.Dict)
 		if !ok {
@@ -250,7 +256,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 			in.vars[0].put(r, i, &n.span)
 		}
 		if err := startSet(r, in, a.x, i, a.name, n); err != nil {
-			return err.in(n)
+			return err
 		}
 	}
 	return nil
@@ -287,7 +293,8 @@ type setUnit struct {
 	report bool
 }
 
-func (u *setUnit) by() node { return u.stmt }
+func (u *setUnit) by() node                { return u.stmt }
+func (u *setUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
 func (u *setUnit) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
@@ -331,7 +338,7 @@ type lookup struct {
 	rel    string
 	info   *entityInfo
 	named  []argument
-	splats []expr
+	splats []splat
 	parts  root // of everything that must be known
 	slot   int
 }
@@ -371,13 +378,13 @@ func (n lookupParts) layout(l *layouter) {
 }
 
 func (n lookupParts) need(r *run, s *scope, f frame) *Error {
-	if n.x != nil {
-		if err := n.x.need(r, s, f); err != nil {
+	for _, a := range n.named {
+		if err := a.part.need(r, s, f); err != nil {
 			return err
 		}
 	}
-	for _, a := range n.named {
-		if err := a.part.need(r, s, f); err != nil {
+	if n.x != nil {
+		if err := n.x.need(r, s, f); err != nil {
 			return err
 		}
 	}
@@ -396,7 +403,8 @@ type lookupUnit struct {
 	target *variable
 }
 
-func (u *lookupUnit) by() node { return u.n }
+func (u *lookupUnit) by() node                { return u.n }
+func (u *lookupUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *lookupUnit) run(r *run) *Error {
 	n := u.n
@@ -407,23 +415,21 @@ func (u *lookupUnit) run(r *run) *Error {
 		if err != nil {
 			return err
 		}
-		if isUnknown(of) {
-			u.target.put(r, unknown, &n.span)
-			return nil
-		}
 		instance, ok := of.(*Instance)
 		if !ok {
-			return runtimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", n.rel, n.x.String(), types.PythonName(of), types.Text(of)).in(n)
+			return typingError("short index lookup is only possible one objects, %s is not an object", types.Text(of)).in(n)
 		}
 		attr := instance.entity.Attribute(n.rel)
 		if attr == nil {
-			return notFound("could not find attribute with name: %s in type %s", n.rel, instance.entity.Name).in(n)
+			e := typingError("short index lookup is only possible on relations, None is an attribute").in(n)
+			e.Hint = suggest("attribute", n.rel, attributeNames(instance.entity))
+			return e
 		}
 		if attr.End == nil {
 			return typingError("short index lookup is only possible on relations, %s is an attribute", n.rel).in(n)
 		}
 		if attr.End.Inverse == nil {
-			return typingError("short index lookup is only possible on bi-drectional relations, %s is unidirectional", n.rel).in(n)
+			return typingError("short index lookup is only possible on bi-drectional relations, %s.%s is unidirectional", attr.Entity.Name, n.rel).in(n)
 		}
 		values = append(values, given{attr.End.Inverse.Name, instance})
 		info = r.prog.info[attr.End.Target.Number]
@@ -452,8 +458,8 @@ func (u *lookupUnit) run(r *run) *Error {
 }
 
 // notDict refuses a `**` on something else.
-func notDict(x expr) *Error {
+func notDict(x splat) *Error {
 	e := typingError("The ** operator can only be applied to dictionaries")
-	e.Stmt, e.at = "**"+syntax.RenderRepr(x.tree()), coarse(*x.where())
+	e.Stmt, e.at, e.stmtAt = "**"+syntax.RenderRepr(x.tree()), &x.stars, &x.stars
 	return e
 }

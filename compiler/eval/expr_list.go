@@ -54,8 +54,9 @@ type comprehensionUnit struct {
 	results  []*variable
 }
 
-func (u *comprehensionUnit) by() node   { return u.n }
-func (u *comprehensionUnit) pure() bool { return u.c != nil && u.c.pure() }
+func (u *comprehensionUnit) by() node                { return u.n }
+func (u *comprehensionUnit) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *comprehensionUnit) pure() bool              { return u.c != nil && u.c.pure() }
 
 // receive starts the evaluation of one element.
 func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
@@ -69,15 +70,15 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	result := &variable{}
 	u.results = append(u.results, result)
 	f := u.n.element.frame()
-	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result, stmt: u.n}
+	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result}
 	if u.c == nil {
 		if err := u.n.element.need(r, s, f); err != nil {
-			return err.in(u.n)
+			return err
 		}
 	} else {
 		report, err := u.n.element.needGradual(r, s, f, u.c)
 		if err != nil {
-			return err.in(u.n)
+			return err
 		}
 		if report {
 			e.c = u.c
@@ -121,7 +122,8 @@ type comprehensionEnd struct {
 	target *variable
 }
 
-func (u *comprehensionEnd) by() node { return u.n }
+func (u *comprehensionEnd) by() node                { return u.n }
+func (u *comprehensionEnd) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *comprehensionEnd) run(r *run) *Error {
 	items := make([]types.Value, 0, len(u.frame))

@@ -31,7 +31,7 @@ func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
 	f[n.slot] = target
 	frame, err := n.cond.prepare(r, s)
 	if err != nil {
-		return err.in(n)
+		return err
 	}
 	r.start(&conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
 	return nil
@@ -47,7 +47,8 @@ type conditionUnit struct {
 	c      collector
 }
 
-func (u *conditionUnit) by() node { return u.n }
+func (u *conditionUnit) by() node                { return u.n }
+func (u *conditionUnit) blame(err *Error) *Error { return err.near(u.n) }
 
 func (u *conditionUnit) run(r *run) *Error {
 	cond, err := u.n.cond.eval(r, u.scope, u.frame)
@@ -78,7 +79,7 @@ func (u *conditionUnit) run(r *run) *Error {
 		report, err = branch.needGradual(r, u.scope, f, u.c)
 	}
 	if err != nil {
-		return err.in(u.n)
+		return err
 	}
 	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
 	if report {
@@ -97,7 +98,8 @@ type branchUnit struct {
 	c      collector
 }
 
-func (u *branchUnit) by() node { return u.n }
+func (u *branchUnit) by() node                { return u.n }
+func (u *branchUnit) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *branchUnit) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
@@ -136,7 +138,7 @@ func (n *lazy) need(r *run, s *scope, f frame) *Error {
 	f[n.slot] = target
 	frame, err := n.left.prepare(r, s)
 	if err != nil {
-		return err.in(n)
+		return err
 	}
 	r.start(&lazyUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
@@ -165,7 +167,8 @@ type lazyUnit struct {
 	target *variable
 }
 
-func (u *lazyUnit) by() node { return u.n }
+func (u *lazyUnit) by() node                { return u.n }
+func (u *lazyUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *lazyUnit) run(r *run) *Error {
 	left, err := u.n.left.eval(r, u.scope, u.frame)
@@ -186,9 +189,9 @@ func (u *lazyUnit) run(r *run) *Error {
 	}
 	f, err := u.n.right.prepare(r, u.scope)
 	if err != nil {
-		return err.in(u.n)
+		return err
 	}
-	r.start(&evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target}, f)
+	r.start(&evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}, f)
 	return nil
 }
 
@@ -223,6 +226,18 @@ type binary struct {
 	at
 	op   syntax.Op
 	l, r expr
+	// placeless is set for the half of `a not in b` that the reference gives no
+	// place: to report an error in it is an error of its own there.
+	placeless bool
+}
+
+// blame is in, or what becomes of an error without a place.
+func (n *binary) blame(err *Error) *Error {
+	if err == nil || !n.placeless || err.foreign || err.Stmt != "" {
+		return err.in(n)
+	}
+	err.Kind, err.foreign = "AssertionError", true
+	return err.in(n)
 }
 
 func (n *binary) layout(l *layouter) {
@@ -232,9 +247,9 @@ func (n *binary) layout(l *layouter) {
 
 func (n *binary) need(r *run, s *scope, f frame) *Error {
 	if err := n.l.need(r, s, f); err != nil {
-		return err.in(n)
+		return n.blame(err)
 	}
-	return n.r.need(r, s, f).in(n)
+	return n.blame(n.r.need(r, s, f))
 }
 
 func (n *binary) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
@@ -369,7 +384,7 @@ func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).in(n)
+	return nil, n.blame(typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)))
 }
 
 // isDefined is `x.y is defined` or `y is defined`.
@@ -390,13 +405,13 @@ func (n *isDefined) need(r *run, s *scope, f frame) *Error {
 	if n.x == nil {
 		v, err := n.v.lookup(r, s)
 		if err != nil {
-			return err.in(n)
+			return err
 		}
 		return u.watch(r, v)
 	}
 	frame, err := n.x.prepare(r, s)
 	if err != nil {
-		return err.in(n)
+		return err
 	}
 	r.start(u, frame)
 	return nil
@@ -415,7 +430,8 @@ type definedHook struct {
 	target *variable
 }
 
-func (u *definedHook) by() node { return u.n }
+func (u *definedHook) by() node                { return u.n }
+func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *definedHook) run(r *run) *Error {
 	of, err := u.n.x.eval(r, u.scope, u.frame)
@@ -486,7 +502,8 @@ type definedUnit struct {
 	listening bool
 }
 
-func (u *definedUnit) by() node { return u.n }
+func (u *definedUnit) by() node                { return u.n }
+func (u *definedUnit) blame(err *Error) *Error { return err.near(u.n) }
 
 func (u *definedUnit) run(r *run) *Error {
 	if u.target.has {

@@ -8,8 +8,10 @@ import (
 // waiter is a piece of work that waits for variables and then runs once.
 type waiter interface {
 	base() *unit
-	// run does the work. An error without a place gets the place of by().
 	run(r *run) *Error
+	// blame says where an error of run is reported: which differs, since some
+	// nodes take over the errors of their parts and others do not.
+	blame(err *Error) *Error
 	by() node
 }
 
@@ -162,8 +164,7 @@ func (r *run) drainSome(budget *int) *Error {
 			r.ready, r.head = r.ready[:kept], 0
 		}
 		if err := w.run(r); err != nil {
-			n := w.by()
-			return err.located(n, n.where()).led(w.base().scope)
+			return w.blame(err).led(w.base().scope)
 		}
 		r.forget(w)
 	}

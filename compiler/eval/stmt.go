@@ -53,7 +53,8 @@ type promiseUnit struct {
 	fulfiled bool
 }
 
-func (u *promiseUnit) by() node { return u.spec.n }
+func (u *promiseUnit) by() node                { return u.spec.n }
+func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
 
 func (u *promiseUnit) run(r *run) *Error {
 	of, err := u.spec.of.eval(r, u.scope, u.frame)
@@ -127,7 +128,8 @@ type assignUnit struct {
 	n *assign
 }
 
-func (u *assignUnit) by() node { return u.n }
+func (u *assignUnit) by() node                { return u.n }
+func (u *assignUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *assignUnit) run(r *run) *Error {
 	v, err := u.n.value.eval(r, u.scope, u.frame)
@@ -161,7 +163,8 @@ type setAttrUnit struct {
 	n *setAttr
 }
 
-func (u *setAttrUnit) by() node { return u.n }
+func (u *setAttrUnit) by() node                { return u.n }
+func (u *setAttrUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *setAttrUnit) run(r *run) *Error {
 	n := u.n
@@ -227,8 +230,9 @@ type forUnit struct {
 	received received
 }
 
-func (u *forUnit) by() node   { return u.n }
-func (u *forUnit) pure() bool { return true }
+func (u *forUnit) by() node                { return u.n }
+func (u *forUnit) blame(err *Error) *Error { return err.in(u.n) }
+func (u *forUnit) pure() bool              { return true }
 
 func (u *forUnit) receive(r *run, v types.Value, at *place) *Error {
 	u.received.note(v)
@@ -301,7 +305,8 @@ type ifUnit struct {
 	promises []*promiseUnit
 }
 
-func (u *ifUnit) by() node { return u.n }
+func (u *ifUnit) by() node                { return u.n }
+func (u *ifUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *ifUnit) run(r *run) *Error {
 	fulfilAll(r, u.promises)
@@ -382,7 +387,8 @@ type implementUnit struct {
 	i *Instance
 }
 
-func (u *implementUnit) by() node { return u.n }
+func (u *implementUnit) by() node                { return u.n }
+func (u *implementUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *implementUnit) run(r *run) *Error {
 	cond, err := u.n.when.eval(r, u.scope, u.frame)

@@ -286,8 +286,10 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 		for i, item := range v.more.items {
 			texts[i] = types.Text(item)
 		}
-		return runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
+		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
 			v.attr.Name, v.owner.Text(), strings.Join(texts, ", "))
+		e.at = from.at
+		return e
 	}
 	v.at, v.by = from.at, from.by
 	v.freeze(r)
@@ -476,5 +478,6 @@ func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Strin
 	e.Causes = []*Error{cause}
 	e.Hint = cause.Hint
 	e.Importance = cause.Importance
-	return e.located(stmt, at)
+	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at
+	return e
 }

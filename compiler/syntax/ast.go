@@ -94,6 +94,7 @@ type (
 		Doc        string
 		Attributes []*Attribute
 		At         Span // the name
+		Word       Span // the keyword
 	}
 
 	// Attribute is one line of an entity.
@@ -276,12 +277,18 @@ type (
 		Value Expr
 	}
 
+	// Splat is the d of `**d` in arguments.
+	Splat struct {
+		Expr
+		At Span // the two stars
+	}
+
 	// Call is `ns::f(args, k=v, **d)`.
 	Call struct {
 		Func   Name
 		Args   []Expr
 		Named  []Argument
-		Splats []Expr // each **d
+		Splats []Splat // each **d
 		At     Span
 	}
 
@@ -289,7 +296,7 @@ type (
 	Construct struct {
 		Type   Name
 		Named  []Argument
-		Splats []Expr
+		Splats []Splat
 		At     Span
 	}
 
@@ -297,7 +304,7 @@ type (
 	Lookup struct {
 		Type   Name
 		Named  []Argument
-		Splats []Expr
+		Splats []Splat
 		At     Span
 	}
 
@@ -306,7 +313,7 @@ type (
 		X      Expr // what stands before .rel
 		Rel    Ident
 		Named  []Argument
-		Splats []Expr
+		Splats []Splat
 		At     Span
 	}
 
@@ -361,6 +368,8 @@ type (
 		Op   Op
 		L, R Expr
 		At   Span
+		// Negated marks the `in` of `l not in r`, which stands in a Not.
+		Negated bool
 	}
 
 	// IsDefined is `x.y is defined` or `x is defined`. X is nil in the second

@@ -39,7 +39,7 @@ type forClause struct {
 type arguments struct {
 	args   []Expr
 	named  []Argument
-	splats []Expr
+	splats []Splat
 }
 
 func (a arguments) push(b arguments) arguments {

@@ -34,8 +34,8 @@ func (p *parser) assign(target any, op token, value any, extend bool) any {
 	return n
 }
 
-func (p *parser) entity(name token, parents, body any) any {
-	n := &Entity{Name: p.ident(name), At: p.span(name)}
+func (p *parser) entity(word, name token, parents, body any) any {
+	n := &Entity{Name: p.ident(name), At: p.span(name), Word: p.coarse(word)}
 	if list, ok := parents.([]Name); ok {
 		for i := len(list) - 1; i >= 0; i-- {
 			n.Parents = append(n.Parents, list[i])

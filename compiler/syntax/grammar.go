@@ -875,7 +875,7 @@ yydefault:
 	case 31:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			if yyVAL.node = on(yylex).entity(yyDollar[2].tok, nil, yyDollar[4].node); yyVAL.node == nil {
+			if yyVAL.node = on(yylex).entity(yyDollar[1].tok, yyDollar[2].tok, nil, yyDollar[4].node); yyVAL.node == nil {
 				return 1
 			}
 		}
@@ -887,7 +887,7 @@ yydefault:
 	case 33:
 		yyDollar = yyS[yypt-6 : yypt+1]
 		{
-			if yyVAL.node = on(yylex).entity(yyDollar[2].tok, yyDollar[4].node, yyDollar[6].node); yyVAL.node == nil {
+			if yyVAL.node = on(yylex).entity(yyDollar[1].tok, yyDollar[2].tok, yyDollar[4].node, yyDollar[6].node); yyVAL.node == nil {
 				return 1
 			}
 		}
@@ -1275,7 +1275,7 @@ yydefault:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
 			p := on(yylex)
-			yyVAL.node = &Not{X: &Binary{Op: "in", L: yyDollar[1].node.(Expr), R: yyDollar[4].node.(Expr), At: p.coarse(yyDollar[3].tok)}, At: p.coarse(yyDollar[2].tok)}
+			yyVAL.node = &Not{X: &Binary{Op: "in", L: yyDollar[1].node.(Expr), R: yyDollar[4].node.(Expr), Negated: true, At: p.coarse(yyDollar[3].tok)}, At: p.coarse(yyDollar[2].tok)}
 		}
 	case 114:
 		yyDollar = yyS[yypt-2 : yypt+1]
@@ -1532,7 +1532,7 @@ yydefault:
 	case 162:
 		yyDollar = yyS[yypt-2 : yypt+1]
 		{
-			yyVAL.node = yyDollar[2].node
+			yyVAL.node = Splat{yyDollar[2].node.(Expr), on(yylex).coarse(yyDollar[1].tok)}
 		}
 	case 163:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -1542,7 +1542,7 @@ yydefault:
 	case 164:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = arguments{splats: []Expr{yyDollar[1].node.(Expr)}}
+			yyVAL.node = arguments{splats: []Splat{yyDollar[1].node.(Splat)}}
 		}
 	case 166:
 		yyDollar = yyS[yypt-1 : yypt+1]

@@ -94,9 +94,9 @@ if_next: empty { $$ = nil }
 	| tELSE ':' stmt_list { $$ = $3 }
 	| tELIF if_body { $$ = pushStmt(nil, $2) }
 
-entity_def: tENTITY tCID ':' entity_body_outer { if $$ = on(yylex).entity($2, nil, $4); $$ == nil { return 1 } }
+entity_def: tENTITY tCID ':' entity_body_outer { if $$ = on(yylex).entity($1, $2, nil, $4); $$ == nil { return 1 } }
 	| tENTITY tID ':' entity_body_outer { return on(yylex).badName("entity_def", $2, msgEntityName) }
-	| tENTITY tCID tEXTENDS class_ref_list ':' entity_body_outer { if $$ = on(yylex).entity($2, $4, $6); $$ == nil { return 1 } }
+	| tENTITY tCID tEXTENDS class_ref_list ':' entity_body_outer { if $$ = on(yylex).entity($1, $2, $4, $6); $$ == nil { return 1 } }
 	| tENTITY tID tEXTENDS class_ref_list ':' entity_body_outer { return on(yylex).badName("entity_def", $2, msgEntityName) }
 
 entity_body_outer: tMLS entity_body tEND { $$ = &entityBody{doc: $1.text, attributes: $2.([]*Attribute)} }
@@ -197,7 +197,7 @@ boolean_expression: expression tCMP_OP expression { $$ = on(yylex).binary($1, $2
 	| expression tIN expression { $$ = on(yylex).binary($1, $2, $3) }
 	| expression tAND expression { $$ = on(yylex).binary($1, $2, $3) }
 	| expression tOR expression { $$ = on(yylex).binary($1, $2, $3) }
-	| expression tNOT tIN expression { p := on(yylex); $$ = &Not{X: &Binary{Op: "in", L: $1.(Expr), R: $4.(Expr), At: p.coarse($3)}, At: p.coarse($2)} }
+	| expression tNOT tIN expression { p := on(yylex); $$ = &Not{X: &Binary{Op: "in", L: $1.(Expr), R: $4.(Expr), Negated: true, At: p.coarse($3)}, At: p.coarse($2)} }
 	| tNOT expression { $$ = &Not{X: $2.(Expr), At: on(yylex).coarse($1)} }
 	| var_ref '.' tID tIS tDEFINED { p := on(yylex); $$ = &IsDefined{X: $1.(Expr), Attr: p.ident($3), At: p.coarse($2)} }
 	| tID tIS tDEFINED { p := on(yylex); $$ = &IsDefined{Attr: p.ident($1), At: p.coarse($1)} }
@@ -267,10 +267,10 @@ constants: constant { $$ = pushExpr(nil, $1) }
 	| { $$ = nil }
 	| constant ',' constants { $$ = pushExpr($3, $1) }
 
-wrapped_kwargs: tDOUBLE_STAR operand { $$ = $2 }
+wrapped_kwargs: tDOUBLE_STAR operand { $$ = Splat{$2.(Expr), on(yylex).coarse($1)} }
 
 param_list_element: tID '=' operand { $$ = arguments{named: []Argument{{on(yylex).ident($1), $3.(Expr)}}} }
-	| wrapped_kwargs { $$ = arguments{splats: []Expr{$1.(Expr)}} }
+	| wrapped_kwargs { $$ = arguments{splats: []Splat{$1.(Splat)}} }
 
 param_list: param_list_empty
 

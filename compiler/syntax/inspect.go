@@ -31,17 +31,17 @@ func (i inspector) walk(e Expr, bound []string) {
 	case *Call:
 		i.all(e.Args, bound)
 		i.named(e.Named, bound)
-		i.all(e.Splats, bound)
+		i.all(spread(e.Splats), bound)
 	case *Construct:
 		i.named(e.Named, bound)
-		i.all(e.Splats, bound)
+		i.all(spread(e.Splats), bound)
 	case *Lookup:
 		i.named(e.Named, bound)
-		i.all(e.Splats, bound)
+		i.all(spread(e.Splats), bound)
 	case *ShortLookup:
 		i.walk(e.X, bound)
 		i.named(e.Named, bound)
-		i.all(e.Splats, bound)
+		i.all(spread(e.Splats), bound)
 	case *MapLookup:
 		i.walk(e.X, bound)
 		i.walk(e.Key, bound)

@@ -44,17 +44,17 @@ func variables(e Expr) []string {
 		case *Call:
 			all(e.Args)
 			named(e.Named)
-			all(e.Splats)
+			all(spread(e.Splats))
 		case *Construct:
 			named(e.Named)
-			all(e.Splats)
+			all(spread(e.Splats))
 		case *Lookup:
 			named(e.Named)
-			all(e.Splats)
+			all(spread(e.Splats))
 		case *ShortLookup:
 			walk(e.X)
 			named(e.Named)
-			all(e.Splats)
+			all(spread(e.Splats))
 		case *MapLookup:
 			walk(e.X)
 			walk(e.Key)
@@ -97,4 +97,13 @@ func fieldVariables(p FPiece, walk func(Expr)) {
 	for _, inner := range p.Spec {
 		fieldVariables(inner, walk)
 	}
+}
+
+// spread gives the expressions of `**d`.
+func spread(splats []Splat) []Expr {
+	out := make([]Expr, len(splats))
+	for i, s := range splats {
+		out[i] = s.Expr
+	}
+	return out
 }

@@ -192,7 +192,7 @@ func (r *renderer) pretty(n Node) {
 		for i, s := range n.Splats {
 			r.comma(i+len(n.Named), ",")
 			r.add("****")
-			r.repr(s)
+			r.repr(s.Expr)
 		}
 		r.add(")")
 	case *List:
@@ -258,17 +258,17 @@ func (r *renderer) named(i int, named []Argument) {
 	}
 }
 
-func (r *renderer) splats(i int, splats []Expr) {
+func (r *renderer) splats(i int, splats []Splat) {
 	for _, s := range splats {
 		r.comma(i, ",")
 		r.add("**")
-		r.repr(s)
+		r.repr(s.Expr)
 		i++
 	}
 }
 
 // query prints the arguments of a lookup as Python prints a list of pairs.
-func (r *renderer) query(named []Argument, splats []Expr) {
+func (r *renderer) query(named []Argument, splats []Splat) {
 	r.add("[[")
 	for i, a := range named {
 		r.comma(i, ", ")
