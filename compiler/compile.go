@@ -5,7 +5,8 @@
 //	project.yml ─▶ module: files, in order ─▶ eval: instances ─▶ export: resources
 //	                        plugin: Python worker ◀──┴──────────────┘
 //
-// The worker starts while files are parsed. A model with errors is a result
+// The worker starts while files are parsed, or never: what it told of the same
+// modules before is remembered. A model with errors is a result
 // like another; only what is outside of the model (no interpreter, a worker
 // that dies) is an error of Run, and that too becomes a diagnostic.
 package compiler
@@ -15,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
@@ -122,10 +122,8 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	if r.o.SitePackages != nil {
 		project.SitePackages = r.o.SitePackages
 	}
-	if !r.o.NoStd { // std has plug-ins: the worker starts while files are parsed
-		if err := r.start(ctx, project); err != nil {
-			return r.fail(reading(err))
-		}
+	if err := r.prepare(ctx, project); err != nil {
+		return r.fail(reading(err))
 	}
 	main := r.o.Main
 	if main == "" {
@@ -140,11 +138,6 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	for _, m := range program.Modules {
 		r.doc.Modules[m.Name] = m.Version
 	}
-	if r.host == nil && (r.o.Export || slices.ContainsFunc(program.Modules, func(m *module.Module) bool { return len(m.PythonFiles) > 0 })) {
-		if err := r.start(ctx, project); err != nil {
-			return r.fail(reading(err))
-		}
-	}
 	result := r.evaluate(ctx, project, program)
 	if result.Err == nil && r.o.Export {
 		r.doc.Pip, r.doc.Settings = project.PipConfig(), project.Metadata.EnvironmentSettings
@@ -153,8 +146,9 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	return result
 }
 
-// start starts the worker for plug-ins, which goes on while files are parsed.
-func (r *run) start(ctx context.Context, project *module.Project) error {
+// prepare makes the host for plug-ins. Its worker starts now, while files are
+// parsed, when it probably will be needed.
+func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	runtime, err := pyworker.UnpackRuntime(r.o.CacheDir)
 	if err != nil {
 		return err
@@ -163,20 +157,21 @@ func (r *run) start(ctx context.Context, project *module.Project) error {
 	if r.o.Environment != "" {
 		settings["config"]["environment"] = r.o.Environment
 	}
-	r.host = plugin.Start(ctx, plugin.Config{
+	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		CacheDir: r.o.CacheDir,
 	})
+	if !r.o.NoStd {
+		r.host.Anticipate()
+	}
 	return nil
 }
 
 func (r *run) evaluate(ctx context.Context, project *module.Project, program *module.Program) *eval.Result {
-	in := eval.Input{Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
+	in := eval.Input{Files: program.Files, Host: r.host, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
-	}
-	if r.host != nil {
-		in.Host = r.host
 	}
 	for _, m := range program.Modules {
 		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})

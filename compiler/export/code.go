@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -47,7 +48,7 @@ func (e *exporter) code() error {
 	var reply struct {
 		Modules map[string][]string `json:"modules"`
 	}
-	if err := e.host.Request("export_code", map[string]any{"types": names}, &reply, e.heap, "looking for the handlers"); err != nil {
+	if err := e.host.Request("export_code", plugin.CodeOf{Types: names}, &reply, e.heap, "looking for the handlers"); err != nil {
 		return err
 	}
 	sources := <-e.sources

@@ -29,7 +29,7 @@ func (e *exporter) dependencies() error {
 	if err := e.resourceSets(); err != nil {
 		return err
 	}
-	if e.managers > 0 && len(e.items) > 0 {
+	if e.managed() {
 		if err := e.manage(); err != nil {
 			return err
 		}
@@ -99,6 +99,16 @@ func (e *exporter) resourceSets() error {
 	return nil
 }
 
+// managed reports whether a dependency manager has something to do.
+func (e *exporter) managed() bool {
+	for _, m := range e.managers {
+		if len(e.items) > 0 && m.Types == nil || slices.ContainsFunc(e.items, func(it *item) bool { return slices.Contains(m.Types, it.id.Type) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // manage runs the dependency managers of the modules.
 func (e *exporter) manage() error {
 	index := make(map[*item]int, len(e.items))
@@ -117,10 +127,19 @@ func (e *exporter) manage() error {
 		}
 		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, it.fields, requires, it.undefined})
 	}
+	request := dependenciesRequest{Rows: rows}
+	for _, m := range e.managers {
+		request.Modules = append(request.Modules, m.Module)
+	}
+	for _, it := range e.items {
+		if !slices.Contains(request.Modules, it.kind.Module) {
+			request.Modules = append(request.Modules, it.kind.Module)
+		}
+	}
 	var reply struct {
 		Added map[string][]string `json:"added"`
 	}
-	if err := e.host.Request("export_dependencies", map[string]any{"rows": rows}, &reply, e.heap, "a dependency manager"); err != nil {
+	if err := e.host.Request("export_dependencies", request, &reply, e.heap, "a dependency manager"); err != nil {
 		return err
 	}
 	for text, ids := range reply.Added {

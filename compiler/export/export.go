@@ -78,7 +78,36 @@ type kind struct {
 	IDAttribute string      `json:"id_attribute"`
 	OwnID       bool        `json:"own_id"` // the id takes Python
 	Fields      [][2]string `json:"fields"` // name, how
+	Module      string      `json:"module"` // Python module of the class
 }
+
+// manager is a dependency manager.
+type manager struct {
+	Module string `json:"module"` // Python module of the function
+	// Types are the resource types without which it does nothing; nil when it
+	// may always do something.
+	Types []string `json:"types"`
+}
+
+// fieldsRequest is the request export_fields.
+type fieldsRequest struct {
+	Type   string   `json:"type"`
+	Module string   `json:"module"`
+	Names  []string `json:"names"`
+	Rows   [][3]any `json:"rows"`
+}
+
+// PythonModules are those that the request needs.
+func (r fieldsRequest) PythonModules() []string { return []string{r.Module} }
+
+// dependenciesRequest is the request export_dependencies.
+type dependenciesRequest struct {
+	Modules []string `json:"modules"` // Python modules of the managers and of the resources' classes
+	Rows    [][8]any `json:"rows"`
+}
+
+// PythonModules are those that the request needs.
+func (r dependenciesRequest) PythonModules() []string { return r.Modules }
 
 // item is a resource in the making.
 type item struct {
@@ -102,7 +131,7 @@ type exporter struct {
 	doc        *Document
 	kinds      []*kind
 	modules    map[string]string // Python module of each reference and mutator type
-	managers   int
+	managers   []manager
 	items      []*item
 	byID       map[intent.ResourceID]*item
 	byInstance map[uint64]*item // the last one, where an instance is exported for two types
@@ -137,7 +166,7 @@ func (e *exporter) resources() error {
 	var declared struct {
 		Types      []*kind           `json:"types"`
 		References map[string]string `json:"references"`
-		Managers   int               `json:"dependency_managers"`
+		Managers   []manager         `json:"managers"`
 	}
 	if err := e.host.Request("export_types", nil, &declared, e.heap, "looking at the resource classes"); err != nil {
 		return err
@@ -300,7 +329,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 			Mutators   json.RawMessage            `json:"mutators"`
 		} `json:"rows"`
 	}
-	request := map[string]any{"type": k.Name, "names": names, "rows": rows}
+	request := fieldsRequest{Type: k.Name, Module: k.Module, Names: names, Rows: rows}
 	if err := e.host.Request("export_fields", request, &reply, e.heap, "a resource class of "+k.Name); err != nil {
 		return err
 	}

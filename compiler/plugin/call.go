@@ -18,6 +18,7 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	if !ok {
 		return failed("RuntimeError", fmt.Sprintf("plug-in %s is not loaded", call.Plugin.Name))
 	}
+	h.use(call.Plugin.Name)
 	h.heap, h.slots = heap, h.slots[:0]
 	defer func() { h.heap = nil }()
 	var reply struct {
@@ -33,6 +34,7 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	if err != nil {
 		return h.broken(call.Plugin, err)
 	}
+	h.introduced[index] = h.introduced[index] || reply.Err == nil
 	outcome := eval.Outcome{Output: reply.Out}
 	if len(h.pending) > 0 {
 		outcome.Output = append(h.TakeOutput(), reply.Out...)
@@ -73,6 +75,10 @@ func (h *Host) callRequest(index int, call eval.PluginCall) (json.RawMessage, er
 		}
 	}
 	b.WriteByte(']')
+	if !h.introduced[index] {
+		b.WriteString(`,"sig":`)
+		b.Write(h.raw[index])
+	}
 	if len(call.Named) > 0 {
 		b.WriteString(`,"k":`)
 		if err := h.named(b, call.Named); err != nil {

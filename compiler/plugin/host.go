@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
@@ -35,6 +38,8 @@ type Config struct {
 	Env         []string // the environment of the worker; empty: a minimal one
 	MemoryMax   uint64
 	CallTimeout time.Duration // 0: DefaultCallTimeout
+	// CacheDir keeps what loads told; empty: nowhere.
+	CacheDir string
 	// OnOutput gets what plug-ins write past sys.stdout: standard error, and
 	// what programs that they start print.
 	OnOutput func(stream, line string)
@@ -42,65 +47,135 @@ type Config struct {
 
 // Host runs plug-ins in a worker process. It is for one goroutine.
 type Host struct {
-	config  Config
-	started chan struct{} // closed when dialogue or startErr is set
-	cancel  context.CancelFunc
+	config Config
+	ctx    context.Context // for the start of the worker
+	cancel context.CancelFunc
+	alive  context.Context // until Close does not wait for a request any more
+	giveUp context.CancelFunc
+	begin  sync.Once
+	began  bool          // Begin was called
+	came   chan struct{} // closed when dialogue or startErr is set
 
 	dialogue pyworker.Dialogue
 	startErr error
 	python   string
 	pid      int
 
-	wire    *codec
-	heap    eval.Heap
-	slots   []eval.Slot // of the running call
-	plugins map[*eval.Signature]int
-	names   []string
-	pending []string // printed while no call ran
+	modules    []moduleCode
+	key        string        // of the load; empty when it cannot be kept
+	table      *table        // what the load would tell: the worker has not been asked
+	remembered bool          // the table is from an earlier load
+	loaded     bool          // the worker was asked to load, or is about to be
+	preloaded  chan struct{} // closed when the worker has loaded what a table says; nil while it was not asked
+	loadErr    error         // of the same
+	keeping    sync.WaitGroup
+	used       map[string]bool // modules of which something was used
+
+	wire       *codec
+	heap       eval.Heap
+	slots      []eval.Slot // of the running call
+	plugins    map[*eval.Signature]int
+	raw        []json.RawMessage // the signatures as the worker wrote them
+	introduced []bool            // plug-ins that the worker was told of
+	pending    []string          // printed while no call ran
 
 	onAnswer func(op string) // for tests: called for every crossing
 }
 
 var _ eval.Host = (*Host)(nil)
 
-// Start starts a worker and returns at once; the first request waits for it.
-// ctx ends the start only; Close ends the worker.
-func Start(ctx context.Context, c Config) *Host {
+// New makes a host whose worker starts when something needs it, or with Begin.
+// ctx is for the start of the worker only; Close ends it.
+func New(ctx context.Context, c Config) *Host {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = DefaultCallTimeout
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := &Host{config: c, started: make(chan struct{}), cancel: cancel}
+	h := &Host{config: c, ctx: ctx, cancel: cancel, came: make(chan struct{}), used: map[string]bool{}, plugins: map[*eval.Signature]int{}}
+	h.alive, h.giveUp = context.WithCancel(context.Background())
 	h.wire = newCodec(h)
-	go func() {
-		defer close(h.started)
-		h.dialogue, h.startErr = pyworker.StartDialogue(ctx, pyworker.Config{
-			Python:     c.Python,
-			Role:       "compile",
-			RuntimeDir: c.RuntimeDir,
-			Path:       c.Path,
-			Dir:        c.ProjectDir,
-			Env:        c.Env,
-			MemoryMax:  c.MemoryMax,
-			OnOutput:   c.OnOutput,
-		})
-		if h.startErr != nil {
+	return h
+}
+
+// Start makes a host and starts its worker. It returns at once; the first
+// request waits for the worker.
+func Start(ctx context.Context, c Config) *Host {
+	h := New(ctx, c)
+	h.Begin()
+	return h
+}
+
+// Begin starts the worker, which gets ready while the caller does something
+// else. It does nothing when the worker was started before.
+func (h *Host) Begin() {
+	h.begin.Do(func() {
+		h.began = true
+		go h.start()
+	})
+	h.preload()
+}
+
+// Anticipate starts the worker when it probably will be needed: when the
+// project needed one the last time, or nothing is known of it.
+func (h *Host) Anticipate() {
+	if h.config.CacheDir != "" {
+		if known := h.tables().habit(h.config.ProjectDir); known != nil && len(known.Used) == 0 {
 			return
 		}
-		var reply struct {
-			PID    int    `json:"pid"`
-			Python string `json:"python"`
-		}
-		h.startErr = h.dialogue.Ask(ctx, "start", map[string]any{"settings": c.Settings, "facts": c.Facts}, &reply, nil)
-		h.pid, h.python = reply.PID, reply.Python
+	}
+	h.Begin()
+}
+
+func (h *Host) tables() tables { return tables{filepath.Join(h.config.CacheDir, "plugins")} }
+
+func (h *Host) start() {
+	defer close(h.came)
+	c := h.config
+	h.dialogue, h.startErr = pyworker.StartDialogue(h.ctx, pyworker.Config{
+		Python:     c.Python,
+		Role:       "compile",
+		RuntimeDir: c.RuntimeDir,
+		Path:       c.Path,
+		Dir:        c.ProjectDir,
+		Env:        c.Env,
+		MemoryMax:  c.MemoryMax,
+		OnOutput:   c.OnOutput,
+	})
+	if h.startErr != nil {
+		return
+	}
+	var reply struct {
+		PID    int    `json:"pid"`
+		Python string `json:"python"`
+	}
+	h.startErr = h.dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "facts": c.Facts}, &reply, nil)
+	h.pid, h.python = reply.PID, reply.Python
+}
+
+// preload has a worker that was started import what cannot wait, where a table
+// says what that is.
+func (h *Host) preload() {
+	if !h.remembered || h.loaded || !h.began {
+		return
+	}
+	h.loaded = true
+	h.preloaded = make(chan struct{})
+	go func() {
+		defer close(h.preloaded)
+		h.loadErr = h.loadLazily()
 	}()
-	return h
 }
 
 // Python is the version of the interpreter, such as 3.11.7; empty when it
 // could not be started.
 func (h *Host) Python() string {
-	<-h.started
+	if h.remembered {
+		return h.table.Python
+	}
+	if !h.began {
+		return ""
+	}
+	<-h.came
 	return h.python
 }
 
@@ -108,11 +183,32 @@ func (h *Host) Python() string {
 // knows that no request runs.
 func (h *Host) Close() error {
 	h.cancel()
-	<-h.started
+	h.keeping.Wait()
+	h.keepHabit()
+	if !h.began {
+		return nil
+	}
+	<-h.came
 	if h.dialogue == nil {
 		return nil
 	}
+	if h.preloaded != nil {
+		h.giveUp() // imports that nobody waited for
+		<-h.preloaded
+	}
 	return h.dialogue.Close(2 * time.Second)
+}
+
+// keepHabit remembers what was needed, for Anticipate.
+func (h *Host) keepHabit() {
+	if h.key == "" {
+		return
+	}
+	s := h.tables()
+	now := &habit{Used: slices.Sorted(maps.Keys(h.used))}
+	if before := s.habit(h.config.ProjectDir); before == nil || !slices.Equal(before.Used, now.Used) {
+		s.writeHabit(h.config.ProjectDir, now)
+	}
 }
 
 // TakeOutput gives the lines that were printed outside of calls: while modules
@@ -121,99 +217,6 @@ func (h *Host) TakeOutput() []string {
 	lines := h.pending
 	h.pending = nil
 	return lines
-}
-
-// LoadError says that the Python side of a module cannot be used.
-type LoadError struct {
-	eval.PluginError
-	Missing string // the module that was not found, for a ModuleNotFoundError
-}
-
-// Error implements error.
-func (e *LoadError) Error() string {
-	text := "Unable to load all plug-ins: " + e.Class + ": " + e.Message
-	if e.File != "" {
-		text += fmt.Sprintf(" (%s:%d)", e.File, e.Line)
-	}
-	return text
-}
-
-// Raised is the exception.
-func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
-
-// Hint says what to do about it.
-func (e *LoadError) Hint() string {
-	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
-		return fmt.Sprintf("the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module", e.Missing)
-	}
-	return ""
-}
-
-// Load implements eval.Host. An exception in a module's Python code is a *LoadError.
-func (h *Host) Load(modules []eval.ModuleCode) (*eval.Loaded, error) {
-	type module struct {
-		Name  string   `json:"name"`
-		Root  string   `json:"root"`
-		Dir   string   `json:"dir,omitempty"`
-		Files []string `json:"files,omitempty"`
-	}
-	request := struct {
-		Project  string         `json:"project"`
-		Name     string         `json:"name"`
-		Metadata map[string]any `json:"metadata,omitempty"`
-		Modules  []module       `json:"modules"`
-	}{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, Modules: []module{}}
-	for _, m := range modules {
-		request.Modules = append(request.Modules, module(m))
-	}
-	var reply struct {
-		Plugins     []*signature     `json:"plugins"`
-		Dataclasses []eval.Dataclass `json:"dataclasses"`
-		Warnings    []struct {
-			Message string `json:"message"`
-			File    string `json:"file"`
-			Line    int32  `json:"line"`
-		} `json:"warnings"`
-		Output []string   `json:"output"`
-		Error  *exception `json:"error"`
-	}
-	if err := h.ask("load", request, &reply, "importing the modules' Python code"); err != nil {
-		return nil, err
-	}
-	h.pending = append(h.pending, reply.Output...)
-	if reply.Error != nil {
-		return nil, &LoadError{PluginError: reply.Error.pluginError(), Missing: reply.Error.Missing}
-	}
-	loaded := &eval.Loaded{Dataclasses: reply.Dataclasses}
-	h.plugins = map[*eval.Signature]int{}
-	h.names = nil
-	for i, s := range reply.Plugins {
-		made := s.signature()
-		h.plugins[made] = i
-		h.names = append(h.names, made.Name)
-		loaded.Plugins = append(loaded.Plugins, made)
-	}
-	for _, w := range reply.Warnings {
-		at := syntax.Span{File: &syntax.File{Path: w.File}, Start: syntax.Pos{Line: w.Line, Col: 1}, End: syntax.Pos{Line: w.Line, Col: 1}, Coarse: true}
-		loaded.Warnings = append(loaded.Warnings, syntax.Warning{Kind: "inmanta.warnings.InmantaWarning", Message: w.Message, At: at})
-	}
-	return loaded, nil
-}
-
-// Finalize implements eval.Host.
-func (h *Host) Finalize() error {
-	var reply struct {
-		Output []string   `json:"output"`
-		Error  *exception `json:"error"`
-	}
-	if err := h.ask("finalize", nil, &reply, "a finalizer"); err != nil {
-		return err
-	}
-	h.pending = append(h.pending, reply.Output...)
-	if reply.Error != nil {
-		return fmt.Errorf("a finalizer failed: %s: %s", reply.Error.Class, reply.Error.Message)
-	}
-	return nil
 }
 
 // HangError says that Python code did not come back in time.
@@ -238,11 +241,23 @@ const grace = 500 * time.Millisecond
 // ask sends a request and answers what Python wants to know meanwhile. When it
 // takes too long the worker is told to print its stack and then killed.
 func (h *Host) ask(op string, args, reply any, what string) error {
-	<-h.started
+	h.Begin()
+	<-h.came
 	if h.startErr != nil {
 		return h.startErr
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
+	if h.preloaded != nil {
+		<-h.preloaded
+		if h.loadErr != nil {
+			return h.loadErr
+		}
+	}
+	return h.request(op, args, reply, what)
+}
+
+// request is ask for a worker that is there.
+func (h *Host) request(op string, args, reply any, what string) error {
+	ctx, cancel := context.WithCancelCause(h.alive)
 	defer cancel(nil)
 	hang := &HangError{What: what, After: h.config.CallTimeout}
 	warn := time.AfterFunc(h.config.CallTimeout, func() { _ = syscall.Kill(h.pid, syscall.SIGUSR1) })
@@ -318,12 +333,15 @@ func (s *signature) signature() *eval.Signature {
 // Request is for package export: it asks the worker while heap answers what
 // Python reads. An exception in Python code is a *RequestError.
 func (h *Host) Request(op string, args, reply any, heap eval.Heap, what string) error {
-	h.heap, h.slots = heap, nil
-	h.wire.begin()
-	defer func() { h.heap = nil }()
-	var raw json.RawMessage
-	if err := h.ask(op, args, &raw, what); err != nil {
-		return err
+	raw, known := h.known(op, args)
+	if !known {
+		h.note(args)
+		h.heap, h.slots = heap, nil
+		h.wire.begin()
+		defer func() { h.heap = nil }()
+		if err := h.ask(op, args, &raw, what); err != nil {
+			return err
+		}
 	}
 	var common struct {
 		Output []string   `json:"output"`
@@ -347,3 +365,11 @@ type RequestError struct{ eval.PluginError }
 
 // Error implements error.
 func (e *RequestError) Error() string { return e.Message }
+
+// env is the environment of the worker.
+func (c Config) env() []string {
+	if len(c.Env) > 0 {
+		return c.Env
+	}
+	return pyworker.MinimalEnv()
+}

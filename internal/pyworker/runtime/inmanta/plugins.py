@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, TypeVar, Union
 
-from inmanta import const
+from inmanta import _lazy, const
 from inmanta._fallback import lacking
 from inmanta.ast import Namespace, PluginException, Range, RuntimeException
 from inmanta.ast.type import NamedType
@@ -149,7 +149,13 @@ class PluginMeta(type):
 
     @classmethod
     def get_functions(mcs) -> dict[str, type["Plugin"]]:
+        _lazy.whole()
         return dict(mcs.__functions)
+
+    @classmethod
+    def imported(mcs, name: str) -> type["Plugin"]:
+        """The plug-in of that name in a module that is imported already."""
+        return mcs.__functions[name]
 
     @classmethod
     def clear(mcs, inmanta_module: Optional[str] = None) -> None:
@@ -175,8 +181,20 @@ class Plugin(NamedType, metaclass=PluginMeta):
     def __init__(self, namespace: Optional[Namespace] = None) -> None:
         super().__init__()
         self.namespace = namespace or Namespace.of(self.__fq_plugin_name__.rpartition("::")[0])
-        self._context = -1
-        self.context_name: Optional[str] = None
+
+    # Where the context goes: found when somebody asks, for a recorded load tells it.
+    _context: int
+    context_name: Optional[str]
+    context_keyword_only: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_context", "context_name", "context_keyword_only"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._find_context()
+        return self.__dict__[name]
+
+    def _find_context(self) -> None:
+        self._context, self.context_name, self.context_keyword_only = -1, None, False
         parameters = inspect.signature(self.__function__).parameters
         for position, parameter in enumerate(parameters.values()):
             if parameter.annotation is Context:
@@ -293,11 +311,18 @@ def allow_reference_values(instance: T) -> T:
 
 def all_plugins() -> dict[str, Plugin]:
     """One object for each plug-in, made once."""
-    for name, cls in PluginMeta.get_functions().items():
-        known = _objects.get(name)
-        if known is None or type(known) is not cls:
-            _objects[name] = cls()
+    for name in PluginMeta.get_functions():
+        one_plugin(name)
     return _objects
+
+
+def one_plugin(name: str) -> Plugin:
+    """The object of a plug-in whose module is imported."""
+    cls = PluginMeta.imported(name)
+    known = _objects.get(name)
+    if known is None or type(known) is not cls:
+        known = _objects[name] = cls()
+    return known
 
 
 _objects: dict[str, Plugin] = {}

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 
-from inmanta import _jsonpath
+from inmanta import _jsonpath, _lazy
 from inmanta._fallback import lacking
 from inmanta.execute.runtime import Instance
 from inmanta.execute.util import NoneValue, Unknown
@@ -528,6 +528,8 @@ class _Named:
 
     @classmethod
     def get_class(cls, name: str) -> type[Any]:
+        if name not in cls._register:
+            _lazy.whole()
         return cls._register[name]
 
     @classmethod
@@ -546,6 +548,7 @@ class reference(_Named):
 
     @classmethod
     def get_references(cls) -> Iterator[tuple[str, type[Reference[Any]]]]:
+        _lazy.whole()
         yield from cls._register.items()
 
 
@@ -560,6 +563,7 @@ class mutator(_Named):
 
     @classmethod
     def get_mutators(cls) -> Iterator[tuple[str, type[Mutator]]]:
+        _lazy.whole()
         yield from cls._register.items()
 
 

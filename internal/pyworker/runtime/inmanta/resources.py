@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Optional
 
-from inmanta import const, references
+from inmanta import _lazy, const, references
 from inmanta._fallback import lacking
 from inmanta.execute.util import Unknown
 from inmanta.types import JsonType
@@ -86,15 +86,18 @@ class resource:
 
     @classmethod
     def get_class(cls, name: str) -> tuple[Optional[type["Resource"]], Optional[dict[str, str]]]:
+        _lazy.whole()
         known = resource._resources.get(name)
         return (None, None) if known is None else known
 
     @classmethod
     def get_resources(cls) -> Iterator[tuple[str, type["Resource"]]]:
+        _lazy.whole()
         return ((name, described) for name, (described, _) in resource._resources.items())
 
     @classmethod
     def get_entity_resources(cls) -> Iterable[str]:
+        _lazy.whole()
         return list(resource._resources)
 
     @classmethod

@@ -183,6 +183,7 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
         "allow_unknown": plugin.is_accept_unknowns(),
         "deprecated": plugin.deprecated,
         "replaced_by": plugin.replaced_by or "",
+        "context": [plugin._context, plugin.context_name, plugin.context_keyword_only],
         "file": file,
         "line": line,
     }, normalizer.warnings

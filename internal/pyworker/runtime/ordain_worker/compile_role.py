@@ -4,6 +4,7 @@ Go asks ``start``, ``load``, ``call``, ``finalize`` and those of exporting.py; w
 an answer it is asked for what the code reads (class EngineModel). PROTOCOL.md has the details.
 """
 
+import contextlib
 import faulthandler
 import gc
 import io
@@ -158,8 +159,8 @@ class CompileRole:
         self.codec = Codec()
         self.model = EngineModel(self.talk, self.codec)
         self.output = Output()
-        self.plugins: list[Any] = []
-        self.converters: list[Any] = []
+        self.plugins: dict[int, tuple[Any, _Converters]] = {}
+        self.modules: Optional[loading.Modules] = None
         self.finder: Optional[loading.Finder] = None
         self._exporting: Any = None
         self._compiler: Any = None
@@ -177,7 +178,7 @@ class CompileRole:
         if self._exporting is None:
             from ordain_worker.exporting import Exporting
 
-            self._exporting = Exporting(self.talk, self.codec)
+            self._exporting = Exporting(self.talk, self.codec, self.modules)
         return self._exporting
 
     # Before the model runs.
@@ -216,17 +217,18 @@ class CompileRole:
                 args.get("metadata"),
             )
         )
-        for each in modules:
-            if each.get("dir"):
-                self.finder.add(each["name"], each["dir"])
+        lazy = args.get("lazy")
+        self.modules = loading.Modules(self.finder, modules, lazy)
+        self._compiler = Compiler()
         gc.disable()  # imports make much and free little
         try:
-            for each in modules:
-                if each.get("files"):
-                    loading.import_files(each["name"], each["dir"], each["files"])
-            names = [each["name"] for each in modules]
-            self.plugins, signatures, warnings = loading.signatures(names)
-            dataclasses = loading.dataclasses_of(names)
+            if lazy is None:
+                reply = self._load_all([each["name"] for each in modules], bool(args.get("record")))
+            else:
+                self.modules.shared()
+                for name in args.get("expect") or ():
+                    self.modules.need(name)
+                reply = {}
         except Exception as exc:
             return {"error": describe(exc), "output": self.output.take()}
         finally:
@@ -234,14 +236,30 @@ class CompileRole:
         # What is loaded stays; and a compile is short, so rubbish in circles may wait.
         gc.freeze()
         gc.set_threshold(200_000, 20, 20)
-        self.converters = [_converters(each) for each in signatures]
-        self._compiler = Compiler()
-        return {
-            "plugins": signatures,
-            "dataclasses": dataclasses,
-            "warnings": warnings,
-            "output": self.output.take(),
-        }
+        return {**reply, "output": self.output.take()}
+
+    def _load_all(self, names: list[str], record: bool) -> dict[str, Any]:
+        """Import all modules and tell what they bring; with ``record`` also what the compiler needs to keep that."""
+        table: dict[str, Any] = {}
+        if record:
+            from ordain_worker import exporting, recording
+
+            with recording.recording() as notes:
+                self.modules.all(notes.turn)
+            table = notes.table()
+        else:
+            self.modules.all(lambda name: contextlib.nullcontext())
+        _, signatures, warnings = loading.signatures(names)
+        reply = {"plugins": signatures, "dataclasses": loading.dataclasses_of(names), "warnings": warnings}
+        if record:
+            with contextlib.suppress(Exception):  # an export will ask, and say it
+                table["export"] = exporting.described()
+                table["code"] = exporting.code_of([each["name"] for each in table["export"]["types"]])
+            from inmanta.compiler import Finalizers
+
+            table["finalizers"] = Finalizers.owners()
+            reply["table"] = table
+        return reply
 
     # While the model runs.
 
@@ -255,8 +273,7 @@ class CompileRole:
 
     def _call(self, args: dict[str, Any]) -> dict[str, Any]:
         try:
-            plugin = self.plugins[args["p"]]
-            convert = self.converters[args["p"]]
+            plugin, convert = self.plugins.get(args["p"]) or self._introduced(args)
             positional = [
                 convert.at(index)(self.codec.decode(each)) for index, each in enumerate(args.get("a") or ())
             ]
@@ -282,6 +299,17 @@ class CompileRole:
         except BaseException as exc:
             return {"err": describe(exc)}
 
+    def _introduced(self, args: dict[str, Any]) -> tuple[Any, "_Converters"]:
+        """A plug-in that is called for the first time: its module is imported now if it was not before."""
+        from inmanta.plugins import one_plugin
+
+        signature = args["sig"]
+        self.modules.need(signature["name"].partition("::")[0])
+        plugin = one_plugin(signature["name"])
+        plugin._context, plugin.context_name, plugin.context_keyword_only = signature["context"]
+        made = self.plugins[args["p"]] = plugin, _converters(signature)
+        return made
+
     def _context(self, plugin: Any, args: dict[str, Any]) -> Any:
         from inmanta.plugins import Context, Owner
 
@@ -298,6 +326,9 @@ class CompileRole:
     def finalize(self, args: Any) -> dict[str, Any]:
         from inmanta.compiler import Finalizers
 
+        for module in args["modules"]:
+            self.modules.need(loading.top(module))
+        Finalizers.sort(lambda module: self.modules.position(loading.top(module)))
         return self.guarded(lambda: Finalizers.call_finalizers() or {})
 
     def guarded(self, work: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ dependency managers add. Values in answers are plain JSON, not the tagged form.
 
 import base64
 import json
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -20,7 +21,9 @@ from inmanta.export import Exporter, unknown_parameters
 from inmanta.references import ResourceCollector
 from inmanta.resources import Id, IgnoreResourceException, ManagedResource, Resource, resource
 from inmanta.util import api_boundary_json_encoder
+from ordain_worker import managers
 from ordain_worker.frames import Dialogue
+from ordain_worker.loading import Modules, top
 from ordain_worker.values import Codec
 
 # How Go gets the value of a field without us.
@@ -36,8 +39,9 @@ _FILES_PER_ANSWER = 8 << 20
 class Exporting:
     """Answers the requests of an export."""
 
-    def __init__(self, talk: Dialogue, codec: Codec) -> None:
+    def __init__(self, talk: Dialogue, codec: Codec, modules: Modules) -> None:
         self._talk = talk
+        self._modules = modules
         self._codec = codec
         self._exporter = Exporter()
         self._sent: set[str] = set()
@@ -48,24 +52,16 @@ class Exporting:
 
     def export_types(self, args: Any) -> dict[str, Any]:
         """Which entities are resources, and how their fields get their values."""
-        resource.validate()
-        return {
-            "types": [_declare(name, cls, options) for name, (cls, options) in resource._resources.items()],
-            "references": {
-                name: cls.__module__
-                for name, cls in [*references.reference.get_references(), *references.mutator.get_mutators()]
-            },
-            "dependency_managers": len(Exporter._dependency_managers),
-        }
+        return described()
 
     def export_fields(self, args: dict[str, Any]) -> dict[str, Any]:
         """Fields of many instances of one type.
 
-        args: type, names (of all), rows [[instance, id or null, names of this one]]
+        args: type, module (Python module of its class), names (of all), rows [[instance, id or null, names of this one]]
         A row of the answer is an object with some of: id, values, undefined, references, mutators, ignored, unknown_id.
         """
-        cls, options = resource.get_class(args["type"])
-        assert cls is not None and options is not None
+        self._need(args["module"])
+        cls, options = resource._resources[args["type"]]
         instances = self._codec.decode([row[0] for row in args["rows"]])
         if len(instances) == 1:
             instances[0].siblings = None
@@ -76,6 +72,9 @@ class Exporting:
             except IgnoreResourceException:
                 rows.append({"ignored": True})
         return {"rows": rows}
+
+    def _need(self, module: str) -> None:
+        self._modules.need(top(module))
 
     def _row(
         self, cls: type[Resource], options: dict[str, str], kind: str, instance: Instance, known: Any, names: list[str]
@@ -117,12 +116,14 @@ class Exporting:
         args: rows [[type, agent, attribute, value, instance, fields, [indexes of required rows], [undefined fields]]]
         The answer has, by index of the row, the ids that were added.
         """
+        for module in args["modules"]:
+            self._need(module)
+        Exporter._dependency_managers.sort(key=lambda manager: self._modules.position(top(manager.__module__)))
         instances = self._codec.decode([row[4] for row in args["rows"]])
         by_type: dict[str, list[Instance]] = {}
         made: list[Resource] = []
         for row, instance in zip(args["rows"], instances):
-            cls, _ = resource.get_class(row[0])
-            assert cls is not None
+            cls, _ = resource._resources[row[0]]
             each = _resource(cls, Id(row[0], row[1], row[2], row[3]), row[5])
             each.__dict__["model"] = DynamicProxy(instance)
             for name in row[7] or ():
@@ -163,15 +164,7 @@ class Exporting:
 
     def export_code(self, args: dict[str, Any]) -> dict[str, Any]:
         """By resource type, the Python modules that define its class, its handlers and their bases."""
-        from inmanta.agent.handler import Commander
-
-        found: dict[str, list[str]] = {}
-        for kind in args["types"]:
-            cls, _ = resource.get_class(kind)
-            classes = [cls, *_handlers(Commander, kind)]
-            modules = {base.__module__ for each in classes if each is not None for base in each.__mro__}
-            found[kind] = sorted(each for each in modules if each.startswith("inmanta_plugins."))
-        return {"modules": found}
+        return {"modules": code_of(args["types"])}
 
 
 class _Types:
@@ -191,6 +184,34 @@ class _Types:
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default
+
+
+def described() -> dict[str, Any]:
+    """What the modules registered for an export, in the form of the answer to ``export_types``."""
+    resource.validate()
+    return {
+        "types": [_declare(name, cls, options) for name, (cls, options) in resource._resources.items()],
+        "references": {
+            name: cls.__module__
+            for name, cls in [*references.reference.get_references(), *references.mutator.get_mutators()]
+        },
+        "managers": [
+            {"module": manager.__module__, "types": managers.types_of(manager)} for manager in Exporter._dependency_managers
+        ],
+    }
+
+
+def code_of(types: Iterable[str]) -> dict[str, list[str]]:
+    """By resource type, the Python modules that define its class, its handlers and their bases."""
+    from inmanta.agent.handler import Commander
+
+    found: dict[str, list[str]] = {}
+    for kind in types:
+        cls, _ = resource.get_class(kind)
+        classes = [cls, *_handlers(Commander, kind)]
+        modules = {base.__module__ for each in classes if each is not None for base in each.__mro__}
+        found[kind] = sorted(each for each in modules if each.startswith("inmanta_plugins."))
+    return found
 
 
 def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[str, Any]:

@@ -8,12 +8,20 @@ import inspect
 import os
 import sys
 import typing
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Optional
 
+from inmanta import _lazy
 from ordain_worker.annotations import AnnotationError, Normalizer, dataclass_entity, signature
 
 PACKAGE = "inmanta_plugins"
+
+
+def top(python: str) -> str:
+    """The module of the model that a Python module belongs to; empty for others."""
+    parts = python.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == PACKAGE else ""
 
 
 class Finder:
@@ -25,6 +33,8 @@ class Finder:
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        # Told of the end of the import of a module's package, in a load that imports modules when they are used.
+        self.imported: Optional[Callable[[str, ModuleType], None]] = None
 
     def add(self, module: str, folder: str) -> None:
         self._folders[f"{PACKAGE}.{module}"] = folder
@@ -43,10 +53,21 @@ class Finder:
             return None
         init = os.path.join(folder, "__init__.py")
         if os.path.isfile(init):
-            return importlib.util.spec_from_file_location(fullname, init, submodule_search_locations=[folder])
+            loader = None if self.imported is None else _Telling(fullname, init, self.imported)
+            return importlib.util.spec_from_file_location(fullname, init, loader=loader, submodule_search_locations=[folder])
         spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
         spec.submodule_search_locations = [folder]
         return spec
+
+
+class _Telling(importlib.machinery.SourceFileLoader):
+    def __init__(self, fullname: str, path: str, imported: Callable[[str, ModuleType], None]) -> None:
+        super().__init__(fullname, path)
+        self._imported = imported
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        self._imported(module.__name__.partition(".")[2], module)
 
 
 def install() -> Finder:
@@ -62,6 +83,70 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
         if inner[-1] == "__init__":
             inner.pop()
         importlib.import_module(".".join([PACKAGE, module, *inner]))
+
+
+class Modules:
+    """The modules of the model. All are imported at once or, when it is known what that would do, each when
+    something of it is used.
+
+    :param modules: as the request ``load`` has them, in their order.
+    :param lazy: what a recorded load said: ``shared``, modules that changed more than themselves and cannot wait,
+        and ``early``, modules that another one imported before their turn.
+    """
+
+    def __init__(self, finder: Finder, modules: list[dict[str, Any]], lazy: Optional[dict[str, Any]] = None) -> None:
+        self._finder = finder
+        self._waiting = {each["name"]: each for each in modules if each.get("files")}
+        self._order = {name: position for position, name in enumerate(self._waiting)}
+        self._shared = [] if lazy is None else lazy.get("shared") or []
+        self._early = set() if lazy is None else set(lazy.get("early") or ())
+        self._begun: list[str] = []  # modules that others began to import before their turn
+        for each in modules:
+            if each.get("dir"):
+                finder.add(each["name"], each["dir"])
+        if lazy is not None:
+            finder.imported = self._follow
+            _lazy.when_whole(self.rest)
+
+    def all(self, turn: Callable[[str], Any]) -> None:
+        for name in list(self._waiting):
+            with turn(name):
+                self._import(name)
+
+    def shared(self) -> None:
+        """Import what cannot wait."""
+        for name in sorted(self._shared, key=self.position):
+            self.need(name)
+
+    def need(self, name: str) -> None:
+        """Import a module, if that is still to do."""
+        if name in self._waiting:
+            self._import(name)
+        while self._begun:
+            self._import(self._begun.pop(0))
+
+    def rest(self) -> None:
+        """Import all that is left."""
+        for name in list(self._waiting):
+            self.need(name)
+
+    def position(self, name: str) -> int:
+        return self._order.get(name, len(self._order))
+
+    def _import(self, name: str) -> None:
+        module = self._waiting.pop(name, None)
+        if module is not None:
+            import_files(name, module["dir"], module["files"])
+
+    def _follow(self, name: str, package: ModuleType) -> None:
+        """Python code imported the package of a module that waits: its other files follow."""
+        if name not in self._waiting:
+            return
+        if name in self._early:  # as it was recorded: those follow once the one that imported it is done
+            self._begun.append(name)
+            return
+        setattr(sys.modules[PACKAGE], name, package)
+        self._import(name)
 
 
 def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:

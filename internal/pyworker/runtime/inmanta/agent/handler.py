@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Generic, Optional, TypeVar, cast
 
-from inmanta import const, resources
+from inmanta import _lazy, const, resources
 from inmanta._fallback import lacking
 from inmanta.agent.cache import AgentCache, lifetime
 from inmanta.agent.context import HandlerContext, InvalidOperation, LoggerABC, PythonLogger
@@ -116,14 +116,17 @@ class Commander:
 
     @classmethod
     def get_handlers(cls) -> dict[str, Any]:
+        _lazy.whole()
         return cls._handlers
 
     @classmethod
     def get_providers(cls) -> Iterator[tuple[str, Any]]:
+        _lazy.whole()
         yield from cls._handlers.items()
 
     @classmethod
     def get_provider_class(cls, resource_type: str, name: str = "") -> Any:
+        _lazy.whole()
         return cls._handlers.get(resource_type)
 
     @classmethod

@@ -19,6 +19,16 @@ class Finalizers:
         cls.__functions.append(fnc)
 
     @classmethod
+    def owners(cls) -> list[str]:
+        """The Python modules of the functions, in their order."""
+        return [function.__module__ for function in cls.__functions]
+
+    @classmethod
+    def sort(cls, position: Callable[[str], int]) -> None:
+        """Put the functions into the order of their Python modules."""
+        cls.__functions.sort(key=lambda function: position(function.__module__))
+
+    @classmethod
     def call_finalizers(cls, should_log: bool = False) -> None:
         problems: list[Exception] = []
         for function in cls.__functions:

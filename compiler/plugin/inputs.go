@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// granule is how long a file may change without its times telling: what was
+// looked at sooner after its last change is read again.
+const granule = 2 * time.Second
+
+// input is a file or folder that a load read.
+//
+// Its stamp says that it is the same as long as nothing was written. When the
+// stamp differs, as after a fresh checkout, the content decides.
+type input struct {
+	Path  string `json:"p"`
+	Stamp stamp  `json:"s"`
+	Hash  string `json:"h"`           // of a file's content, or of the names in a folder
+	Fresh bool   `json:"f,omitempty"` // the stamp was too young to be believed
+}
+
+// stamp is what the kernel knows of a file; all zero when there is none.
+type stamp [5]int64 // size, time of content, time of metadata, inode, device
+
+func stampOf(path string) (stamp, error) {
+	var s syscall.Stat_t
+	if err := syscall.Stat(path, &s); err != nil {
+		if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR) {
+			return stamp{}, nil
+		}
+		return stamp{}, err
+	}
+	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), int64(s.Ino), int64(s.Dev)}, nil
+}
+
+// changed is when the file changed last.
+func (s stamp) changed() time.Time { return time.Unix(0, max(s[1], s[2])) }
+
+// look notes what an input is now. It fails when it changed since a time: then
+// nobody knows what was read.
+func look(path string, folder bool, since time.Time) (input, error) {
+	now := time.Now()
+	s, err := stampOf(path)
+	if err != nil {
+		return input{}, err
+	}
+	i := input{Path: path, Stamp: s, Fresh: now.Sub(s.changed()) < granule}
+	if !folder && s != (stamp{}) && !s.changed().Before(since) {
+		return input{}, errors.New("changed while it was read: " + path)
+	}
+	i.Hash, err = content(path, s, folder)
+	return i, err
+}
+
+// same reports whether an input still is what it was. It renews a stamp that
+// differs although the content does not; renewed tells that.
+func (i *input) same(folder bool) (same, renewed bool) {
+	now := time.Now()
+	s, err := stampOf(i.Path)
+	if err != nil {
+		return false, false
+	}
+	if s == i.Stamp && !i.Fresh {
+		return true, false
+	}
+	hash, err := content(i.Path, s, folder)
+	if err != nil || hash != i.Hash {
+		return false, false
+	}
+	fresh := now.Sub(s.changed()) < granule
+	renewed = s != i.Stamp || fresh != i.Fresh
+	i.Stamp, i.Fresh = s, fresh
+	return true, renewed
+}
+
+// content hashes a file, or the names in a folder.
+func content(path string, s stamp, folder bool) (string, error) {
+	if s == (stamp{}) {
+		return "", nil
+	}
+	sum := sha256.New()
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case info.IsDir():
+		names, err := f.Readdirnames(-1)
+		if err != nil {
+			return "", err
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if name != "__pycache__" { // comes and goes as Python likes
+				_, _ = io.WriteString(sum, name+"\x00")
+			}
+		}
+	case folder: // an archive on sys.path
+		return "", errors.New("not a folder: " + path)
+	case !info.Mode().IsRegular():
+		return "", errors.New("not a file: " + path)
+	default:
+		if _, err := io.Copy(sum, f); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// packagesIn describes what is installed in a folder of packages: their names
+// with their versions, and where links lead.
+func packagesIn(dir string) (string, error) {
+	f, err := os.Open(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		if name == "__pycache__" {
+			continue
+		}
+		b.WriteString(name + "\x00")
+		if strings.HasSuffix(name, ".pth") || strings.HasSuffix(name, ".egg-link") {
+			text, err := os.ReadFile(dir + "/" + name)
+			if err != nil {
+				return "", err
+			}
+			b.Write(text)
+		}
+	}
+	return b.String(), nil
+}

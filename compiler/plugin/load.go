@@ -1,0 +1,286 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/compiler/eval"
+)
+
+// moduleCode is eval.ModuleCode as the worker reads it.
+type moduleCode struct {
+	Name  string   `json:"name"`
+	Root  string   `json:"root"`
+	Dir   string   `json:"dir,omitempty"`
+	Files []string `json:"files,omitempty"`
+}
+
+// loadRequest is the request "load".
+type loadRequest struct {
+	Project  string         `json:"project"`
+	Name     string         `json:"name"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	Modules  []moduleCode   `json:"modules"`
+	Record   bool           `json:"record,omitempty"`
+	Lazy     *lazyLoad      `json:"lazy,omitempty"`
+	Expect   []string       `json:"expect,omitempty"` // modules to import although they could wait
+}
+
+// lazyLoad says which modules cannot wait until something of them is used.
+type lazyLoad struct {
+	Shared []string `json:"shared"`
+	Early  []string `json:"early"`
+}
+
+// loadReply is the reply to it.
+type loadReply struct {
+	Plugins     []json.RawMessage `json:"plugins"`
+	Dataclasses []eval.Dataclass  `json:"dataclasses"`
+	Warnings    []remark          `json:"warnings"`
+	Output      []string          `json:"output"`
+	Error       *exception        `json:"error"`
+	Table       *recorded         `json:"table"`
+}
+
+// LoadError says that the Python side of a module cannot be used.
+type LoadError struct {
+	eval.PluginError
+	Missing string // the module that was not found, for a ModuleNotFoundError
+}
+
+// Error implements error.
+func (e *LoadError) Error() string {
+	text := "Unable to load all plug-ins: " + e.Class + ": " + e.Message
+	if e.File != "" {
+		text += fmt.Sprintf(" (%s:%d)", e.File, e.Line)
+	}
+	return text
+}
+
+// Raised is the exception.
+func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
+
+// Hint says what to do about it.
+func (e *LoadError) Hint() string {
+	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
+		return fmt.Sprintf("the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module", e.Missing)
+	}
+	return ""
+}
+
+// Load implements eval.Host. An exception in a module's Python code is a *LoadError.
+//
+// What the same load told before is told again without Python.
+func (h *Host) Load(modules []eval.ModuleCode) (*eval.Loaded, error) {
+	if !h.Look(modules) {
+		if err := h.load(); err != nil {
+			return nil, err
+		}
+	}
+	return h.table.loaded(), nil
+}
+
+// Look says which modules there are and reports whether Load will know the
+// answer without Python. A worker that was started before imports what will be
+// needed meanwhile.
+func (h *Host) Look(modules []eval.ModuleCode) bool {
+	if h.modules != nil {
+		return h.table != nil
+	}
+	h.modules = []moduleCode{}
+	code := false
+	for _, m := range modules {
+		h.modules = append(h.modules, moduleCode(m))
+		code = code || len(m.Files) > 0
+	}
+	if !code { // nothing to import
+		h.take(&table{Export: json.RawMessage(`{}`), Code: map[string][]string{}})
+		h.remembered = true
+		return true
+	}
+	if h.config.CacheDir == "" {
+		return false
+	}
+	key, err := h.config.key(h.modules)
+	if err != nil {
+		return false
+	}
+	h.key = key
+	t := h.tables().read(key)
+	if t == nil {
+		return false
+	}
+	holds, renewed := t.holds(h.config.env())
+	if !holds {
+		return false
+	}
+	if renewed {
+		h.keeping.Go(func() { h.tables().write(key, t) })
+	}
+	h.take(t)
+	h.remembered = true
+	h.preload()
+	return true
+}
+
+// take goes by a table from now on.
+func (h *Host) take(t *table) {
+	h.table, h.raw, h.introduced = t, t.Plugins, make([]bool, len(t.Plugins))
+	for i, s := range t.signatures {
+		h.plugins[s] = i
+	}
+}
+
+// load has the worker import all modules, and keeps what it tells.
+func (h *Host) load() error {
+	var reply loadReply
+	began := time.Now()
+	h.loaded = true
+	request := h.loadRequest()
+	request.Record = h.key != ""
+	if err := h.ask("load", request, &reply, "importing the modules' Python code"); err != nil {
+		return err
+	}
+	h.pending = append(h.pending, reply.Output...)
+	if reply.Error != nil {
+		return &LoadError{PluginError: reply.Error.pluginError(), Missing: reply.Error.Missing}
+	}
+	t := &table{Python: h.python, Plugins: reply.Plugins, Dataclasses: reply.Dataclasses, Warnings: reply.Warnings}
+	if err := t.parse(); err != nil {
+		return fmt.Errorf("plugin: reply to load: %w", err)
+	}
+	h.take(t)
+	if request.Record {
+		h.keeping.Go(func() {
+			if t, err := newTable(&reply, h.python, h.config.env(), began); err == nil {
+				h.tables().write(h.key, t)
+			}
+		})
+	}
+	return nil
+}
+
+// loadLazily tells the worker of the modules; it imports those that cannot
+// wait, and those that were used the last time.
+func (h *Host) loadLazily() error {
+	<-h.came
+	if h.startErr != nil {
+		return h.startErr
+	}
+	request := h.loadRequest()
+	request.Lazy = &lazyLoad{Shared: h.table.Shared, Early: h.table.Early}
+	if known := h.tables().habit(h.config.ProjectDir); known != nil {
+		for _, name := range known.Used {
+			if slices.ContainsFunc(h.modules, func(m moduleCode) bool { return m.Name == name }) {
+				request.Expect = append(request.Expect, name)
+			}
+		}
+	}
+	var reply loadReply
+	if err := h.request("load", request, &reply, "importing the modules' Python code"); err != nil {
+		return err
+	}
+	if reply.Error != nil { // it worked when the table was made: make it again the next time
+		h.tables().forget(h.key)
+		return &LoadError{PluginError: reply.Error.pluginError(), Missing: reply.Error.Missing}
+	}
+	return nil
+}
+
+func (h *Host) loadRequest() loadRequest {
+	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, Modules: h.modules}
+}
+
+// use notes that something of a module is used.
+func (h *Host) use(name string) {
+	name, _, _ = strings.Cut(name, "::")
+	h.used[name] = true
+}
+
+// note notes the modules that a request names.
+func (h *Host) note(args any) {
+	user, ok := args.(interface{ PythonModules() []string })
+	if !ok {
+		return
+	}
+	for _, name := range user.PythonModules() {
+		if top := topModule(name); top != "" {
+			h.used[top] = true
+		}
+	}
+}
+
+// topModule is the module of the model that a Python module belongs to; empty for others.
+func topModule(python string) string {
+	rest, ok := strings.CutPrefix(python, "inmanta_plugins.")
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, ".")
+	return name
+}
+
+// known answers a request of an export without Python, where that is possible.
+func (h *Host) known(op string, args any) (json.RawMessage, bool) {
+	if !h.remembered {
+		return nil, false
+	}
+	switch op {
+	case "export_types":
+		return h.table.Export, len(h.table.Export) > 0
+	case "export_code":
+		wanted, ok := args.(CodeOf)
+		if !ok || h.table.Code == nil {
+			return nil, false
+		}
+		found := map[string][]string{}
+		for _, name := range wanted.Types {
+			modules, ok := h.table.Code[name]
+			if !ok {
+				return nil, false
+			}
+			found[name] = modules
+		}
+		text, err := json.Marshal(map[string]any{"modules": found})
+		return text, err == nil
+	case "export_files", "export_unknowns": // nothing ran that could have made any
+		return json.RawMessage("{}"), !h.loaded
+	}
+	return nil, false
+}
+
+// CodeOf is the request export_code: resource types.
+type CodeOf struct {
+	Types []string `json:"types"`
+}
+
+// Finalize implements eval.Host.
+func (h *Host) Finalize() error {
+	var reply struct {
+		Output []string   `json:"output"`
+		Error  *exception `json:"error"`
+	}
+	request := struct {
+		Modules []string `json:"modules"`
+	}{[]string{}}
+	if h.remembered {
+		if !h.loaded && len(h.table.Finalizers) == 0 {
+			return nil
+		}
+		request.Modules = append(request.Modules, h.table.Finalizers...)
+		for _, name := range h.table.Finalizers {
+			h.used[topModule(name)] = true
+		}
+	}
+	if err := h.ask("finalize", request, &reply, "a finalizer"); err != nil {
+		return err
+	}
+	h.pending = append(h.pending, reply.Output...)
+	if reply.Error != nil {
+		return fmt.Errorf("a finalizer failed: %s: %s", reply.Error.Class, reply.Error.Message)
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package plugin
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+// checkout is a project on disk that is compiled again and again.
+type checkout struct {
+	t      testing.TB
+	config Config
+	order  []string
+}
+
+func newCheckout(t testing.TB, archive string) *checkout {
+	t.Helper()
+	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := t.TempDir()
+	c := &checkout{t: t, config: Config{
+		Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: t.TempDir(), ProjectName: "test",
+		Path: []string{site}, Env: []string{"PATH=/usr/bin:/bin"}, CallTimeout: time.Minute, CacheDir: t.TempDir(),
+	}}
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		c.write(f.Name, string(f.Data))
+		if name, _, _ := strings.Cut(f.Name, "/"); !slices.Contains(c.order, name) {
+			c.order = append(c.order, name)
+		}
+	}
+	return c
+}
+
+func (c *checkout) write(name, text string) {
+	c.t.Helper()
+	path := filepath.Join(c.config.ProjectDir, "libs", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// compile loads the modules as a compile does. The host is closed by done.
+func (c *checkout) compile() *project {
+	c.t.Helper()
+	host := New(c.t.Context(), c.config)
+	var code []eval.ModuleCode
+	for _, name := range c.order {
+		root := filepath.Join(c.config.ProjectDir, "libs", name)
+		m := eval.ModuleCode{Name: name, Root: root, Dir: filepath.Join(root, "plugins")}
+		err := filepath.WalkDir(m.Dir, func(path string, _ os.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".py") {
+				m.Files = append(m.Files, path)
+			}
+			return err
+		})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		code = append(code, m)
+	}
+	loaded, err := host.Load(code)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p := &project{t: c.t, host: host, heap: newHeap(), plugins: map[string]*eval.Signature{}}
+	for _, s := range loaded.Plugins {
+		p.plugins[s.Name] = s
+	}
+	return p
+}
+
+// done ends a compile and reports whether it took Python.
+func (p *project) done() (python bool) {
+	p.t.Helper()
+	if err := p.host.Finalize(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.host.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.host.began
+}
+
+// remembered compiles once more and reports whether that took no Python.
+func (c *checkout) remembered() bool {
+	c.t.Helper()
+	return !c.compile().done()
+}
+
+const two = `
+-- a/plugins/__init__.py --
+from inmanta.plugins import plugin
+
+def inner():
+    return "a"
+
+@plugin
+def name() -> "string":
+    return inner()
+-- b/plugins/__init__.py --
+import sys
+from inmanta.plugins import plugin
+
+@plugin
+def modules() -> "list":
+    return [each for each in sys.modules if each.startswith("inmanta_plugins.")]
+
+@plugin
+def old(x: "string") -> "int":
+    return 1
+`
+
+// The second compile knows the plug-ins without Python, and starts it for a
+// call: then it imports the module that is called and no other.
+func TestWhatALoadToldIsRemembered(t *testing.T) {
+	c := newCheckout(t, two)
+	if c.remembered() {
+		t.Fatal("the first compile took no Python")
+	}
+	first := c.compile()
+	if first.host.began || len(first.plugins) != 3 || first.plugins["b::old"].Params[0].Type.Name != "string" {
+		t.Fatalf("second compile: Python %v, plug-ins %v", first.host.began, first.plugins)
+	}
+	got := first.value("b::modules").(*types.List)
+	if len(got.Items) != 1 || got.Items[0] != types.Str("inmanta_plugins.b") {
+		t.Errorf("imported: %v", got.Items)
+	}
+	if first.value("a::name") != types.Str("a") {
+		t.Error("a::name gave something else")
+	}
+	first.done()
+}
+
+// Nothing that a load depended on can change without the next one noticing.
+func TestNothingStaleIsRemembered(t *testing.T) {
+	for name, change := range map[string]func(c *checkout){
+		"a plug-in is edited, to the same size, at once": func(c *checkout) {
+			c.write("b/plugins/__init__.py", strings.Replace(txtarFile(two, "b/plugins/__init__.py"), `x: "string"`, `x: "number"`, 1))
+		},
+		"a Python file is added": func(c *checkout) {
+			c.write("b/plugins/more.py", "from inmanta.plugins import plugin\n\n@plugin\ndef more() -> \"int\":\n    return 1\n")
+		},
+		"a package is upgraded": func(c *checkout) {
+			site := c.config.Path[0]
+			if err := os.Rename(filepath.Join(site, "dep-1.0.dist-info"), filepath.Join(site, "dep-1.1.dist-info")); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+		"a package that was imported is edited": func(c *checkout) {
+			if err := os.WriteFile(filepath.Join(c.config.Path[0], "dep.py"), []byte("VALUE = 2\n"), 0o644); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+		"a file that was read at import is edited": func(c *checkout) { c.write("a/plugins/data.txt", "2") },
+		"a variable that was read at import is set": func(c *checkout) {
+			c.config.Env = append(c.config.Env, "ORDAIN_TEST_FLAVOUR=sweet")
+		},
+		"another interpreter": func(c *checkout) {
+			link := filepath.Join(c.t.TempDir(), "python")
+			if err := os.Symlink(c.config.Python, link); err != nil {
+				c.t.Fatal(err)
+			}
+			c.config.Python = link
+		},
+		"another setting": func(c *checkout) {
+			c.config.Settings = map[string]map[string]any{"config": {"environment": "x"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCheckout(t, two)
+			c.write("a/plugins/data.txt", "1")
+			c.write("a/plugins/__init__.py", `
+import os
+import dep
+from inmanta.plugins import plugin
+
+with open(os.path.join(os.path.dirname(__file__), "data.txt")) as data:
+    TEXT = data.read()
+FLAVOUR = os.environ.get("ORDAIN_TEST_FLAVOUR")
+
+@plugin
+def name() -> "string":
+    return TEXT
+`)
+			site := c.config.Path[0]
+			if err := os.Mkdir(filepath.Join(site, "dep-1.0.dist-info"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(site, "dep.py"), []byte("VALUE = 1\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c.remembered()
+			if !c.remembered() {
+				t.Fatal("the load was not remembered at all")
+			}
+			change(c)
+			if c.remembered() {
+				t.Error("the next compile went by what was before")
+			}
+			if !c.remembered() {
+				t.Error("the compile after that does not remember the new state")
+			}
+		})
+	}
+}
+
+func txtarFile(archive, name string) string {
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+// What reaches outside when it is imported is imported by every compile.
+func TestImportsWithEffectsAreRepeated(t *testing.T) {
+	for name, code := range map[string]string{
+		"prints":            "print('hello')",
+		"complains":         "import sys\nprint('hello', file=sys.stderr)",
+		"writes a file":     "open(__file__ + '.out', 'w').close()",
+		"runs a program":    "import subprocess\nsubprocess.run(['true'])",
+		"opens a connexion": "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1), 1)\nexcept OSError:\n    pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCheckout(t, two)
+			c.write("a/plugins/effect.py", code+"\n")
+			c.remembered()
+			if c.remembered() {
+				t.Error("the second compile did not import the module")
+			}
+		})
+	}
+}
+
+// A module that changes more than itself is imported before anything is called,
+// and so is what it changes; modules of their own still wait.
+func TestPatchesAreInPlaceBeforeACall(t *testing.T) {
+	for name, patch := range map[string]string{
+		"a function of another module": "import inmanta_plugins.a\ninmanta_plugins.a.inner = lambda: 'patched'",
+		"the call of a plug-in":        "import inmanta_plugins.a\ninmanta_plugins.a.name.__plugin__.call = staticmethod(lambda: 'patched')",
+		"a class of the runtime": `
+from inmanta import plugins
+before = plugins.Plugin.__call__
+def call(self, *args, **kwargs):
+    found = before(self, *args, **kwargs)
+    return "patched" if self.get_full_name() == "a::name" else found
+plugins.Plugin.__call__ = call`,
+		"a package that both use": "import textwrap\ntextwrap.dedent = lambda text: 'patched'",
+		"the environment":         "import os\nos.environ['A_NAME'] = 'patched'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCheckout(t, two)
+			c.write("a/plugins/__init__.py", `
+import os
+import textwrap
+from inmanta.plugins import plugin
+
+def inner():
+    return textwrap.dedent(os.environ.get("A_NAME", "a"))
+
+@plugin
+def name() -> "string":
+    return inner()
+`)
+			c.write("patching/plugins/__init__.py", patch+"\n")
+			for _, order := range [][]string{{"a", "b", "patching"}, {"patching", "a", "b"}} {
+				c.order = order
+				for n := range 2 {
+					p := c.compile()
+					if p.host.began == (n > 0) {
+						t.Fatalf("compile %d with %v: Python %v", n, order, p.host.began)
+					}
+					if got := p.value("a::name"); got != types.Str("patched") {
+						t.Errorf("compile %d with %v: got %v", n, order, got)
+					}
+					got := p.value("b::modules").(*types.List)
+					if !slices.Contains(got.Items, types.Value(types.Str("inmanta_plugins.patching"))) {
+						t.Errorf("compile %d with %v: imported %v", n, order, got.Items)
+					}
+					p.done()
+				}
+			}
+		})
+	}
+}
+
+// A finalizer of a module that nobody called runs all the same.
+func TestFinalizersRunWithoutACall(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("a/plugins/__init__.py", "from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n")
+	for n := range 2 {
+		p := c.compile()
+		p.done()
+		if got := p.host.TakeOutput(); !slices.Equal(got, []string{"the end"}) {
+			t.Errorf("compile %d printed %v", n, got)
+		}
+	}
+}
+
+// A plug-in that asks for all plug-ins sees all, though only its own module was imported.
+func TestAllPluginsAreThereForWhoAsks(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("b/plugins/__init__.py", `
+from inmanta.plugins import plugin, Context
+
+@plugin
+def known(ctx: Context) -> "list":
+    return sorted(ctx.get_compiler().get_plugins())
+`)
+	for range 2 {
+		p := c.compile()
+		got := p.value("b::known").(*types.List)
+		if len(got.Items) != 2 || got.Items[0] != types.Str("a::name") {
+			t.Errorf("plug-ins: %v", got.Items)
+		}
+		p.done()
+	}
+}
+
+// Whatever happened to the files of the cache, a compile works.
+func TestDamagedTablesAreIgnored(t *testing.T) {
+	c := newCheckout(t, two)
+	c.remembered()
+	files, _ := filepath.Glob(filepath.Join(c.config.CacheDir, "plugins", "*"))
+	if len(files) != 2 { // a table and a habit
+		t.Fatalf("files: %v", files)
+	}
+	for name, damage := range map[string]func(text []byte) []byte{
+		"empty":     func([]byte) []byte { return nil },
+		"cut":       func(text []byte) []byte { return text[:len(text)/2] },
+		"one bit":   func(text []byte) []byte { text[len(text)/2] ^= 1; return text },
+		"not ours":  func([]byte) []byte { return []byte("{}") },
+		"other sum": func([]byte) []byte { return []byte(checksum([]byte("[1]")) + "\n[1]") },
+	} {
+		whole := map[string][]byte{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole[file] = bytes.Clone(text)
+			if err := os.WriteFile(file, damage(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.remembered() {
+			t.Errorf("%s: a damaged table was believed", name)
+		}
+		if !c.remembered() {
+			t.Errorf("%s: it was not replaced", name)
+		}
+		for file, text := range whole {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Compiles at the same time do not disturb each other.
+func TestTwoCompilesAtOnce(t *testing.T) {
+	c := newCheckout(t, two)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			p := c.compile()
+			if got := p.value("a::name"); got != types.Str("a") {
+				t.Errorf("got %v", got)
+			}
+			p.done()
+		})
+	}
+	all.Wait()
+	if !c.remembered() {
+		t.Error("nothing is remembered")
+	}
+}
+
+// FuzzTable reads tables that somebody else wrote.
+func FuzzTable(f *testing.F) {
+	f.Add([]byte(`{"plugins":[{"name":"a::b","params":[{"name":"x","type":{"k":"list","of":[null]}}]}],"files":[{"p":"/","s":[1,2,3,4,5]}]}`))
+	f.Add([]byte(`{"plugins":[null]}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := tables{dir}
+		if err := writeSealed(s.path("k"), body); err != nil {
+			t.Fatal(err)
+		}
+		if read := s.read("k"); read != nil {
+			read.holds([]string{"A=b"})
+			read.loaded()
+		}
+	})
+}

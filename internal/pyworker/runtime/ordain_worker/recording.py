@@ -1,0 +1,321 @@
+"""What importing the modules depends on, and what it changes besides.
+
+    with recording() as record:
+        with record.turn("mod"):     # the imports of one module, in their order
+            …
+    record.table()
+
+The compiler keeps the answers of a load, and need not start Python for them
+again while what the load read is the same. And a module that changed nothing
+but itself is imported only when something of it is used. Both need to know
+what the imports did:
+
+* an audit hook notes the files and folders that are read, and everything that
+  reaches outside of the process, which makes the load one that is not kept;
+* ``os.environ`` notes the variables that are asked for;
+* names and classes of all Python modules are compared before and after each
+  turn, and those of a Python module with what they were at the end of its own
+  import: what is different then was patched by somebody else.
+"""
+
+import importlib
+import logging
+import os
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Optional
+
+from ordain_worker.loading import PACKAGE, top
+
+_CODE = (FunctionType, BuiltinFunctionType, classmethod, staticmethod, property, type)
+_OUTSIDE = frozenset(
+    (
+        "subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn",
+        "os.kill", "os.killpg", "os.remove", "os.rename", "os.mkdir", "os.rmdir",
+        "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate", "os.utime", "os.chdir", "os.setxattr",
+        "shutil.copyfile", "shutil.move", "shutil.rmtree", "socket.connect", "socket.bind", "socket.getaddrinfo",
+        "socket.gethostbyname", "socket.sendto", "socket.gethostname", "sqlite3.connect", "signal.pthread_kill",
+    )
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class _Watched(os._Environ):  # type: ignore[type-arg]
+    """os.environ while modules are imported: it knows what was asked for."""
+
+    def __getitem__(self, key: Any) -> str:
+        if _current is not None and isinstance(key, str):
+            _current.variables.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        if _current is not None and isinstance(key, str):
+            _current.variables.add(key)
+        return super().__contains__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        if _current is not None:
+            _current.all_variables = True
+        return super().__iter__()
+
+
+class Record:
+    """One load."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.variables: set[str] = set()
+        self.all_variables = False
+        self.problems: list[str] = []  # why this load cannot be kept
+        self.shared: set[str] = set()  # modules whose import did more than define themselves
+        self.early: set[str] = set()  # modules that another one imported before their turn
+        self._turn = ""
+        self._environ = dict(os.environ)
+        self._registries = _registries()
+        self._seen: dict[str, _State] = {}
+        self._streams = (sys.stdout, sys.stderr)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """The imports of one module."""
+        self._turn = name
+        if not self._seen:
+            self._seen = {each: _State(module, self._registries) for each, module in list(sys.modules.items())}
+        before = _process()
+        own = f"{PACKAGE}.{name}"
+        started = {each for each in self._seen if top(each)}
+        yield
+        brought = {top(each) for each in sys.modules if each not in started} - {"", name}
+        self.early |= brought
+        touched = self._touched(own)
+        if _process() != before:
+            touched.add("")
+        if touched or any(_names(each, own) for each in brought):
+            self.shared |= {name, *brought, *filter(None, map(top, touched))}
+        for each, module in list(sys.modules.items()):  # where this turn leaves things is where the next one begins
+            if each not in self._seen or each in touched:
+                self._seen[each] = _State(module, self._registries)
+
+    def imported(self, name: str) -> None:
+        """The end of the import of one Python module."""
+        module = sys.modules.get(name)
+        if module is not None and name not in self._seen:
+            self._seen[name] = _State(module, self._registries)
+
+    def _touched(self, own: str) -> set[str]:
+        """Python modules that are not as they were left."""
+        found = set()
+        for name, state in list(self._seen.items()):
+            if name == own or name.startswith(own + "."):
+                continue
+            module = sys.modules.get(name)
+            if module is not state.module or state.changed(module):
+                found.add(name)
+        return found
+
+    def note(self, event: str, args: tuple[Any, ...]) -> None:
+        """An audit event."""
+        if event == "open":
+            path, mode, flags = args
+            if isinstance(path, int):
+                return
+            path = os.fsdecode(path)
+            if flags & _WRITING or (mode and any(each in mode for each in "wax+")):
+                if "__pycache__" not in path and path != os.devnull:
+                    self.problems.append(f"{self._turn} writes {path}")
+            elif not path.endswith(".pyc"):
+                self.files.add(path)
+        elif event in _OUTSIDE:
+            if not any("__pycache__" in str(each) for each in args):
+                self.problems.append(f"{self._turn}: {event}")
+
+    def table(self) -> dict[str, Any]:
+        """What Go has to know to keep the load and to repeat parts of it."""
+        if (sys.stdout, sys.stderr) != self._streams:  # by modules that print elsewhere
+            self.problems.append("standard output or error was replaced")
+        folders = set(each or os.curdir for each in sys.path)
+        files = set(map(os.path.abspath, self.files))
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str):
+                files.add(file)
+            try:
+                folders.update(each for each in getattr(module, "__path__", ()) if isinstance(each, str))
+            except Exception:
+                self.problems.append("a package with an unusual __path__")
+        runtime = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        own = (runtime + os.sep, os.path.dirname(os.__file__) + os.sep)
+
+        def foreign(path: str) -> bool:
+            # The runtime and the standard library belong to the identity of the worker itself.
+            return not path.startswith(own) or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+
+        return {
+            "files": sorted(filter(foreign, files)),
+            "folders": sorted(each for each in folders if foreign(each + os.sep)),
+            "variables": None if self.all_variables else {each: self._environ.get(each) for each in sorted(self.variables)},
+            "problems": self.problems[:10],
+            "shared": sorted(self.shared),
+            "early": sorted(self.early),
+        }
+
+
+class _State:
+    """The names of a Python module and of the classes that it defines."""
+
+    __slots__ = ("module", "names", "parts", "sizes", "strict")
+
+    def __init__(self, module: Any, registries: set[int]) -> None:
+        name = getattr(module, "__name__", "")
+        self.module = module
+        names = getattr(module, "__dict__", None)
+        self.names: dict[str, Any] = dict(names) if isinstance(names, dict) else {}
+        self.strict = name.partition(".")[0] in ("inmanta", PACKAGE)
+        # Classes, in our modules functions and plug-ins too, with their attributes.
+        self.parts: dict[Any, dict[str, Any]] = {}
+        if self.strict or name.partition(".")[0] not in sys.stdlib_module_names:
+            for value in list(self.names.values()):
+                if isinstance(value, type) and value.__module__ == name:
+                    self.parts[value] = _attributes(value)
+                elif self.strict and isinstance(value, FunctionType) and value.__module__ == name:
+                    self.parts[value] = _attributes(value)
+                    plugin = vars(value).get("__plugin__")
+                    if isinstance(plugin, type):
+                        self.parts[plugin] = _attributes(plugin)
+        self.sizes = {id(each): (each, len(each)) for each in self._containers(registries)} if self.strict else {}
+
+    def _containers(self, registries: set[int]) -> Iterator[Any]:
+        for names in (self.names, *self.parts.values()):
+            for value in names.values():
+                if type(value) in (list, dict, set) and id(value) not in registries:
+                    yield value
+
+    def changed(self, module: ModuleType) -> bool:
+        return (
+            self._differs(self.names, vars(module))
+            or any(self._differs(old, _attributes(part)) for part, old in self.parts.items())
+            or any(len(each) != size for each, size in self.sizes.values())
+        )
+
+    def _differs(self, old: dict[str, Any], new: Any) -> bool:
+        for name, value in new.items():
+            before = old.get(name, _ABSENT)
+            if value is before or (name.startswith("__") and name.endswith("__") and name not in _METHODS):
+                continue
+            if isinstance(value, ModuleType):
+                continue  # a submodule that was imported
+            if self.strict:
+                if name not in ("_abc_impl",):
+                    return True
+            elif before is not _ABSENT and (isinstance(value, _CODE) or isinstance(before, _CODE)):
+                return True
+        return any(name not in new for name in old) if self.strict else False
+
+
+def _attributes(part: Any) -> dict[str, Any]:
+    if isinstance(part, FunctionType):
+        return {**vars(part), "code": part.__code__, "defaults": part.__defaults__}
+    return dict(vars(part))
+
+
+_ABSENT = object()
+_METHODS = frozenset(
+    f"__{each}__" for each in "init new call str repr eq hash getattr getattribute setattr getitem iter len enter exit plugin".split()
+)
+
+
+def _registries() -> set[int]:
+    """Containers that modules register themselves in."""
+    from inmanta import plugins, references, resources
+    from inmanta.agent.handler import Commander
+    from inmanta.compiler import Finalizers
+    from inmanta.export import Exporter
+
+    found = [
+        plugins.PluginMeta._PluginMeta__functions,  # type: ignore[attr-defined]
+        plugins._objects,
+        resources.resource._resources,
+        references.reference._register,
+        references.mutator._register,
+        Finalizers._Finalizers__functions,  # type: ignore[attr-defined]
+        Exporter._dependency_managers,
+        Exporter._export_functions,
+        Commander._handlers,
+    ]
+    return set(map(id, found))
+
+
+def _process() -> tuple[Any, ...]:
+    """What all modules of a process share."""
+    socket = sys.modules.get("socket")
+    return (
+        dict(os.environ._data),  # type: ignore[attr-defined]
+        list(sys.path),
+        list(map(id, sys.meta_path)),
+        list(map(id, sys.path_hooks)),
+        list(warnings.filters),
+        list(logging.root.handlers),
+        logging.root.level,
+        logging.getLoggerClass(),
+        threading.active_count(),
+        sys.getrecursionlimit(),
+        socket.getdefaulttimeout() if socket is not None else None,
+        os.getcwd(),
+    )
+
+
+def _names(module: str, other: str) -> bool:
+    """Whether the code of a module names another one: the two may import each other, in an order that matters."""
+    for name, each in list(sys.modules.items()):
+        if top(name) == module:
+            try:
+                with open(each.__file__ or "", encoding="utf-8", errors="replace") as file:
+                    if re.search(rf"\b{re.escape(other.rpartition('.')[2])}\b", file.read()):
+                        return True
+            except (OSError, AttributeError, TypeError):
+                continue
+    return False
+
+
+_current: Optional[Record] = None
+
+
+@contextmanager
+def recording() -> Iterator[Record]:
+    """While it is entered, imports are recorded."""
+    global _current
+    record = Record()
+    bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]
+    load = bootstrap._load_unlocked
+
+    def load_and_tell(spec: Any) -> Any:
+        made = load(spec)
+        record.imported(spec.name)
+        return made
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if _current is not None:
+            _current.note(event, args)
+
+    def write(text: str) -> int:
+        record.problems.append("something was written to standard error")
+        return type(sys.stderr).write(sys.stderr, text)
+
+    sys.stderr.write = write  # type: ignore[method-assign]
+    environ = os.environ.__class__
+    sys.addaudithook(hook)
+    os.environ.__class__ = _Watched
+    bootstrap._load_unlocked = load_and_tell
+    _current = record
+    try:
+        yield record
+    finally:
+        _current = None
+        del sys.stderr.write
+        bootstrap._load_unlocked = load
+        os.environ.__class__ = environ
