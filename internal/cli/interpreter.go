@@ -26,9 +26,9 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if err != nil {
 		return nil // the compile says it, in its way
 	}
-	python := ""
+	python, memo := "", pyenv.Memo{Dir: filepath.Join(o.CacheDir, "interpreters")}
 	for _, site := range project.SitePackages {
-		if found, err := pyenv.FindMinor(ctx, minorOf(site)); err == nil {
+		if found, err := memo.FindMinor(ctx, minorOf(site)); err == nil {
 			python = found.Path
 			break
 		}
@@ -43,6 +43,10 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	interpreter, err := maker.Interpreter(ctx, "")
 	if err != nil {
 		return err
+	}
+	if len(project.SitePackages) > 0 && len(pyenv.Lacking(project.SitePackages, interpreter)) == 0 {
+		o.Python = interpreter.Path // all that the modules need lies beside them
+		return nil
 	}
 	var requirements []string
 	if len(project.SitePackages) > 0 {

@@ -78,7 +78,13 @@ func Find(ctx context.Context, python string) (Interpreter, error) {
 func FindMinor(ctx context.Context, minor string) (Interpreter, error) {
 	name := "python" + minor
 	var failed error
-	for _, path := range append(onPath(name), ofPyenv(name, minor)...) {
+	direct, wrappers := onPath(name), []string(nil)
+	if root := pyenvRoot(); root != "" { // its wrappers take as long as a compile, only to run what is asked anyway
+		shims := filepath.Join(root, "shims")
+		direct = slices.DeleteFunc(direct, func(path string) bool { return filepath.Dir(path) == shims })
+		wrappers = []string{filepath.Join(shims, name)}
+	}
+	for _, path := range slices.Concat(direct, ofPyenv(name, minor), wrappers) {
 		i, err := inspect(ctx, path)
 		if err == nil && i.Minor == minor {
 			return i, nil
@@ -104,15 +110,23 @@ func onPath(name string) []string {
 	return found
 }
 
+// pyenvRoot is where pyenv keeps what it installed; empty when nobody knows.
+func pyenvRoot() string {
+	if root := os.Getenv("PYENV_ROOT"); root != "" {
+		return root
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".pyenv")
+}
+
 // ofPyenv lists the interpreters of a version that pyenv installed, newest first.
 func ofPyenv(name, minor string) []string {
-	root := os.Getenv("PYENV_ROOT")
+	root := pyenvRoot()
 	if root == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil
-		}
-		root = filepath.Join(home, ".pyenv")
+		return nil
 	}
 	found, _ := filepath.Glob(filepath.Join(root, "versions", minor+".*", "bin", name))
 	patch := func(path string) int {

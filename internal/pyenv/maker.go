@@ -65,7 +65,7 @@ func (m *Maker) Interpreter(ctx context.Context, python string) (Interpreter, er
 			return known, nil
 		}
 	}
-	i, err := Find(ctx, python)
+	i, err := Memo{Dir: filepath.Join(m.c.CacheDir, "interpreters")}.Find(ctx, python)
 	if err != nil {
 		return i, err
 	}
