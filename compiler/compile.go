@@ -60,6 +60,8 @@ type Outcome struct {
 	Document *export.Document
 	// Text is what is printed for a person when the compile failed.
 	Text string
+
+	exported bool // an export was asked for
 }
 
 // Run compiles. What is wrong with the project, its modules, the model or its
@@ -68,7 +70,7 @@ func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
 	defer r.close()
 	result := r.guarded(ctx)
-	out := &Outcome{Result: result, Document: r.doc}
+	out := &Outcome{Result: result, Document: r.doc, exported: o.Export}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
 	out.Text = diag.Style{}.RenderAll(r.doc.Diagnostics)
 	return out

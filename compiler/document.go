@@ -15,16 +15,28 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 	if o.Document.Output != nil {
 		d.Output = o.Document.Output
 	}
-	d.ResourceSets = map[string]string{}
+	if !o.exported {
+		return d
+	}
+	d.Resources, d.ResourceSets = o.resources, map[string]string{}
 	for _, r := range o.Document.Resources {
-		one := modeldoc.Resource{ID: r.ID.String(), Attributes: r.Attributes, Requires: []string{}}
-		for _, required := range r.Requires {
-			one.Requires = append(one.Requires, required.String())
-		}
-		d.Resources = append(d.Resources, one)
 		if r.ResourceSet != "" {
-			d.ResourceSets[one.ID] = r.ResourceSet
+			d.ResourceSets[r.ID.String()] = r.ResourceSet
 		}
 	}
 	return d
+}
+
+// resources gives the resources one by one: what it gave is gone with the next.
+func (o *Outcome) resources(yield func(modeldoc.Resource) bool) {
+	var requires []string
+	for _, r := range o.Document.Resources {
+		requires = requires[:0]
+		for _, required := range r.Requires {
+			requires = append(requires, required.String())
+		}
+		if !yield(modeldoc.Resource{ID: r.ID.String(), Attributes: r.Attributes, Requires: requires}) {
+			return
+		}
+	}
 }

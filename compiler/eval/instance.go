@@ -78,3 +78,6 @@ func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
 	}
 	return slot.peek()
 }
+
+// ValueAt is Value for the attribute at a position of Entity().Attributes.
+func (i *Instance) ValueAt(position int) (v types.Value, ok bool) { return i.slots[position].peek() }

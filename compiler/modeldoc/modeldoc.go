@@ -1,36 +1,28 @@
 package modeldoc
 
 import (
-	"encoding/json"
-	"io"
+	"iter"
 	"strconv"
 	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-// Document is the whole of it. The export fills Resources and ResourceSets.
+// Document is the whole of it. Instances and variables are written from the
+// result itself, which may be large.
 type Document struct {
-	Success   bool                       `json:"success"`
-	Instances []Instance                 `json:"instances"`
-	Variables map[string]json.RawMessage `json:"variables"`
-	Output    []string                   `json:"output"`
-	Warnings  []Warning                  `json:"warnings"`
-	Error     *Error                     `json:"error"`
+	Success  bool
+	Output   []string
+	Warnings []Warning
+	Error    *Error
 	// Further are errors that do not follow from Error.
-	Further      []*Error          `json:"further,omitempty"`
-	Resources    []Resource        `json:"resources,omitempty"`
-	ResourceSets map[string]string `json:"resource_sets,omitempty"`
-}
+	Further []*Error
+	// Resources and ResourceSets are what an export adds; nil without one.
+	Resources    iter.Seq[Resource]
+	ResourceSets map[string]string
 
-// Instance is one instance. Relations are lists of ids, also those to at most one.
-type Instance struct {
-	ID         string                       `json:"id"`
-	Type       string                       `json:"type"`
-	Attributes map[string]json.RawMessage   `json:"attributes"`
-	Relations  map[string][]json.RawMessage `json:"relations"`
+	model *eval.Result // nil: there is no model
 }
 
 // Warning is a warning of the compiler.
@@ -60,20 +52,14 @@ type Error struct {
 
 // Resource is a resource as the server gets it, without its version.
 type Resource struct {
-	ID         string          `json:"id"`
-	Attributes json.RawMessage `json:"attributes"`
-	Requires   []string        `json:"requires"`
+	ID         string
+	Attributes []byte // JSON
+	Requires   []string
 }
 
 // New makes the document of a compile that got as far as a result.
 func New(r *eval.Result) *Document {
-	d := &Document{
-		Success: r.Err == nil, Instances: []Instance{}, Variables: map[string]json.RawMessage{},
-		Output: r.Output, Warnings: []Warning{},
-	}
-	if d.Output == nil {
-		d.Output = []string{}
-	}
+	d := &Document{Success: r.Err == nil, Output: r.Output}
 	seen := map[Warning]bool{}
 	for _, w := range r.Warnings {
 		var at *Location
@@ -97,12 +83,7 @@ func New(r *eval.Result) *Document {
 		}
 		return d
 	}
-	for _, i := range r.Instances {
-		d.Instances = append(d.Instances, instance(i))
-	}
-	for _, v := range r.Variables {
-		d.Variables[v.Name] = Value(v.Value)
-	}
+	d.model = r
 	return d
 }
 
@@ -112,7 +93,7 @@ var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationW
 
 // Failed makes the document of a compile that failed before there was a result.
 func Failed(problems ...diag.Diagnostic) *Document {
-	d := &Document{Instances: []Instance{}, Variables: map[string]json.RawMessage{}, Output: []string{}, Warnings: []Warning{}}
+	d := &Document{}
 	if len(problems) > 0 {
 		d.Error = fromDiagnostic(problems[0])
 		for _, more := range problems[1:] {
@@ -120,55 +101,6 @@ func Failed(problems ...diag.Diagnostic) *Document {
 		}
 	}
 	return d
-}
-
-// Write writes the document of a result, with what an export adds.
-func Write(w io.Writer, r *eval.Result, resources []Resource, sets map[string]string) error {
-	d := New(r)
-	d.Resources, d.ResourceSets = resources, sets
-	return d.Write(w)
-}
-
-// Write writes the document as JSON.
-func (d *Document) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(d)
-}
-
-func instance(i *eval.Instance) Instance {
-	out := Instance{
-		ID: id(i), Type: i.Entity().Name, Attributes: map[string]json.RawMessage{}, Relations: map[string][]json.RawMessage{},
-	}
-	for _, attr := range i.Entity().Attributes {
-		v, _ := i.Value(attr)
-		if attr.End == nil {
-			out.Attributes[attr.Name] = Value(v)
-			continue
-		}
-		ids := []json.RawMessage{}
-		switch v := v.(type) {
-		case nil, types.Null:
-		case *types.List:
-			for _, item := range v.Items {
-				ids = append(ids, related(item))
-			}
-		default:
-			ids = append(ids, related(v))
-		}
-		out.Relations[attr.Name] = ids
-	}
-	return out
-}
-
-func id(i types.Instance) string { return strconv.FormatUint(i.InstanceID(), 10) }
-
-func related(v types.Value) json.RawMessage {
-	if i, ok := v.(types.Instance); ok {
-		return json.RawMessage(`"` + id(i) + `"`)
-	}
-	return Value(v)
 }
 
 func failure(e *eval.Error) *Error {

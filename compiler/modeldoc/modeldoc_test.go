@@ -28,7 +28,7 @@ func compile(t *testing.T, text string) *eval.Result {
 func document(t *testing.T, r *eval.Result) map[string]any {
 	t.Helper()
 	var b bytes.Buffer
-	if err := modeldoc.Write(&b, r, nil, nil); err != nil {
+	if err := modeldoc.New(r).Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	d := json.NewDecoder(&b)

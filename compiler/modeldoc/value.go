@@ -1,99 +1,78 @@
 package modeldoc
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 // Value writes a value of the model as JSON.
-func Value(v types.Value) json.RawMessage {
-	var b bytes.Buffer
-	write(&b, v)
-	return b.Bytes()
-}
+func Value(v types.Value) []byte { return appendValue(nil, v) }
 
-func write(b *bytes.Buffer, v types.Value) {
+func appendValue(b []byte, v types.Value) []byte {
 	switch v := v.(type) {
 	case nil, types.Null:
-		b.WriteString("null")
+		return append(b, "null"...)
 	case types.Unknown:
-		b.WriteString(`{"$unknown":true}`)
+		return append(b, `{"$unknown":true}`...)
 	case types.Bool:
-		b.WriteString(strconv.FormatBool(bool(v)))
+		return strconv.AppendBool(b, bool(v))
 	case types.Int:
-		b.WriteString(strconv.FormatInt(int64(v), 10))
+		return strconv.AppendInt(b, int64(v), 10)
 	case types.BigInt:
-		b.WriteString(v.String())
+		return v.Append(b, 10)
 	case types.Float:
-		writeFloat(b, float64(v))
+		return appendFloat(b, float64(v))
 	case types.Str:
-		writeString(b, string(v))
+		return jsontext.AppendString(b, string(v))
 	case *types.List:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for i, item := range v.Items {
-			comma(b, i)
-			write(b, item)
+			b = appendValue(comma(b, i), item)
 		}
-		b.WriteByte(']')
+		return append(b, ']')
 	case *types.Dict:
-		b.WriteString(`{"$dict":{`)
+		b = append(b, `{"$dict":{`...)
 		for i, k := range v.Keys {
-			comma(b, i)
-			writeString(b, k)
-			b.WriteByte(':')
-			write(b, v.Values[k])
+			b = append(jsontext.AppendString(comma(b, i), k), ':')
+			b = appendValue(b, v.Values[k])
 		}
-		b.WriteString("}}")
+		return append(b, "}}"...)
 	case *types.Reference:
-		b.WriteString(`{"$reference":{"type":`)
-		writeString(b, v.Type)
-		b.WriteString(`,"args":{`)
+		b = jsontext.AppendString(append(b, `{"$reference":{"type":`...), v.Type)
+		b = append(b, `,"args":{`...)
 		for i, a := range v.Args {
-			comma(b, i)
-			writeString(b, a.Name)
-			b.WriteByte(':')
-			write(b, a.Value)
+			b = append(jsontext.AppendString(comma(b, i), a.Name), ':')
+			b = appendValue(b, a.Value)
 		}
-		b.WriteString("}}}")
+		return append(b, "}}}"...)
 	case *types.Object:
 		if v.Text != nil {
-			writeString(b, *v.Text)
-			return
+			return jsontext.AppendString(b, *v.Text)
 		}
-		b.WriteString(`{"$python":`)
-		writeString(b, v.Class)
-		b.WriteByte('}')
+		return append(jsontext.AppendString(append(b, `{"$python":`...), v.Class), '}')
 	case types.Instance:
-		b.WriteString(`{"$ref":`)
-		writeString(b, id(v))
-		b.WriteByte('}')
+		return append(appendID(append(b, `{"$ref":"`...), v), `"}`...)
 	}
+	return b
 }
 
-func comma(b *bytes.Buffer, i int) {
+func appendID(b []byte, i types.Instance) []byte { return strconv.AppendUint(b, i.InstanceID(), 10) }
+
+func comma(b []byte, i int) []byte {
 	if i > 0 {
-		b.WriteByte(',')
+		b = append(b, ',')
 	}
+	return b
 }
 
-// writeFloat keeps a float a float: 1.0 and not 1.
-func writeFloat(b *bytes.Buffer, f float64) {
-	switch {
-	case math.IsNaN(f), math.IsInf(f, 0):
-		b.WriteString(`{"$float":"` + types.FloatText(f) + `"}`)
-	default:
-		b.WriteString(strings.Replace(types.FloatText(f), "e+", "e", 1))
+// appendFloat keeps a float a float: 1.0 and not 1.
+func appendFloat(b []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, `{"$float":"`+types.FloatText(f)+`"}`...)
 	}
-}
-
-func writeString(b *bytes.Buffer, s string) {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be encoded, into a buffer
-	b.Truncate(b.Len() - 1)
+	return append(b, strings.Replace(types.FloatText(f), "e+", "e", 1)...)
 }

@@ -23,6 +23,7 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/diag", ""},
+	{"internal/jsontext", ""},
 	{"layout", "internal/fault internal/intent"},
 	{"internal/bus", "internal/intent"},
 
@@ -37,8 +38,8 @@ var lattice = []struct {
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},
 	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/diag internal/fault internal/intent"},
 	{"compiler/plugin/plugintest", ""},
-	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/pyworker internal/fault"},
-	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/intent"},
+	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/pyworker internal/fault"},
+	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},
 	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/record", "compiler compiler/internal/parity"},

@@ -1,0 +1,193 @@
+package modeldoc
+
+import (
+	"encoding/json"
+	"io"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/jsontext"
+)
+
+// flushFrom is how much is gathered before it is written out.
+const flushFrom = 64 << 10
+
+// writer gathers JSON and writes it out piece by piece, so that the document
+// of a large model never lies in memory as a whole.
+type writer struct {
+	to  io.Writer
+	b   []byte
+	err error
+}
+
+func (w *writer) flush() {
+	if w.err == nil {
+		_, w.err = w.to.Write(w.b)
+	}
+	w.b = w.b[:0]
+}
+
+// entry begins the n-th entry of a list or object, on a line of its own.
+func (w *writer) entry(n int) {
+	if n > 0 {
+		w.b = append(w.b, ',')
+	}
+	if w.b = append(w.b, '\n'); len(w.b) >= flushFrom {
+		w.flush()
+	}
+}
+
+// encoded appends what is small enough for encoding/json.
+func (w *writer) encoded(v any) {
+	text, err := json.Marshal(v)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.b = append(w.b, text...)
+}
+
+// Write writes the document as JSON, an instance, variable or resource a line.
+func (d *Document) Write(to io.Writer) error {
+	w := &writer{to: to, b: make([]byte, 0, flushFrom+flushFrom/4)}
+	w.b = append(w.b, `{"success":`...)
+	w.encoded(d.Success)
+	w.b = append(w.b, ",\n\"instances\":["...)
+	if d.model != nil {
+		w.instances(d.model.Instances)
+	}
+	w.b = append(w.b, "],\n\"variables\":{"...)
+	if d.model != nil {
+		for n, v := range d.model.Variables {
+			w.entry(n)
+			w.b = jsontext.AppendString(w.b, v.Name)
+			w.b = append(w.b, ':')
+			w.b = appendValue(w.b, v.Value)
+		}
+	}
+	w.b = append(w.b, "},\n\"output\":"...)
+	w.encoded(notNil(d.Output))
+	w.b = append(w.b, ",\n\"warnings\":"...)
+	w.encoded(notNil(d.Warnings))
+	w.b = append(w.b, ",\n\"error\":"...)
+	w.encoded(d.Error)
+	if d.Further != nil {
+		w.b = append(w.b, ",\n\"further\":"...)
+		w.encoded(d.Further)
+	}
+	if d.Resources != nil {
+		w.b = append(w.b, ",\n\"resources\":["...)
+		w.resources(d.Resources)
+		w.b = append(w.b, "],\n\"resource_sets\":"...)
+		w.encoded(d.ResourceSets)
+	}
+	w.b = append(w.b, "}\n"...)
+	w.flush()
+	return w.err
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// shape is how the instances of one entity are written: their attributes and
+// relations, by position, with the text that comes before each.
+type shape struct {
+	begin                 []byte // after the id
+	attributes, relations []slot
+}
+
+type slot struct {
+	position int
+	before   []byte
+}
+
+func shapeOf(e *types.Entity) *shape {
+	s := &shape{}
+	s.begin = append(jsontext.AppendString([]byte(`","type":`), e.Name), `,"attributes":{`...)
+	for n, a := range e.Attributes {
+		list := &s.attributes
+		if a.End != nil {
+			list = &s.relations
+		}
+		var before []byte
+		if len(*list) > 0 {
+			before = append(before, ',')
+		}
+		before = append(jsontext.AppendString(before, a.Name), ':')
+		*list = append(*list, slot{n, before})
+	}
+	return s
+}
+
+func (w *writer) instances(all []*eval.Instance) {
+	shapes := map[*types.Entity]*shape{}
+	for n, i := range all {
+		s := shapes[i.Entity()]
+		if s == nil {
+			s = shapeOf(i.Entity())
+			shapes[i.Entity()] = s
+		}
+		w.entry(n)
+		w.b = append(w.b, `{"id":"`...)
+		w.b = appendID(w.b, i)
+		w.b = append(w.b, s.begin...)
+		for _, a := range s.attributes {
+			v, _ := i.ValueAt(a.position)
+			w.b = appendValue(append(w.b, a.before...), v)
+		}
+		w.b = append(w.b, `},"relations":{`...)
+		for _, a := range s.relations {
+			v, _ := i.ValueAt(a.position)
+			w.b = appendRelated(append(w.b, a.before...), v)
+		}
+		w.b = append(w.b, `}}`...)
+	}
+}
+
+// appendRelated writes the list of what a relation holds.
+func appendRelated(b []byte, v types.Value) []byte {
+	b = append(b, '[')
+	switch v := v.(type) {
+	case nil, types.Null:
+	case *types.List:
+		for n, item := range v.Items {
+			if n > 0 {
+				b = append(b, ',')
+			}
+			b = appendEnd(b, item)
+		}
+	default:
+		b = appendEnd(b, v)
+	}
+	return append(b, ']')
+}
+
+// appendEnd writes one element of a relation: the id of an instance.
+func appendEnd(b []byte, v types.Value) []byte {
+	i, ok := v.(types.Instance)
+	if !ok {
+		return appendValue(b, v)
+	}
+	return append(appendID(append(b, '"'), i), '"')
+}
+
+func (w *writer) resources(all func(yield func(Resource) bool)) {
+	n := 0
+	for r := range all {
+		w.entry(n)
+		n++
+		w.b = jsontext.AppendString(append(w.b, `{"id":`...), r.ID)
+		w.b = append(append(w.b, `,"attributes":`...), r.Attributes...)
+		w.b = append(w.b, `,"requires":[`...)
+		for k, required := range r.Requires {
+			if k > 0 {
+				w.b = append(w.b, ',')
+			}
+			w.b = jsontext.AppendString(w.b, required)
+		}
+		w.b = append(w.b, "]}"...)
+	}
+}
