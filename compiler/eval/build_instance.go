@@ -54,16 +54,18 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			n.direct = append(n.direct, argument{name: name, part: b.assigned(value, b.hintFor(attr))})
 			return
 		}
-		n.indirect = append(n.indirect, b.indirect(attr, value))
+		later := b.indirect(attr, value)
+		later.slot = e.Slot(name)
+		n.indirect = append(n.indirect, later)
 	}
 	for _, d := range info.defaults {
 		if written[d.name] {
 			continue
 		}
 		if indexed[d.name] {
-			n.direct = append(n.direct, argument{name: d.name, part: &literal{d.at, d.value}})
+			n.direct = append(n.direct, argument{name: d.name, part: d.literal})
 		} else {
-			n.indirect = append(n.indirect, argument{name: d.name, x: root{&literal{d.at, d.value}, 0}})
+			n.indirect = append(n.indirect, argument{name: d.name, slot: e.Slot(d.name), constant: d.literal})
 		}
 	}
 	for _, a := range x.Named {
@@ -80,7 +82,11 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 // A constructor in it may want the instance for its index.
 func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
-		return argument{name: attr.Name, x: newRoot(b.assigned(value, b.hintFor(attr)))}
+		x := newRoot(b.assigned(value, b.hintFor(attr)))
+		if constant, is := x.expr.(*literal); is && attr.End == nil {
+			return argument{name: attr.Name, constant: constant}
+		}
+		return argument{name: attr.Name, x: x}
 	}
 	b.top = newNaming(b.top)
 	own := fmt.Sprintf("\x00%d", b.p.nextOwn())

@@ -147,7 +147,7 @@ func (r *run) check() *Error {
 		t := r.indexes[key]
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
-				e := notFound("No match in index on type %s with key %s", key.entity.Name, p.text)
+				e := notFound("No match in index on type %s with key %s", key.entity.Name, keyText(key.entity, key.index, p.values))
 				errs = append(errs, e.in(p.n))
 			}
 		}

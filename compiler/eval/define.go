@@ -56,9 +56,8 @@ type entityInfo struct {
 
 // defaultValue is the default of an attribute.
 type defaultValue struct {
-	at
-	name  string
-	value types.Value
+	*literal
+	name string
 }
 
 type typedefInfo struct {

@@ -378,7 +378,7 @@ func (p *program) defaults(info *entityInfo) {
 				p.report(e)
 				continue
 			}
-			info.defaults = append(info.defaults, defaultValue{standing(a.Default), a.Name.Name, v})
+			info.defaults = append(info.defaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
 		}
 	}
 	for _, parent := range info.entity.Parents {

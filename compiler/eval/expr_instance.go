@@ -25,8 +25,12 @@ type argument struct {
 	name string
 	x    root
 	part expr // the same, with its place in the frame of the whole
+	// slot is the place of the attribute in its instance.
+	slot int
 	// own: x stands in a scope that has the new instance as its variable.
 	own bool
+	// constant takes the place of x for an attribute that is no relation.
+	constant *literal
 }
 
 func (n *construct) layout(l *layouter) {
@@ -179,11 +183,11 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 	var found *Instance
 	for _, index := range n.info.entity.Indexes {
-		key, err := indexKey(n.info.entity, index, values)
-		if err != nil {
+		var err *Error
+		if r.key, err = indexKey(r.key, n.info.entity, index, values); err != nil {
 			return nil, err
 		}
-		have := r.table(n.info.entity, index).instances[key]
+		have := r.table(n.info.entity, index).instances[string(r.key)]
 		if have == nil {
 			continue
 		}
@@ -249,13 +253,19 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 
 // assignLater starts the assignment of what no index wants.
 func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argument) *Error {
-	for _, a := range arguments {
+	for len(arguments) > 0 {
+		a := &arguments[0]
+		if a.constant != nil {
+			arguments = startConstants(r, s, i, n, arguments)
+			continue
+		}
+		arguments = arguments[1:]
 		in := s
 		if a.own {
 			in = s.inner(1, s.ns)
 			in.vars[0].put(r, i, &n.span)
 		}
-		if err := startSet(r, in, a.x, i, a.name, n); err != nil {
+		if err := startSet(r, in, a.x, &i.slots[a.slot], n); err != nil {
 			return err
 		}
 	}
@@ -264,8 +274,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 
 // startSet starts the assignment of an expression to an attribute. A list
 // takes elements as they arrive.
-func startSet(r *run, s *scope, x root, i *Instance, attribute string, stmt node) *Error {
-	v := i.variable(attribute)
+func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
 	u := &setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
 	var f frame
 	var err *Error
@@ -281,6 +290,42 @@ func startSet(r *run, s *scope, x root, i *Instance, attribute string, stmt node
 	}
 	v.promise()
 	r.start(u, f)
+	return nil
+}
+
+// startConstants starts the assignment of the constants that the arguments
+// begin with and gives the others. One unit does for all of them: units that
+// wait for nothing and follow each other run one after the other anyway.
+func startConstants(r *run, s *scope, i *Instance, stmt node, arguments []argument) []argument {
+	n := 1
+	for n < len(arguments) && arguments[n].constant != nil {
+		n++
+	}
+	r.start(&constantsUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}, nil)
+	return arguments[n:]
+}
+
+// constantsUnit assigns constants to attributes of an instance.
+type constantsUnit struct {
+	unit
+	stmt      node
+	of        *Instance
+	arguments []argument
+}
+
+func (u *constantsUnit) by() node                { return u.stmt }
+func (u *constantsUnit) blame(err *Error) *Error { return err.in(u.stmt) }
+
+func (u *constantsUnit) run(r *run) *Error {
+	for n := range u.arguments {
+		a := &u.arguments[n]
+		if err := u.of.slots[a.slot].set(r, a.constant.value, a.constant.where(), u.scope.by); err != nil {
+			if more := u.arguments[n+1:]; len(more) > 0 {
+				r.leave(func(r *run) *Error { startConstants(r, u.scope, u.of, u.stmt, more); return nil })
+			}
+			return attributeError(err.in(u.stmt), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
+		}
+	}
 	return nil
 }
 

@@ -49,13 +49,14 @@ func incomplete(i *Instance, v *variable) *Error {
 
 // stuck reports the units that never got what they wait for.
 func (r *run) stuck() *Error {
-	if r.first == nil {
-		return nil
-	}
+	var first waiter
 	var names []string
 	var at node
 	seen := map[string]bool{}
-	for w := r.first; w != nil; w = w.base().next {
+	for w := range r.waiting.all {
+		if first == nil {
+			first = w
+		}
 		if helper(w) {
 			continue
 		}
@@ -68,10 +69,13 @@ func (r *run) stuck() *Error {
 			names = append(names, name)
 		}
 	}
+	if first == nil {
+		return nil
+	}
 	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", "))
 	e.Hint = "they wait for each other, or for a value that nothing sets"
 	if at == nil {
-		at = waiting(r.first)
+		at = waiting(first)
 	}
 	return e.in(at)
 }

@@ -23,7 +23,7 @@ type indexTable struct {
 type pendingLookup struct {
 	target *variable
 	n      *lookup
-	text   string // the key as errors show it
+	values []given // the key
 }
 
 type tableOf struct {
@@ -43,8 +43,11 @@ func (r *run) table(e *types.Entity, x *types.Index) *indexTable {
 
 // indexKey builds the key of an index from the values of its attributes. A
 // lookup takes a whole number for a float attribute.
-func indexKey(e *types.Entity, x *types.Index, values []given) (string, *Error) {
-	var b strings.Builder
+//
+// The key lies in b, which is used again for the next one: as an index of a map
+// it is never copied.
+func indexKey(b []byte, e *types.Entity, x *types.Index, values []given) ([]byte, *Error) {
+	b = b[:0]
 	for _, name := range x.Attributes {
 		for _, g := range values {
 			if g.name != name {
@@ -55,12 +58,12 @@ func indexKey(e *types.Entity, x *types.Index, values []given) (string, *Error) 
 				v = toFloat(v)
 			}
 			if ref, is := v.(*types.Reference); is {
-				return "", fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), name)
+				return b, fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), name)
 			}
-			writeKey(&b, v)
+			b = appendKey(b, v)
 		}
 	}
-	return b.String(), nil
+	return b, nil
 }
 
 func toFloat(v types.Value) types.Value {
@@ -75,14 +78,28 @@ func toFloat(v types.Value) types.Value {
 	return v
 }
 
-func writeKey(b *strings.Builder, v types.Value) {
-	if i, ok := v.(*Instance); ok {
-		b.WriteByte('#')
-		b.WriteString(strconv.FormatUint(i.id, 10))
-	} else {
-		b.WriteString(types.Repr(v))
+// appendKey writes what Repr tells apart, quicker for what keys mostly are.
+func appendKey(b []byte, v types.Value) []byte {
+	switch v := v.(type) {
+	case *Instance:
+		b = strconv.AppendUint(append(b, '#'), v.id, 10)
+	case types.Str:
+		return appendText(b, string(v))
+	case *types.Object:
+		if v.Text != nil {
+			return appendText(b, *v.Text)
+		}
+		b = append(b, types.Repr(v)...)
+	default:
+		b = append(b, types.Repr(v)...)
 	}
-	b.WriteByte(0)
+	return append(b, 0)
+}
+
+// appendText writes a string with its length, since it may hold any byte.
+func appendText(b []byte, s string) []byte {
+	b = strconv.AppendInt(append(b, '"'), int64(len(s)), 10)
+	return append(append(b, '"'), s...)
 }
 
 func keyText(e *types.Entity, x *types.Index, values []given) string {
@@ -122,10 +139,11 @@ func (info *entityInfo) ancestry() []*types.Entity {
 
 // register makes an instance known to its entity and the entities above it.
 func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
+	var key string
 	for _, e := range info.ancestry() {
 		r.byEntity[e.Number] = append(r.byEntity[e.Number], i)
 		for _, x := range e.Indexes {
-			if err := r.addToIndex(i, e, x, n); err != nil {
+			if err := r.addToIndex(i, e, x, n, &key); err != nil {
 				return err
 			}
 		}
@@ -133,20 +151,25 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 	return nil
 }
 
-func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node) *Error {
-	values := make([]given, len(x.Attributes))
-	for k, name := range x.Attributes {
+// addToIndex puts an instance into one index. The tables of an entity and of
+// those above it share the text of the key, which last holds.
+func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node, last *string) *Error {
+	values := make([]given, 0, 4)
+	for _, name := range x.Attributes {
 		v, ok := i.variable(name).peek()
 		if !ok {
 			return nil
 		}
-		values[k] = given{name, v}
+		values = append(values, given{name, v})
 	}
-	key, err := indexKey(e, x, values)
-	if err != nil {
+	var err *Error
+	if r.key, err = indexKey(r.key, e, x, values); err != nil {
 		return err.in(n)
 	}
-	t := r.table(e, x)
+	if *last != string(r.key) {
+		*last = string(r.key)
+	}
+	key, t := *last, r.table(e, x)
 	if have := t.instances[key]; have != nil {
 		if have == i {
 			return nil
@@ -154,18 +177,20 @@ func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node) *
 		return duplicate(n, have, "Duplicate key in index. "+keyText(e, x, values))
 	}
 	t.instances[key] = i
-	for _, p := range t.waiting[key] {
-		p.target.put(r, i, &p.n.span)
+	if waiting, some := t.waiting[key]; some {
+		for _, p := range waiting {
+			p.target.put(r, i, &p.n.span)
+		}
+		delete(t.waiting, key)
 	}
-	delete(t.waiting, key)
 	return nil
 }
 
 // lookup gives target the instance with the key, now or once there is one.
 func (r *run) lookup(e *types.Entity, values []given, target *variable, n *lookup) *Error {
-	names := make([]string, len(values))
-	for i, g := range values {
-		names[i] = g.name
+	names := make([]string, 0, 4)
+	for _, g := range values {
+		names = append(names, g.name)
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -191,19 +216,20 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 		}
 		return err.in(n)
 	}
-	key, err := indexKey(e, index, values)
-	if err != nil {
+	var err *Error
+	if r.key, err = indexKey(r.key, e, index, values); err != nil {
 		return err.in(n)
 	}
 	t := r.table(e, index)
-	if have := t.instances[key]; have != nil {
+	if have := t.instances[string(r.key)]; have != nil {
 		target.put(r, have, &n.span)
 		return nil
 	}
+	key := string(r.key)
 	if t.waiting[key] == nil {
 		t.order = append(t.order, key)
 	}
-	t.waiting[key] = append(t.waiting[key], &pendingLookup{target, n, keyText(e, index, values)})
+	t.waiting[key] = append(t.waiting[key], &pendingLookup{target, n, values})
 	return nil
 }
 

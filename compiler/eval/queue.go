@@ -17,10 +17,10 @@ type waiter interface {
 
 // unit is what all waiters have.
 type unit struct {
-	frame      frame
-	prev, next waiter // all that have not run, in order of creation
-	pending    int32
-	scope      *scope
+	frame   frame
+	scope   *scope
+	pending int32
+	row     int32 // in the waiting list, from 1; 0: it never had to wait
 }
 
 func (u *unit) base() *unit { return u }
@@ -34,10 +34,8 @@ type run struct {
 	prog    *program
 	host    Host
 	ctx     context.Context
-	ready   []waiter
-	head    int
-	first   waiter // all waiters that have not run
-	last    waiter
+	ready   readyQueue
+	waiting waitingList
 	wait    freezeQueue
 	zero    []*variable // what nobody waited for when it was looked at
 	revived []*variable // of zero: somebody waits for it now
@@ -48,6 +46,7 @@ type run struct {
 	byEntity  [][]*Instance // by number of the entity, with descendants
 	indexes   map[tableOf]*indexTable
 	tables    []tableOf
+	key       []byte // of an index, while it is looked for
 	output    []string
 	warnings  []Warning
 	rounds    int
@@ -63,13 +62,6 @@ type run struct {
 func (r *run) start(w waiter, f frame) {
 	u := w.base()
 	u.frame = f
-	if r.last == nil {
-		r.first = w
-	} else {
-		u.prev = r.last
-		r.last.base().next = w
-	}
-	r.last = w
 	u.pending = 1
 	for _, v := range f {
 		if v == nil {
@@ -79,6 +71,9 @@ func (r *run) start(w waiter, f frame) {
 			u.pending++
 			r.noteWaiter(v)
 		}
+	}
+	if u.pending > 1 {
+		r.waiting.add(w)
 	}
 	r.arrived(w)
 }
@@ -92,7 +87,7 @@ func (r *run) arrived(w waiter) {
 	u := w.base()
 	u.pending--
 	if u.pending == 0 {
-		r.ready = append(r.ready, w)
+		r.ready.push(w)
 	}
 }
 
@@ -102,21 +97,6 @@ func (r *run) noteWaiter(v *variable) {
 	if v.more != nil && v.more.inZero {
 		r.revived = append(r.revived, v)
 	}
-}
-
-func (r *run) forget(w waiter) {
-	u := w.base()
-	if u.prev == nil {
-		r.first = u.next
-	} else {
-		u.prev.base().next = u.next
-	}
-	if u.next == nil {
-		r.last = u.prev
-	} else {
-		u.next.base().prev = u.prev
-	}
-	u.prev, u.next = nil, nil
 }
 
 // enqueueIfComplete puts a delayed variable into the freeze queue when nobody
@@ -143,7 +123,7 @@ func (r *run) drain() *Error {
 // drainSome is drain for as many units as the budget allows; a budget below
 // zero does not end.
 func (r *run) drainSome(budget *int) *Error {
-	for n := 0; r.head < len(r.ready) && *budget != 0; n++ {
+	for n := 0; r.ready.len() > 0 && *budget != 0; n++ {
 		*budget--
 		if n&1023 == 0 && r.ctx.Err() != nil {
 			return cancelled(r.ctx)
@@ -153,20 +133,11 @@ func (r *run) drainSome(budget *int) *Error {
 				return err
 			}
 		}
-		w := r.ready[r.head]
-		r.ready[r.head] = nil
-		r.head++
-		if r.head == len(r.ready) {
-			r.ready, r.head = r.ready[:0], 0
-		} else if r.head > 4096 && r.head*2 > len(r.ready) {
-			kept := copy(r.ready, r.ready[r.head:])
-			clear(r.ready[kept:])
-			r.ready, r.head = r.ready[:kept], 0
-		}
+		w := r.ready.pop()
 		if err := w.run(r); err != nil {
 			return w.blame(err).led(w.base().scope)
 		}
-		r.forget(w)
+		r.waiting.remove(w)
 	}
 	return nil
 }
@@ -275,7 +246,7 @@ func (r *run) breakCycle() bool {
 	if len(candidate) == 0 {
 		return false
 	}
-	for w := r.first; w != nil; w = w.base().next {
+	for w := range r.waiting.all {
 		for _, v := range w.base().frame {
 			if v == nil {
 				continue

@@ -44,7 +44,7 @@ func (r *run) salvageAll(found *collected) {
 	budget := mostSalvage
 	for !found.full() && budget > 0 {
 		switch {
-		case r.head < len(r.ready):
+		case r.ready.len() > 0:
 			found.add(r.drainSome(&budget))
 		case len(r.rests) > 0:
 			next := r.rests[0]

@@ -185,7 +185,7 @@ func (u *setAttrUnit) run(r *run) *Error {
 	if n.extend && v.kind != list {
 		return typingError("Can not use += on relations with multiplicity 1")
 	}
-	return startSet(r, u.scope, n.value, instance, n.attr, n)
+	return startSet(r, u.scope, n.value, v, n)
 }
 
 // pythonClass is how Python prints the class of a value.

@@ -1,0 +1,93 @@
+package eval
+
+// readyQueue holds the units that can run, first come first served. It grows
+// by pieces, which are used again: a long queue is never copied.
+type readyQueue struct {
+	head, tail *piece
+	from, to   int // of head, of tail
+	n          int
+	spare      *piece
+}
+
+type piece struct {
+	units [256]waiter
+	next  *piece
+}
+
+func (q *readyQueue) len() int { return q.n }
+
+func (q *readyQueue) push(w waiter) {
+	if q.tail == nil || q.to == len(q.tail.units) {
+		p := q.spare
+		if p == nil {
+			p = &piece{}
+		}
+		q.spare = nil
+		if q.tail == nil {
+			q.head = p
+		} else {
+			q.tail.next = p
+		}
+		q.tail, q.to = p, 0
+	}
+	q.tail.units[q.to] = w
+	q.to++
+	q.n++
+}
+
+// pop gives the first unit of a queue that is not empty.
+func (q *readyQueue) pop() waiter {
+	if q.from == len(q.head.units) {
+		used := q.head
+		q.head, q.from = used.next, 0
+		used.next, q.spare = nil, used
+	}
+	w := q.head.units[q.from]
+	q.head.units[q.from] = nil
+	q.from++
+	q.n--
+	return w
+}
+
+// waitingList holds the units that have to wait and have not run, in order of
+// creation. What has run leaves a hole; holes are closed when they are many.
+type waitingList struct {
+	rows  []waiter
+	holes int
+}
+
+func (l *waitingList) add(w waiter) {
+	if len(l.rows) == cap(l.rows) && l.holes > len(l.rows)/2 {
+		l.close()
+	}
+	l.rows = append(l.rows, w)
+	w.base().row = int32(len(l.rows))
+}
+
+func (l *waitingList) remove(w waiter) {
+	if row := w.base().row; row > 0 {
+		l.rows[row-1] = nil
+		l.holes++
+	}
+}
+
+func (l *waitingList) close() {
+	kept := l.rows[:0]
+	for _, w := range l.rows {
+		if w != nil {
+			kept = append(kept, w)
+			w.base().row = int32(len(kept))
+		}
+	}
+	clear(l.rows[len(kept):])
+	l.rows, l.holes = kept, 0
+}
+
+// all gives the units one by one; none is added meanwhile.
+func (l *waitingList) all(yield func(waiter) bool) {
+	for _, w := range l.rows {
+		if w != nil && !yield(w) {
+			return
+		}
+	}
+}
