@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,5 +68,27 @@ func TestAFaultOfTheCompilerIsTold(t *testing.T) {
 	}
 	if d := out.ModelDocument(); d.Success || d.Error == nil || !strings.Contains(d.Error.Trace, "parity_test.go") {
 		t.Errorf("the document does not hold the stack: %+v", d.Error)
+	}
+}
+
+// hold compiles a case and holds it against its recorded outcome.
+func hold(t *testing.T, c parity.Case, want *parity.Document, known map[string]parity.Verdict, o compiler.Options) {
+	t.Helper()
+	if want == nil {
+		t.Errorf("%s has no recorded outcome: run make parity", c.ID())
+		return
+	}
+	got, err := parity.Compile(context.Background(), c, t.TempDir(), o)
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID(), err)
+	}
+	verdict, why := parity.Compare(want, got)
+	allowed, listed := known[c.ID()]
+	switch {
+	case listed && verdict == allowed:
+	case listed:
+		t.Errorf("%s is known as %q and now is %q: %s", c.ID(), allowed, verdict, why)
+	case verdict != parity.Same && verdict != parity.Message:
+		t.Errorf("%s: %s\n%s", c.ID(), verdict, why)
 	}
 }
