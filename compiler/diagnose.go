@@ -62,3 +62,6 @@ func locate(d diag.Diagnostic, at syntax.Span) diag.Diagnostic {
 	}
 	return d
 }
+
+// Diagnose makes a diagnostic of an error from reading a file.
+func Diagnose(err error) diag.Diagnostic { return reading(err) }

@@ -33,6 +33,7 @@ var lattice = []struct {
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/syntax", ""},
+	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "compiler/syntax"},
 	{"compiler/module", "compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},

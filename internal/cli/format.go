@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/format"
+	"ordain.dev/ordain/compiler/syntax"
+)
+
+// formatter is one run of `ordain format`.
+type formatter struct {
+	check, diff bool
+	out, errs   io.Writer
+	differ      int  // files that are not as they should be
+	failed      bool // a file could not be read, parsed or written
+}
+
+func newFormat() *cobra.Command {
+	var f formatter
+	c := &cobra.Command{
+		Use:   "format [paths]",
+		Short: "Write model files in the one canonical style",
+		Long: "Formats the .cf files that are named, and those below the folders that are named (the current one, when nothing is).\n" +
+			"With - it formats standard input to standard output. Meaning and comments stay as they are.\n" +
+			"Exit status: 0 done, 1 a file does not parse, or (with --check or --diff) is not formatted.",
+		RunE: func(c *cobra.Command, args []string) error {
+			f.out, f.errs = c.OutOrStdout(), c.ErrOrStderr()
+			return f.run(c.InOrStdin(), args)
+		},
+	}
+	c.Flags().BoolVar(&f.check, "check", false, "write nothing; name the files that are not formatted")
+	c.Flags().BoolVar(&f.diff, "diff", false, "write nothing; show what would change")
+	return c
+}
+
+func (f *formatter) run(stdin io.Reader, args []string) error {
+	if slices.Contains(args, "-") {
+		if len(args) > 1 {
+			return usageError{errors.New("- stands alone: standard input is formatted to standard output")}
+		}
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			return err
+		}
+		f.one("<stdin>", text, func(formatted []byte) error {
+			_, err := f.out.Write(formatted)
+			return err
+		})
+		return f.result()
+	}
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	for _, path := range args {
+		if err := f.path(path); err != nil {
+			fmt.Fprintln(f.errs, "ordain: "+err.Error())
+			f.failed = true
+		}
+	}
+	return f.result()
+}
+
+func (f *formatter) result() error {
+	if f.failed || f.differ > 0 && (f.check || f.diff) {
+		return errSaid
+	}
+	return nil
+}
+
+// path formats a file, or all model files below a folder; what is hidden, such
+// as .env and .git, is left alone.
+func (f *formatter) path(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == root && !d.IsDir():
+			return f.file(path)
+		case path != root && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.Type().IsRegular() && filepath.Ext(path) == ".cf":
+			return f.file(path)
+		}
+		return nil
+	})
+}
+
+func (f *formatter) file(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	f.one(path, text, func(formatted []byte) error {
+		if bytes.Equal(text, formatted) {
+			return nil
+		}
+		fmt.Fprintln(f.out, path)
+		return replaceFile(path, formatted)
+	})
+	return nil
+}
+
+// one formats a text and hands it on, unless it is only to be looked at.
+func (f *formatter) one(name string, text []byte, write func([]byte) error) {
+	formatted, err := format.Source(syntax.FileInfo{Path: name, Namespace: "__config__"}, text)
+	if err != nil {
+		d := compiler.Diagnose(err)
+		if d.Location == nil {
+			fmt.Fprintf(f.errs, "%s: %v\n", name, err)
+		} else {
+			fmt.Fprint(f.errs, d.Render())
+		}
+		f.failed = true
+		return
+	}
+	same := bytes.Equal(text, formatted)
+	if !same {
+		f.differ++
+	}
+	switch {
+	case f.diff:
+		_, err = f.out.Write(diff.Diff(name, text, name+" (formatted)", formatted))
+	case f.check && !same:
+		fmt.Fprintln(f.out, name)
+	case !f.check:
+		err = write(formatted)
+	}
+	if err != nil {
+		fmt.Fprintln(f.errs, "ordain: "+err.Error())
+		f.failed = true
+	}
+}
+
+// replaceFile writes a file anew, whole or not at all, with the mode it has. A
+// link stays: what it leads to is replaced.
+func replaceFile(path string, content []byte) (err error) {
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = temp.Close()
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	if _, err = temp.Write(content); err != nil {
+		return err
+	}
+	if err = keepOwner(temp, info); err != nil {
+		return err
+	}
+	if err = temp.Chmod(info.Mode()); err != nil {
+		return err
+	}
+	if err = temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
