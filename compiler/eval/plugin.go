@@ -42,6 +42,7 @@ func (p *program) addPlugins(plugins []*Signature) {
 func (p *program) resolvePlugins(*definitions) {
 	for _, info := range p.plugins {
 		prefix, _, _ := cutLast(info.sig.Name)
+		said := len(p.warnings)
 		for _, param := range info.sig.Params {
 			t, err := p.annotation(p.spaces[prefix], param.Type)
 			if err != nil {
@@ -54,7 +55,16 @@ func (p *program) resolvePlugins(*definitions) {
 			p.report(err.inPlugin(info.sig))
 		}
 		info.result = t
+		for i := range p.warnings[said:] {
+			p.warnings[said+i].At = info.sig.span()
+		}
 	}
+}
+
+// span is the line of `def`, after the decorator.
+func (s *Signature) span() syntax.Span {
+	line := syntax.Pos{Line: int32(s.Line) + 1, Col: 1}
+	return syntax.Span{File: &syntax.File{Path: s.File}, Start: line, End: line, Coarse: true}
 }
 
 // inPlugin says which plug-in has the annotation.
@@ -87,6 +97,9 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 	case "null":
 		return types.NullT, nil
 	case "prim":
+		if prim, ok := types.LookupPrimitive(a.Name); ok {
+			return prim, nil
+		}
 		return p.dsl(ns, a.Name)
 	case "dsl", "dataclass":
 		return p.dsl(ns, a.Name)
@@ -182,6 +195,9 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 		return types.DictOf{Of: types.Any}, nil
 	}
 	if prim, ok := types.LookupPrimitive(text); ok {
+		if prim == types.Number {
+			p.warn("TypeDeprecationWarning", syntax.Span{}, "Type 'number' is deprecated, use 'float' or 'int' instead")
+		}
 		return prim, nil
 	}
 	thing, err := ns.find(syntax.Name{Text: text})
@@ -390,6 +406,7 @@ func loadError(err error) *Error {
 		return e
 	}
 	cause := raised.Raised()
+	e.Message = raised.Error()
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
 	switch {
 	case strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line

@@ -296,6 +296,9 @@ type exception struct {
 	Line    int    `json:"line"`
 	Trace   string `json:"trace"`
 	Missing string `json:"missing"`
+
+	Module    string `json:"module"`
+	Importing string `json:"importing"`
 }
 
 func (e *exception) pluginError() eval.PluginError {

@@ -49,15 +49,21 @@ type loadReply struct {
 type LoadError struct {
 	eval.PluginError
 	Missing string // the module that was not found, for a ModuleNotFoundError
+	// Module and Importing are the module of the model and the file of it, as
+	// Python names it, that was imported; empty when all of them could be.
+	Module, Importing string
+}
+
+func loadFailure(e *exception) *LoadError {
+	return &LoadError{PluginError: e.pluginError(), Missing: e.Missing, Module: e.Module, Importing: e.Importing}
 }
 
 // Error implements error.
 func (e *LoadError) Error() string {
-	text := "Unable to load all plug-ins: " + e.Class + ": " + e.Message
-	if e.File != "" {
-		text += fmt.Sprintf(" (%s:%d)", e.File, e.Line)
+	if e.Importing == "" {
+		return "Unable to load all plug-ins: " + e.Class + ": " + e.Message
 	}
-	return text
+	return fmt.Sprintf("Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s", e.Module, e.Class, e.Importing, e.Message)
 }
 
 // Raised is the exception.
@@ -146,7 +152,7 @@ func (h *Host) load() error {
 	}
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil {
-		return &LoadError{PluginError: reply.Error.pluginError(), Missing: reply.Error.Missing}
+		return loadFailure(reply.Error)
 	}
 	t := &table{Python: h.python, Plugins: reply.Plugins, Dataclasses: reply.Dataclasses, Warnings: reply.Warnings}
 	if err := t.parse(); err != nil {
@@ -185,7 +191,7 @@ func (h *Host) loadLazily() error {
 	}
 	if reply.Error != nil { // it worked when the table was made: make it again the next time
 		h.tables().forget(h.key)
-		return &LoadError{PluginError: reply.Error.pluginError(), Missing: reply.Error.Missing}
+		return loadFailure(reply.Error)
 	}
 	return nil
 }

@@ -173,8 +173,6 @@ class Plugin(NamedType, metaclass=PluginMeta):
     __fq_plugin_name__: str
     __function__: Callable[..., Any]
     opts: dict[str, Any]
-    # Modules replace this one to wrap a plug-in.
-    call: Callable[..., Any]
     deprecated: bool = False
     replaced_by: Optional[str] = None
 
@@ -245,8 +243,12 @@ class Plugin(NamedType, metaclass=PluginMeta):
         """Call it as the model would, and give the value of the model that comes out."""
         return DynamicProxy.unwrap(self(*processed_args.args, **processed_args.kwargs))
 
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Modules replace this method in a plug-in's class to wrap the plug-in."""
+        return self.__function__(*args, **kwargs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return type(self).call(*args, **kwargs)
+        return self.call(*args, **kwargs)
 
 
 def plugin(
@@ -274,7 +276,6 @@ def plugin(
                 "__function_name__": name,
                 "__fq_plugin_name__": "::".join([*parts[1:], name]),
                 "opts": {"bin": commands, "emits_statements": emits_statements, "allow_unknown": allow_unknown},
-                "call": staticmethod(function),
                 "__function__": staticmethod(function),
                 "__doc__": function.__doc__,
             },

@@ -7,6 +7,7 @@ OPTIONS is a JSON object: {"path": [folders], "memory": bytes}.
 
 import json
 import os
+import site
 import sys
 
 
@@ -15,7 +16,10 @@ def main() -> None:
     options = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
     runtime = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     front = [runtime, *(options.get("path") or ())]
+    foreign = [entry for entry in front[1:] if entry not in sys.path]
     sys.path[:] = front + [entry for entry in sys.path if entry not in front]
+    for folder in foreign:  # the packages of another environment: what its .pth files say goes for them too
+        site.addsitedir(folder)
     sys.argv[:] = ["ordain-worker"]
 
     # The pipes are ours alone: a program that the code starts must not hold them.

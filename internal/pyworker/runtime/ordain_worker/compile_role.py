@@ -474,6 +474,8 @@ def _deep(value: Any) -> Any:
 
 def describe(exc: BaseException) -> dict[str, Any]:
     """An exception for the author of a model: with the frames of modules only."""
+    if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
+        return {**describe(exc.__cause__), "module": exc.module, "importing": exc.importing}
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
     if isinstance(exc, SyntaxError) and exc.filename:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))

@@ -24,6 +24,15 @@ def top(python: str) -> str:
     return parts[1] if len(parts) > 1 and parts[0] == PACKAGE else ""
 
 
+class ImportStopped(Exception):
+    """A file of a module raised what is this exception's cause."""
+
+    def __init__(self, module: str, importing: str) -> None:
+        super().__init__(module, importing)
+        self.module = module
+        self.importing = importing
+
+
 class Finder:
     """Finds the packages of the modules that the model loads, wherever their folders are.
 
@@ -82,7 +91,11 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
         inner = os.path.relpath(file, folder)[: -len(".py")].split(os.sep)
         if inner[-1] == "__init__":
             inner.pop()
-        importlib.import_module(".".join([PACKAGE, module, *inner]))
+        name = ".".join([PACKAGE, module, *inner])
+        try:
+            importlib.import_module(name)
+        except Exception as exc:
+            raise ImportStopped(module, name) from exc
 
 
 class Modules:

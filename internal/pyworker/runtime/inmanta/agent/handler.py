@@ -105,6 +105,12 @@ def cache(
     return decorate if func is None else decorate(func)
 
 
+def _wants_io(handler: Any) -> bool:
+    """Handlers of old are made with a second argument, what they reach the machine through."""
+    parameter = inspect.signature(handler).parameters.get("io")
+    return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
 class Commander:
     """Knows the handler of each resource type."""
 
@@ -134,7 +140,12 @@ class Commander:
         kind = resource.id.get_entity_type()
         if kind not in cls._handlers:
             raise Exception(f"No handler is registered for resources of type {kind}")
-        return cls._handlers[kind](agent)
+        made = cls._handlers[kind]
+        if _wants_io(made):
+            from inmanta.agent.io.local import LocalIO
+
+            return made(agent, LocalIO())
+        return made(agent)
 
     @classmethod
     def reset(cls) -> None:
