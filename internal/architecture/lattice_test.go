@@ -24,6 +24,7 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/diag", ""},
 	{"internal/jsontext", ""},
+	{"internal/pep440", ""},
 	{"layout", "internal/fault internal/intent"},
 	{"internal/bus", "internal/intent"},
 
