@@ -1,0 +1,111 @@
+package gitsync
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// A module is cloned at a tag. The copy is git's own: it has the history, the
+// tags and the remote, is clean, and goes on without the mirror.
+func TestCloneStandsAlone(t *testing.T) {
+	everyWay(t, func(t *testing.T, o *origin, url string) {
+		s, dir := newSyncer(t), filepath.Join(t.TempDir(), "libs", "m")
+		src, err := ParseSource(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := o.push("one", map[string]string{"module.yml": "version: 1\n"})
+		o.git("tag", "-a", "-m", "signed off", "1.0")
+		o.push("two", map[string]string{"module.yml": "version: 2\n"})
+		o.git("push", "-q", "origin", "1.0")
+		refs, err := s.Refs(context.Background(), src, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refs.Tags["1.0"] != one || refs.Main != "main" || len(refs.Tags) != 1 {
+			t.Fatalf("refs %+v, want 1.0 at %s", refs, one)
+		}
+		if text, err := s.ReadFile(src, one, "module.yml"); err != nil || string(text) != "version: 1\n" {
+			t.Errorf("module.yml of 1.0: %q, %v", text, err)
+		}
+		if err := s.Clone(context.Background(), src, one, dir); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, map[string]string{"module.yml": "version: 1\n"})
+		if err := os.RemoveAll(s.cfg.MirrorDir(src.URL)); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.run(dir, "describe", "--tags", "--exact-match"); got != "1.0" {
+			t.Errorf("git describe says %s", got)
+		}
+		if got := o.run(dir, "status", "--porcelain") + o.run(dir, "fsck"); got != "" {
+			t.Errorf("git status and fsck say %s", got)
+		}
+		if got := o.run(dir, "log", "--format=%s", "origin/main"); got != "two\none" {
+			t.Errorf("git log says %s", got)
+		}
+		if got := o.run(dir, "remote", "get-url", "origin"); got != src.URL || strings.Contains(got, "s3cr3t") {
+			t.Errorf("the remote is %s", got)
+		}
+		if err := s.Clone(context.Background(), src, one, dir); !fault.Is(err, fault.Conflict) {
+			t.Errorf("a second clone to the same place: %v", err)
+		}
+	})
+}
+
+// A module is brought to a newer tag, but never over somebody's work: not over
+// a changed file, nor a new one that the tag has too, nor a commit of theirs.
+func TestSwitchLosesNothing(t *testing.T) {
+	o := newOrigin(t)
+	s, dir := newSyncer(t), filepath.Join(t.TempDir(), "m")
+	src := Source{URL: o.bare}
+	one := o.push("one", map[string]string{"a": "1", ".gitignore": "*.pyc\n"})
+	if _, err := s.Refs(t.Context(), src, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Clone(t.Context(), src, one, dir); err != nil {
+		t.Fatal(err)
+	}
+	two := o.push("two", map[string]string{"a": "2", "fresh": "2"})
+	o.git("tag", "2.0")
+	o.git("push", "-q", "origin", "2.0")
+	if refs, err := s.Refs(t.Context(), src, true); err != nil || refs.Tags["2.0"] != two {
+		t.Fatal(refs, err)
+	}
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(why string) {
+		t.Helper()
+		if err := s.Switch(t.Context(), src, two, dir); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %v, want a refusal with %q", err, why)
+		}
+	}
+	put("a", "mine")
+	refused("changes that are not committed: a")
+	o.run(dir, "checkout", "-q", "a")
+	put("fresh", "mine")
+	refused("changes that are not committed: fresh")
+	o.run(dir, "-c", "user.name=M", "-c", "user.email=m@x", "add", "fresh")
+	o.run(dir, "-c", "user.name=M", "-c", "user.email=m@x", "commit", "-qm", "mine")
+	refused("has commits that")
+	o.run(dir, "reset", "-q", "--hard", one)
+	o.run(dir, "branch", "mine")
+	put("notes", "kept")
+	put("x.pyc", "kept")
+	if err := s.Switch(t.Context(), src, two, dir); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, map[string]string{"a": "2", "fresh": "2", ".gitignore": "*.pyc\n", "notes": "kept", "x.pyc": "kept"})
+	if got := o.run(dir, "rev-parse", "HEAD", "mine"); got != two+"\n"+one {
+		t.Errorf("HEAD and the branch of theirs are at %s", got)
+	}
+}
