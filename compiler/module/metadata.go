@@ -1,7 +1,6 @@
 package module
 
 import (
-	"errors"
 	"fmt"
 	"net/mail"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"ordain.dev/ordain/internal/pep440"
 )
 
 // ProjectMetadata is project.yml.
@@ -66,8 +67,10 @@ var precedenceRule = regexp.MustCompile(`^([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.
 
 // moduleMetadata is module.yml.
 type moduleMetadata struct {
-	Name, Version string
-	Deprecated    bool
+	Name, Version   string
+	Deprecated      bool
+	Requires        []string
+	CompilerVersion string
 }
 
 // yamlFile reads typed fields from a YAML mapping and remembers the first
@@ -258,7 +261,7 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	f.pip(m)
 	f.environmentSettings(m)
 	for i, r := range m.Requires {
-		if _, err := constraint(r); err != nil {
+		if _, err := requirement(r); err != nil {
 			f.fail(f.nodes(f.root, "requires")[i], "requires: %v", err)
 			break
 		}
@@ -361,17 +364,18 @@ func readModuleMetadata(path string) (*moduleMetadata, error) {
 	m := &moduleMetadata{Name: f.required("name"), Version: f.required("version")}
 	f.required("license")
 	f.text(f.root, "description")
-	f.list(f.root, "requires")
+	m.Requires = f.list(f.root, "requires")
 	f.choice("freeze_operator", "~=", "==", "~=", ">=")
 	f.boolean(f.root, "freeze_recursive")
 	if deprecated := f.boolean(f.root, "deprecated"); deprecated != nil {
 		m.Deprecated = *deprecated
 	}
-	if f.err == nil && !pep440.MatchString(m.Version) {
+	if f.err == nil && !isVersion(m.Version) {
 		f.fail(field(f.root, "version"), "version %s is not a version", m.Version)
 	}
 	if f.err == nil {
-		if v := f.text(f.root, "compiler_version"); v != "" && !pep440.MatchString(v) {
+		m.CompilerVersion = f.text(f.root, "compiler_version")
+		if v := m.CompilerVersion; v != "" && !isVersion(v) {
 			f.fail(field(f.root, "compiler_version"), "compiler_version %s is not a version", v)
 		}
 	}
@@ -381,27 +385,33 @@ func readModuleMetadata(path string) (*moduleMetadata, error) {
 	return m, nil
 }
 
-// pep440 is what Python packaging takes for a version.
-var pep440 = regexp.MustCompile(`(?i)^\s*v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?` +
-	`(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?\s*$`)
-
-var errRequirement = errors.New("not a version constraint such as `std ~= 8.0`")
-
-var requirementName = regexp.MustCompile(`^\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(.*)$`)
-
-// constraint turns a constraint on a module into one on its Python package.
-func constraint(spec string) (string, error) {
-	m := requirementName.FindStringSubmatch(spec)
-	if m == nil {
-		return "", fmt.Errorf("%q is %w", spec, errRequirement)
-	}
-	if rest := strings.TrimSpace(m[2]); rest != "" && !strings.ContainsAny(rest[:1], "<>=!~[(;@") {
-		return "", fmt.Errorf("%q is %w", spec, errRequirement)
-	}
-	return Distribution(m[1]) + strings.TrimSpace(m[2]), nil
+// isVersion tells what Python packaging takes for a version.
+func isVersion(text string) bool {
+	_, err := pep440.Parse(text)
+	return err == nil
 }
+
+// requirement reads a constraint on a module, by the module's name.
+func requirement(spec string) (pep440.Requirement, error) {
+	r, err := pep440.ParseRequirement(spec)
+	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
+		err = fmt.Errorf("%q names a Python package; write the name of the module, %s", spec, Name(r.Name))
+	}
+	return r, err
+}
+
+const distributionPrefix = "inmanta-module-"
 
 // Distribution is the name of the Python package that holds a module.
 func Distribution(module string) string {
-	return "inmanta-module-" + strings.ReplaceAll(module, "_", "-")
+	return distributionPrefix + strings.ReplaceAll(module, "_", "-")
+}
+
+// Name is the module that a Python package holds; empty when it holds none.
+func Name(distribution string) string {
+	name, ok := strings.CutPrefix(pep440.Normal(distribution), distributionPrefix)
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(name, "-", "_")
 }

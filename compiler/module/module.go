@@ -24,6 +24,8 @@ type Module struct {
 
 	// Requirements are those of setup.cfg or requirements.txt.
 	Requirements []string
+	// Requires are constraints on other modules, by module name.
+	Requires []string
 	// PythonFiles are the Python files of the package, absolute, each package's
 	// __init__.py before its other files.
 	PythonFiles []string
@@ -67,7 +69,7 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	}
 	return nil, &Error{
 		Kind: KindNotFound, Message: "Could not find module " + name + ": " + where + ".",
-		Hint: "add " + Distribution(name) + " to requirements.txt, or put the module on the modulepath of project.yml",
+		Hint: "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
 	}
 }
 
@@ -126,7 +128,7 @@ func openV1(path string) (*Module, error) {
 	if err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}
 	}
-	m := &Module{Generation: 1, Name: meta.Name, Version: meta.Version, Deprecated: meta.Deprecated, Path: path}
+	m := &Module{Generation: 1, Name: meta.Name, Version: meta.Version, Deprecated: meta.Deprecated, Path: path, Requires: meta.Requires}
 	if m.Requirements, err = readRequirements(filepath.Join(path, "requirements.txt")); err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + meta.Name, Cause: err}
 	}

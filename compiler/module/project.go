@@ -68,19 +68,8 @@ func (p *Project) Requirements() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, root := range p.ModulePath {
-		entries, _ := os.ReadDir(root) // a folder that is not there holds no modules
-		for _, e := range entries {
-			dir := filepath.Join(root, e.Name())
-			if _, err := os.Stat(filepath.Join(dir, "module.yml")); err != nil {
-				continue
-			}
-			more, err := readRequirements(filepath.Join(dir, "requirements.txt"))
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
-		}
+	for _, m := range p.localModules() {
+		all = append(all, m.Requirements...)
 	}
 	all = append(all, Distribution("std"))
 	var out []string
@@ -92,18 +81,69 @@ func (p *Project) Requirements() ([]string, error) {
 	return out, nil
 }
 
-// Constraints are the versions that `requires` of project.yml allows, in the
-// form that pip takes: inmanta-module-std~=8.0. They install nothing.
+// Constraints are the versions that `requires` of project.yml and of the
+// modules of the first generation allows, in the form that pip takes:
+// inmanta-module-std~=8.0. They install nothing.
 func (p *Project) Constraints() []string {
+	specs := slices.Clone(p.Metadata.Requires)
+	for _, m := range p.localModules() {
+		specs = append(specs, m.Requires...)
+	}
 	var out []string
-	for _, r := range p.Metadata.Requires {
-		c, err := constraint(r)
-		if err == nil && strings.ContainsAny(c, "<>=!~@") { // one without a version constrains nothing
+	for _, spec := range specs {
+		r, err := requirement(spec)
+		if err != nil || r.URL == "" && len(r.Versions) == 0 { // one without a version constrains nothing
+			continue
+		}
+		r.Name, r.Extras = Distribution(r.Name), ""
+		if c := r.String(); !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// localModules reads the modules on the module path, imported or not. Those
+// that cannot be read are for the compile to tell of.
+func (p *Project) localModules() []*Module {
+	var all []*Module
+	seen := map[string]bool{}
+	for _, root := range p.ModulePath {
+		entries, _ := os.ReadDir(root) // a folder that is not there holds no modules
+		for _, e := range entries {
+			if path := filepath.Join(root, e.Name()); !seen[e.Name()] && isFile(filepath.Join(path, "module.yml")) {
+				seen[e.Name()] = true
+				if m, err := openV1(path); err == nil {
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// DownloadPath is the folder that modules of Git repositories are cloned to:
+// downloadpath, or else the first folder of the module path inside the project.
+func (p *Project) DownloadPath() string {
+	if d := p.Metadata.DownloadPath; d != "" {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(p.Dir, d)
+		}
+		return filepath.Clean(d)
+	}
+	for _, m := range p.ModulePath {
+		if inside(p.Dir, m) {
+			return m
+		}
+	}
+	return filepath.Join(p.Dir, "libs")
+}
+
+// inside tells whether a path lies below a folder.
+func inside(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // readRequirements reads a requirements.txt: a line each, without comments;

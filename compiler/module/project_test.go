@@ -94,7 +94,7 @@ own_key: is fine
 	if d := cmp.Diff([]string{filepath.Join(dir, "libs"), "/srv/modules"}, p.ModulePath); d != "" {
 		t.Errorf("module path:\n%s", d)
 	}
-	if d := cmp.Diff([]string{"inmanta-module-my-mod>=1", "inmanta-module-std~= 8.0"}, p.Constraints()); d != "" {
+	if d := cmp.Diff([]string{"inmanta-module-my-mod>=1", "inmanta-module-std~=8.0"}, p.Constraints()); d != "" {
 		t.Errorf("constraints:\n%s", d)
 	}
 	wantPip := intent.PipConfig{
@@ -120,7 +120,8 @@ func TestMalformedProject(t *testing.T) {
 		"no name":             {"\nlicense: x\n", 2, "`name` is missing"},
 		"a list for a name":   {"license: x\nname: [a]\n", 2, "name must be a text"},
 		"a map in requires":   {"name: x\nrequires:\n  - a: b\n", 3, "requires must be a text"},
-		"no constraint":       {"name: x\nrequires:\n  - std is good\n", 3, "version constraint"},
+		"no constraint":       {"name: x\nrequires:\n  - std is good\n", 3, "not a requirement"},
+		"a package":           {"name: x\nrequires: [inmanta-module-std]\n", 2, "write the name of the module, std"},
 		"unknown mode":        {"name: x\ninstall_mode: newest\n", 2, "release, prerelease, master"},
 		"no rule":             {"name: x\nrelation_precedence_policy:\n  - a.b\n", 3, "is not a rule"},
 		"repo without url":    {"name: x\nrepo:\n  - type: git\n", 3, "needs a url"},

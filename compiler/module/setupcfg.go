@@ -42,7 +42,7 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	if !ok || name == "" || strings.Contains(c.Name, "_") {
 		return fail("the name %q must be inmanta-module-<name>, with hyphens", c.Name)
 	}
-	if !pep440.MatchString(meta["version"]) {
+	if !isVersion(meta["version"]) {
 		return fail("version %s is not a version", meta["version"])
 	}
 	for line := range strings.SplitSeq(values["options"]["install_requires"], "\n") {

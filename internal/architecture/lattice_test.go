@@ -36,7 +36,7 @@ var lattice = []struct {
 	{"compiler/syntax", ""},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "compiler/syntax"},
-	{"compiler/module", "compiler/syntax internal/intent internal/diag internal/fault"},
+	{"compiler/module", "internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},
 	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/diag internal/fault internal/intent"},
 	{"compiler/plugin/plugintest", ""},
@@ -70,7 +70,8 @@ var lattice = []struct {
 	// Wiring.
 	{"internal/client", "internal/fault"},
 	{"internal/config", "internal/fault"},
-	{"internal/builder", "compiler/export compiler/module internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
+	{"internal/install", "internal/pep440 compiler/module gitsync internal/fault internal/pyenv"},
+	{"internal/builder", "internal/install gitsync compiler/export compiler/module internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
 	{"internal/server", "*"},
 	{"internal/demo", "*"},
 	{"internal/cli", "*"},

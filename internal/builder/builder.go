@@ -12,12 +12,11 @@ package builder
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
-	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/install"
 	"ordain.dev/ordain/internal/pyenv"
 	"ordain.dev/ordain/layout"
 )
@@ -26,6 +25,7 @@ import (
 type Config struct {
 	Layout *layout.Layout
 	Maker  *pyenv.Maker
+	Git    install.Git // for modules that are Git repositories
 	// Program is the command that runs as `… compile`: this program.
 	Program []string
 	Timeout time.Duration // of one compile; 0: none
@@ -35,11 +35,12 @@ type Config struct {
 // Builder implements control.Builder. It is safe for concurrent use by
 // different environments.
 type Builder struct {
-	layout  *layout.Layout
-	maker   *pyenv.Maker
-	program []string
-	timeout time.Duration
-	log     *slog.Logger
+	layout    *layout.Layout
+	maker     *pyenv.Maker
+	installer *install.Installer
+	program   []string
+	timeout   time.Duration
+	log       *slog.Logger
 }
 
 // New checks the configuration.
@@ -47,7 +48,11 @@ func New(c Config) (*Builder, error) {
 	if c.Layout == nil || c.Maker == nil || len(c.Program) == 0 || c.Logger == nil {
 		return nil, fault.New("builder.New", fault.Internal, "builder.Config is not complete")
 	}
-	return &Builder{layout: c.Layout, maker: c.Maker, program: c.Program, timeout: c.Timeout, log: c.Logger}, nil
+	installer, err := install.New(install.Config{Maker: c.Maker, Git: c.Git, Logger: c.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, log: c.Logger}, nil
 }
 
 // Venv finds the interpreter that the compiler's virtual environment is made with.
@@ -58,38 +63,4 @@ func (b *Builder) Venv(ctx context.Context, job control.BuildJob, out control.Ou
 	}
 	out("Python "+python.Version+" at "+python.Path+"\n", "")
 	return "", nil
-}
-
-// Install makes the virtual environment with the project's requirements.
-func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {
-	project, err := module.OpenProject(job.ProjectDir)
-	if err != nil {
-		return "", err
-	}
-	requirements, err := project.Requirements()
-	if err != nil {
-		return "", err
-	}
-	python, err := b.maker.Interpreter(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	env := b.layout.Environment(job.Environment.ID)
-	result, err := b.maker.Ensure(ctx, pyenv.Spec{
-		Dir: env.CompilerVenv(python.Minor), Requirements: requirements, Constraints: project.Constraints(),
-		Pip: project.PipConfig(), Update: job.Compile.Reinstall,
-	})
-	var commands []string
-	for _, step := range result.Steps {
-		commands = append(commands, step.Command)
-		out(step.Output, step.ErrOutput)
-	}
-	command := strings.Join(commands, " && ")
-	if err != nil {
-		return command, err
-	}
-	if !result.Built {
-		out("The requirements are as before: nothing to install\n", "")
-	}
-	return command, env.SwitchVenv(python.Minor)
 }

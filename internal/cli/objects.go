@@ -10,7 +10,15 @@ import (
 
 func newProject() *cobra.Command {
 	r := &remote{}
-	return r.group("project", "Groups of environments",
+	return r.group("project", "Install what a project's folder needs; groups of environments on a server",
+		newProjectInstall("install", "Install what a project needs",
+			"Installs into .env in the project's folder, which is made when it is not there, what the model needs:\n"+
+				"the packages of requirements.txt and of the modules, and std. Modules that are imported and are no package\n"+
+				"are cloned from the Git repositories of project.yml into its downloadpath. What is there and fits is kept.", false),
+		newProjectInstall("update", "Take the newest versions that the constraints allow",
+			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest versions that all\n"+
+				"constraints allow. A cloned module with changes of yours is never touched.", true),
+		newProjectFreeze(),
 		command("list", "List projects", func(c *cobra.Command, _ []string) error {
 			var rows []row
 			if err := r.call(c, get, "/api/v2/project", nil, &rows); err != nil {

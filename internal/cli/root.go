@@ -64,7 +64,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDemo(), newCompile(), newFormat(), newHook(),
-		newProject(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newAgent())
+		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newAgent())
 	return root
 }
 

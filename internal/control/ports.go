@@ -205,6 +205,9 @@ type BuildJob struct {
 	Compile     intent.Compile
 	Dir         string // of the checkout
 	ProjectDir  string // folder with project.yml: Dir or one below it
+	// Credentials of the environment's repository, for modules in repositories
+	// of the same host.
+	Credentials GitSource
 }
 
 // Output receives what a stage prints, as it is printed.

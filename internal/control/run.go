@@ -138,6 +138,7 @@ func (r *run) sync(ctx context.Context) error {
 	name := intent.StageFetch
 	err := r.patiently(ctx, "read the credentials", func() (err error) {
 		r.source, err = r.control.gitSource(ctx, r.e)
+		r.job.Credentials = r.source
 		return err
 	})
 	if err != nil {

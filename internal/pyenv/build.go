@@ -112,7 +112,7 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	requirements := filepath.Join(temp, "requirements.txt")
 	constraints := filepath.Join(temp, "constraints.txt")
 	limits := s.Constraints
-	if !ownsCore(s.Requirements) {
+	if !ownsCore(s.Requirements) && !hasCore(sitePackages(venv, i)) {
 		wheels := filepath.Join(m.c.CacheDir, "wheels")
 		if err := writeCoreWheel(wheels); err != nil {
 			return r, layout.Explain("pyenv.Ensure", wheels, err)
@@ -156,7 +156,9 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	} else {
 		r.Steps = append(r.Steps, steps...)
 	}
-	_ = os.RemoveAll(venv)
+	if !s.InPlace {
+		_ = os.RemoveAll(venv)
+	}
 	err := m.withPip(ctx, &r, conf.pipEnv(os.Environ(), from), s, i, venv, args)
 	return r, err
 }
@@ -167,11 +169,11 @@ func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, 
 		r.Steps = append(r.Steps, step)
 		return err == nil
 	}
-	done := uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
+	done := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
 	install := []string{"pip", "install", "--python", pythonOf(venv)}
 	switch {
 	case !done || len(s.Requirements) == 0:
-	case !s.Update && freshResolution(resolution) && uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...):
+	case !s.Update && !s.InPlace && freshResolution(resolution) && uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...):
 	default:
 		if s.Update {
 			install = append(install, "--upgrade", "--refresh")
@@ -184,20 +186,34 @@ func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, 
 }
 
 func (m *Maker) withPip(ctx context.Context, r *Result, env []string, s Spec, i Interpreter, venv string, args []string) error {
+	if s.InPlace {
+		return m.pipInstall(ctx, r, env, s, venv, args)
+	}
 	if !i.HasVenv {
 		return fault.New("pyenv.Ensure", fault.Unavailable, fmt.Sprintf("%s (Python %s) has no venv module with pip", i.Path, i.Version)).
 			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
 	}
 	step, err := run(ctx, filepath.Dir(venv), env, i.Path, "-m", "venv", venv)
 	r.Steps = append(r.Steps, step)
-	if err == nil && len(s.Requirements) > 0 {
-		install := []string{"-m", "pip", "install", "--no-compile"}
-		if s.Update {
-			install = append(install, "--upgrade")
-		}
-		step, err = run(ctx, filepath.Dir(venv), env, pythonOf(venv), append(install, args...)...)
-		r.Steps = append(r.Steps, step)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
+	if err != nil {
+		return m.explain(s, *r)
+	}
+	return m.pipInstall(ctx, r, env, s, venv, args)
+}
+
+func (m *Maker) pipInstall(ctx context.Context, r *Result, env []string, s Spec, venv string, args []string) error {
+	if len(s.Requirements) == 0 {
+		return nil
+	}
+	install := []string{"-m", "pip", "install", "--no-compile"}
+	if s.Update {
+		install = append(install, "--upgrade")
+	}
+	step, err := run(ctx, filepath.Dir(venv), env, pythonOf(venv), append(install, args...)...)
+	r.Steps = append(r.Steps, step)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

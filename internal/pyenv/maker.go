@@ -84,6 +84,9 @@ type Spec struct {
 	Pip          intent.PipConfig
 	// Update builds it again with the newest versions that the requirements allow.
 	Update bool
+	// InPlace adds to an environment that is there, keeping what else is in it:
+	// it is somebody's. One that is not there is made.
+	InPlace bool
 }
 
 // Result tells how Ensure went.
@@ -113,6 +116,12 @@ type marker struct {
 func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	if !filepath.IsAbs(s.Dir) {
 		return Result{}, fault.New("pyenv.Ensure", fault.Internal, "the folder of a virtual environment must be absolute: "+s.Dir)
+	}
+	if s.InPlace {
+		if _, err := os.Lstat(s.Dir); err == nil {
+			return m.add(ctx, s)
+		}
+		s.InPlace = false
 	}
 	i, err := m.Interpreter(ctx, s.Python)
 	if err != nil {

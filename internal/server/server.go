@@ -269,7 +269,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if _, err := maker.Interpreter(ctx, ""); err != nil {
 		return nil, err // nothing can be compiled or deployed without
 	}
-	build, err := builder.New(builder.Config{Layout: s.layout, Maker: maker, Program: s.cfg.Program, Timeout: o.CompileTimeout, Logger: s.log})
+	modules, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log})
+	if err != nil {
+		return nil, err
+	}
+	build, err := builder.New(builder.Config{Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program, Timeout: o.CompileTimeout, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
