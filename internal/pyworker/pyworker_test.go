@@ -269,7 +269,7 @@ func TestStartFails(t *testing.T) {
 
 const threads = `
 import os, threading, time, subprocess
-from ordain_worker.frames import Switchboard
+from ordain_worker.switchboard import Switchboard
 
 gate = threading.Barrier(3)
 

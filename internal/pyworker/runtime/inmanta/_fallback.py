@@ -1,10 +1,14 @@
 """Answers for names that our modules lack, from an installed inmanta-core."""
 
-import importlib.util
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable
-from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
 
 _PREFIX = "_inmanta_core_fallback."
 
@@ -32,6 +36,8 @@ def _twin(module: str) -> "ModuleType | None":
     hidden = _PREFIX + module
     if hidden in sys.modules:
         return sys.modules[hidden]
+    import importlib.util
+
     import inmanta
 
     if inmanta._core is None:

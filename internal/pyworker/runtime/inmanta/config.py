@@ -1,14 +1,17 @@
 """Configuration options: sections of names and values."""
 
-import os
-import re
-import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
+from __future__ import annotations
 
+import os
 from inmanta._fallback import lacking
 
-T = TypeVar("T")
+GenericAlias = type(list[int])
+
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    import uuid
+    from typing import Any, ClassVar, Optional, Union
 
 
 def _key(section: str, name: str) -> tuple[str, str]:
@@ -19,7 +22,7 @@ class Config:
     """The configuration of this process. Environment variables ``INMANTA_<SECTION>_<NAME>`` win."""
 
     _values: ClassVar[dict[tuple[str, str], object]] = {}
-    _declared: ClassVar[dict[tuple[str, str], "Option[Any]"]] = {}
+    _declared: ClassVar[dict[tuple[str, str], Option]] = {}
 
     @classmethod
     def load_config(cls, *args: object, **kwargs: object) -> None:
@@ -52,13 +55,14 @@ class Config:
 
     @classmethod
     def get_raw_value(cls, section: str, name: str, default_value: Any) -> Any:
-        variable = "INMANTA_" + re.sub(r"[^A-Z0-9]", "_", f"{section}_{name}".upper())
+        wanted = f"{section}_{name}".upper()
+        variable = "INMANTA_" + "".join(each if each.isalnum() and each.isascii() else "_" for each in wanted)
         if variable in os.environ:
             return os.environ[variable]
         return cls._values.get(_key(section, name), default_value)
 
     @classmethod
-    def get_for_option(cls, option: "Option[T]") -> T:
+    def get_for_option(cls, option: Option) -> Any:
         value = cls.get_raw_value(option.section, option.name, None)
         return option.get_default_value() if value is None else option.validate(value)
 
@@ -76,7 +80,7 @@ class Config:
         cls._values[_key(section, name)] = value
 
     @classmethod
-    def register_option(cls, option: "Option[Any]") -> None:
+    def register_option(cls, option: Option) -> None:
         cls._declared[_key(option.section, option.name)] = option
 
     @classmethod
@@ -124,6 +128,8 @@ def is_list(value: Union[str, list[str]]) -> list[str]:
 
 
 def is_map(map_in: Union[str, Mapping[str, str]]) -> dict[str, str]:
+    from collections.abc import Mapping
+
     if isinstance(map_in, Mapping):
         return dict(map_in)
     pairs = (each.partition("=") for each in map_in.split(",") if each.strip())
@@ -131,11 +137,15 @@ def is_map(map_in: Union[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def is_uuid_opt(value: Any) -> Optional[uuid.UUID]:
+    import uuid
+
     return None if value is None else uuid.UUID(str(value))
 
 
-class Option(Generic[T]):
+class Option:
     """An option that some code knows: where it stands, its default, its type."""
+
+    __class_getitem__ = classmethod(GenericAlias)  # for annotations
 
     def __init__(
         self,
@@ -144,7 +154,7 @@ class Option(Generic[T]):
         default: Any,
         documentation: str,
         validator: Callable[[Any], Any] = is_str,
-        predecessor_option: "Optional[Option[T]]" = None,
+        predecessor_option: Optional[Option] = None,
     ) -> None:
         self.section = section
         self.name = name
@@ -154,16 +164,16 @@ class Option(Generic[T]):
         self.predecessor_option = predecessor_option
         Config.register_option(self)
 
-    def get(self) -> T:
+    def get(self) -> Any:
         return Config.get_for_option(self)
 
     def set(self, value: Any) -> None:
         Config.set(self.section, self.name, value)
 
-    def validate(self, value: Any) -> T:
+    def validate(self, value: Any) -> Any:
         return self.validator(value)
 
-    def get_default_value(self) -> T:
+    def get_default_value(self) -> Any:
         return self.default() if callable(self.default) else self.default
 
     def get_full_name(self) -> str:

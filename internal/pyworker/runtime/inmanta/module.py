@@ -1,10 +1,15 @@
 """The project and its modules, as far as plug-ins look at them."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Iterable
-from typing import Any, ClassVar, Optional
 
 from inmanta._fallback import lacking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, ClassVar, Optional
 
 
 class ModuleException(Exception):

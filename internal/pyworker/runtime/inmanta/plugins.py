@@ -1,13 +1,10 @@
 """Plug-ins: Python functions that a model calls."""
 
-import functools
-import inspect
-import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Optional, TypeVar, Union
+from __future__ import annotations
 
-from inmanta import _lazy, const
+import os
+
+from inmanta import _lazy
 from inmanta._fallback import lacking
 from inmanta.ast import Namespace, PluginException, Range, RuntimeException
 from inmanta.ast.type import NamedType
@@ -15,8 +12,15 @@ from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
 
-T = TypeVar("T")
-T_FUNC = TypeVar("T_FUNC", bound=Callable[..., Any])
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing, inspect and dataclasses
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from typing import Any, Optional, TypeVar, Union
+
+    T = TypeVar("T")
+    T_FUNC = TypeVar("T_FUNC", bound=Callable[..., Any])
+
+PLUGINS_PACKAGE = "inmanta_plugins"
 
 
 class PluginDeprecationWarning(Warning):
@@ -44,13 +48,16 @@ class ModelType:
         return f"ModelType[{self.model_type!r}]"
 
 
-@dataclass
 class CheckedArgs:
     """Arguments in the shape in which the function takes them."""
 
-    args: list[object]
-    kwargs: Mapping[str, object]
-    unknowns: bool
+    def __init__(self, args: list[object], kwargs: Mapping[str, object], unknowns: bool) -> None:
+        self.args, self.kwargs, self.unknowns = args, kwargs, unknowns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckedArgs) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Owner:
@@ -73,15 +80,13 @@ class Owner:
     __repr__ = __str__
 
 
-@dataclass(eq=False, repr=False)
 class Context:
     """What a plug-in may know of its call: annotate a parameter with this class to get it."""
 
-    resolver: Resolver
-    queue: QueueScheduler
-    owner: Any
-    plugin: "Plugin"
-    result: "ResultVariable[Any]"
+    def __init__(
+        self, resolver: Resolver, queue: QueueScheduler, owner: Any, plugin: Plugin, result: ResultVariable
+    ) -> None:
+        self.resolver, self.queue, self.owner, self.plugin, self.result = resolver, queue, owner, plugin, result
 
     @property
     def compiler(self) -> Any:
@@ -127,6 +132,7 @@ class Context:
     def run_sync(self, function: Callable[[], Awaitable[T]], timeout: int = 5) -> T:
         """Run a coroutine to its end; a plain value is given back as it is."""
         import asyncio
+        import inspect
 
         result = function()
         if not inspect.isawaitable(result):
@@ -192,6 +198,8 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return self.__dict__[name]
 
     def _find_context(self) -> None:
+        import inspect
+
         self._context, self.context_name, self.context_keyword_only = -1, None, False
         parameters = inspect.signature(self.__function__).parameters
         for position, parameter in enumerate(parameters.values()):
@@ -216,6 +224,8 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return self.namespace
 
     def get_signature(self, *, use_dsl_types: bool = False) -> str:
+        import inspect
+
         return self.__function_name__ + str(inspect.signature(self.__function__))
 
     def is_accept_unknowns(self) -> bool:
@@ -231,6 +241,8 @@ class Plugin(NamedType, metaclass=PluginMeta):
 
     def check_args(self, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
         """Bind the arguments; the engine checks their types."""
+        import inspect
+
         try:
             bound = inspect.signature(self.__function__).bind(*args, **kwargs)
         except TypeError as exc:
@@ -263,10 +275,10 @@ def plugin(
     def register(function: Callable[..., Any], name: Optional[str] = None) -> Callable[..., Any]:
         name = name or function.__name__
         parts = function.__module__.split(".")
-        if parts[0] != const.PLUGINS_PACKAGE:
+        if parts[0] != PLUGINS_PACKAGE:
             raise Exception(
                 f"The plug-in {name} is in the Python module {function.__module__};"
-                f" plug-ins belong into a module below {const.PLUGINS_PACKAGE}"
+                f" plug-ins belong into a module below {PLUGINS_PACKAGE}"
             )
         made = PluginMeta(
             name,
@@ -287,7 +299,7 @@ def plugin(
     if function is None:
         return register
     if isinstance(function, str):
-        return functools.partial(register, name=function)
+        return lambda decorated: register(decorated, function)
     return register(function)
 
 

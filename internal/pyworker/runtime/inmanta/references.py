@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 from inmanta import _jsonpath, _lazy
 from inmanta._fallback import lacking
 from inmanta.execute.runtime import Instance
-from inmanta.execute.util import NoneValue, Unknown
+from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 
 PrimitiveTypes = Union[str, int, float, bool, None]
 RefValue = Any
@@ -339,7 +339,7 @@ class Mutator(ReferenceLike):
         return self._model
 
 
-class Reference(ReferenceLike, Generic[T]):
+class Reference(ReferenceLike, ReferenceBase, Generic[T]):
     """A value that is only known when it is deployed."""
 
     def __init__(self) -> None:

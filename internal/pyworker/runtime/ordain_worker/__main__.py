@@ -5,7 +5,6 @@ decides what is imported: sys.path is set here, the runtime first.
 OPTIONS is a JSON object: {"path": [folders], "memory": bytes}.
 """
 
-import json
 import os
 import site
 import sys
@@ -13,8 +12,11 @@ import sys
 
 def main() -> None:
     role = sys.argv[1]
-    options = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
     runtime = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path.insert(0, runtime)
+    from ordain_worker._json import decode
+
+    options: dict = decode(sys.argv[2].encode()) if len(sys.argv) > 2 else {}  # type: ignore
     front = [runtime, *(options.get("path") or ())]
     foreign = [entry for entry in front[1:] if entry not in sys.path]
     sys.path[:] = front + [entry for entry in sys.path if entry not in front]

@@ -4,15 +4,13 @@ Go asks ``start``, ``load``, ``call``, ``finalize`` and those of exporting.py; w
 an answer it is asked for what the code reads (class EngineModel). PROTOCOL.md has the details.
 """
 
-import contextlib
+from __future__ import annotations
+
 import faulthandler
 import gc
 import io
 import os
-import signal
 import sys
-import traceback
-from typing import Any, Optional
 
 from inmanta.ast import (
     CompilerException,
@@ -33,6 +31,10 @@ from inmanta.execute.util import NoneValue, Unknown
 from ordain_worker import loading
 from ordain_worker.frames import Channel, Dialogue, Failure, class_name
 from ordain_worker.values import Codec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -72,7 +74,7 @@ class EngineModel:
         self._missing: set[tuple[str, str]] = set()
         self._types: dict[str, Any] = {}
         # Variables without a value, one object for each, for as long as a call runs.
-        self.unset: dict[Any, ResultVariable[Any]] = {}
+        self.unset: dict[Any, ResultVariable] = {}
 
     def read(self, instance: Instance, name: str) -> object:
         if (instance.entity_name, name) in self._missing:
@@ -105,7 +107,7 @@ class EngineModel:
             for end in together:
                 end.siblings = together
 
-    def variable(self, name: str) -> "ResultVariable[Any]":
+    def variable(self, name: str) -> "ResultVariable":
         reply = self._talk.ask("variable", {"n": name})
         if "v" in reply:
             return ResultVariable(self._codec.decode(reply["v"]))
@@ -115,7 +117,7 @@ class EngineModel:
             return ResultVariable(problem=OptionalValueException(name, name))
         raise NotFoundException(None, name, f"variable {name} not found")
 
-    def _without_value(self, key: Any, slot: int) -> "ResultVariable[Any]":
+    def _without_value(self, key: Any, slot: int) -> "ResultVariable":
         variable = self.unset.get(key)
         if variable is None:
             variable = ResultVariable(slot=slot)
@@ -189,18 +191,16 @@ class CompileRole:
         from inmanta.protocol import endpoints
 
         sys.stdout = self.output  # type: ignore[assignment]
-        if hasattr(signal, "SIGUSR1"):
+        import _signal  # signal itself imports enum
+
+        if hasattr(_signal, "SIGUSR1"):
             # Go sends it when a call takes too long, to learn where it hangs.
-            faulthandler.register(signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
+            faulthandler.register(_signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
         Config.load_config_from_dict(args.get("settings") or {})
         facts = args.get("facts") or {}
         endpoints.answer_with(lambda method, kwargs: _answer_facts(facts, method, kwargs))
         runtime.install(self.model)
         self.finder = loading.install()
-        import inmanta.export
-        import inmanta.module
-        import inmanta.resources
-
         return {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
 
     def load(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -240,6 +240,8 @@ class CompileRole:
 
     def _load_all(self, names: list[str], record: bool) -> dict[str, Any]:
         """Import all modules and tell what they bring; with ``record`` also what the compiler needs to keep that."""
+        import contextlib
+
         table: dict[str, Any] = {}
         if record:
             from ordain_worker import exporting, recording
@@ -476,6 +478,8 @@ def describe(exc: BaseException) -> dict[str, Any]:
     """An exception for the author of a model: with the frames of modules only."""
     if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
         return {**describe(exc.__cause__), "module": exc.module, "importing": exc.importing}
+    import traceback
+
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
     if isinstance(exc, SyntaxError) and exc.filename:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))

@@ -25,7 +25,8 @@ from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
 from ordain_worker import calls
-from ordain_worker.frames import Channel, Conversation, Failure, Switchboard
+from ordain_worker.frames import Channel, Failure
+from ordain_worker.switchboard import Conversation, Switchboard
 from ordain_worker.tasks import Files, Task, capture_output
 
 CLEAN_INTERVAL = 15.0

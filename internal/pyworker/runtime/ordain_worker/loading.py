@@ -1,19 +1,21 @@
 """Imports the Python files of modules as ``inmanta_plugins.<module>[.<sub>]``."""
 
-import dataclasses
-import importlib
-import importlib.machinery
-import importlib.util
-import inspect
+from __future__ import annotations
+
 import os
 import sys
-import typing
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any, Optional
+
+# What importlib.machinery and importlib.util hand on, without what they import beside.
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
 
 from inmanta import _lazy
-from ordain_worker.annotations import AnnotationError, Normalizer, dataclass_entity, signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any, Optional
 
 PACKAGE = "inmanta_plugins"
 
@@ -50,9 +52,9 @@ class Finder:
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+    ) -> Optional[ModuleSpec]:
         if fullname == PACKAGE:
-            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec = ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [
                 folder for folder in (os.path.join(entry, PACKAGE) for entry in sys.path) if os.path.isdir(folder)
             ]
@@ -63,13 +65,13 @@ class Finder:
         init = os.path.join(folder, "__init__.py")
         if os.path.isfile(init):
             loader = None if self.imported is None else _Telling(fullname, init, self.imported)
-            return importlib.util.spec_from_file_location(fullname, init, loader=loader, submodule_search_locations=[folder])
-        spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            return spec_from_file_location(fullname, init, loader=loader, submodule_search_locations=[folder])
+        spec = ModuleSpec(fullname, None, is_package=True)
         spec.submodule_search_locations = [folder]
         return spec
 
 
-class _Telling(importlib.machinery.SourceFileLoader):
+class _Telling(SourceFileLoader):
     def __init__(self, fullname: str, path: str, imported: Callable[[str, ModuleType], None]) -> None:
         super().__init__(fullname, path)
         self._imported = imported
@@ -93,7 +95,7 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
             inner.pop()
         name = ".".join([PACKAGE, module, *inner])
         try:
-            importlib.import_module(name)
+            __import__(name)
         except Exception as exc:
             raise ImportStopped(module, name) from exc
 
@@ -168,6 +170,7 @@ def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], lis
     Modules that Python code imported beside bring plug-ins too; a model that does not load them cannot call them.
     """
     from inmanta.plugins import all_plugins
+    from ordain_worker.annotations import AnnotationError, signature
 
     plugins, found, warnings = [], [], []
     loaded = set(modules)
@@ -186,6 +189,8 @@ def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], lis
 
 def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
     """The dataclasses in the packages of these modules."""
+    from ordain_worker.annotations import dataclass_entity
+
     found = []
     prefixes = tuple(f"{PACKAGE}.{module}" for module in modules)
     for name, module in list(sys.modules.items()):
@@ -200,6 +205,12 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
 
 
 def _dataclass(entity: str, cls: type) -> dict[str, Any]:
+    import dataclasses
+    import inspect
+    import typing
+
+    from ordain_worker.annotations import AnnotationError, Normalizer
+
     normalizer = Normalizer(entity)
     try:
         hints = typing.get_type_hints(cls, include_extras=True)

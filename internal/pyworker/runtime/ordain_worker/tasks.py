@@ -13,7 +13,8 @@ from typing import Any, Optional
 from inmanta import const
 from inmanta.agent.context import HandlerContext, LogLine, jsonable
 from inmanta.resources import Resource
-from ordain_worker.frames import Conversation, Failure
+from ordain_worker.frames import Failure
+from ordain_worker.switchboard import Conversation
 
 SECRET = "***"
 

@@ -11,17 +11,21 @@
     {"s": 9, "v": value}                 a value that will be sent again: the next time {"s": 9}
 """
 
-import dataclasses
+from __future__ import annotations
+
 import math
-from typing import Any
 
 from inmanta.ast import RuntimeException
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import EMPTY, Instance
-from inmanta.execute.util import NoneValue, Unknown
-from inmanta.references import AttributeReference, Reference
-from ordain_worker.annotations import dataclass_entity, model_name
+from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 from ordain_worker.frames import class_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from inmanta.references import Reference
 
 NULL = NoneValue()
 _UNKNOWN = Unknown()
@@ -120,7 +124,7 @@ class Codec:
             return {"d": [[self._key(key, each), self.encode(each)] for key, each in value.items()]}
         if isinstance(value, Unknown):
             return {"u": True}
-        if isinstance(value, Reference):
+        if isinstance(value, ReferenceBase):
             return self._encode_reference(value)
         if isinstance(value, str):
             return {"o": self._handle(value), "class": class_name(kind), "text": str.__str__(value)}
@@ -136,9 +140,13 @@ class Codec:
         return str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:
+        from ordain_worker.annotations import dataclass_entity
+
         described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
         entity = dataclass_entity(type(value))
         if entity is not None:
+            import dataclasses
+
             described["dataclass"] = entity
             described["fields"] = [
                 [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
@@ -146,6 +154,11 @@ class Codec:
         return described
 
     def _encode_reference(self, value: Reference[Any]) -> dict[str, Any]:
+        import dataclasses
+
+        from inmanta.references import AttributeReference
+        from ordain_worker.annotations import model_name
+
         handle = self._reference_handle(value)
         described: dict[str, Any] = {"r": handle}
         if handle in self._told:

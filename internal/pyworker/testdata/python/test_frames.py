@@ -5,7 +5,8 @@ import struct
 import threading
 import unittest
 
-from ordain_worker.frames import Channel, Dialogue, Failure, Switchboard
+from ordain_worker.frames import Channel, Dialogue, Failure
+from ordain_worker.switchboard import Switchboard
 
 
 class Pipes(unittest.TestCase):

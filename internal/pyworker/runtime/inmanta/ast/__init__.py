@@ -1,17 +1,22 @@
 """Exceptions of the compiler, and places in a model."""
 
-from dataclasses import dataclass
-from typing import Any, Optional
+from __future__ import annotations
 
 from inmanta._fallback import lacking
 
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
-@dataclass(eq=False)
+
 class Location:
     """A file and a line."""
 
-    file: str
-    lnr: int
+    def __init__(self, file: str, lnr: int) -> None:
+        self.file, self.lnr = file, lnr
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
 
     def merge(self, other: "Location") -> "Location":
         return self
@@ -53,14 +58,14 @@ class Locatable:
         return self.get_location()
 
 
-@dataclass(eq=False)
 class LocatableString:
     """A name and where it stands."""
 
-    value: str
-    location: Range
-    lexpos: int
-    namespace: "Namespace"
+    def __init__(self, value: str, location: Range, lexpos: int, namespace: Namespace) -> None:
+        self.value, self.location, self.lexpos, self.namespace = value, location, lexpos, namespace
+
+    def __repr__(self) -> str:
+        return f"LocatableString({self.value!r}, {self.location!r})"
 
     def __str__(self) -> str:
         return self.value

@@ -3,11 +3,15 @@
 The engine checks values itself; :meth:`Type.validate` asks it.
 """
 
-from typing import Any as _Any
-from typing import Optional
+from __future__ import annotations
 
 from inmanta._fallback import lacking
 from inmanta.ast import Locatable, RuntimeException
+
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from typing import Any as _Any
+    from typing import Optional
 
 
 class Type(Locatable):

@@ -1,12 +1,15 @@
 """What plug-ins may ask of the compiler."""
 
-import logging
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from __future__ import annotations
 
 from inmanta._fallback import lacking
 
-T = TypeVar("T", bound=Callable[[], object])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ClassVar, TypeVar
+
+    T = TypeVar("T", bound=Callable[[], object])
 
 
 class Finalizers:
@@ -35,6 +38,8 @@ class Finalizers:
             try:
                 function()
             except Exception as exc:
+                import logging
+
                 logging.getLogger(__name__).exception("a finalizer failed")
                 problems.append(exc)
         if problems and not should_log:

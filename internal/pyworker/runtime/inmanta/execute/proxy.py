@@ -14,8 +14,9 @@ through the method that they expect: ``__getattr__`` and ``__getitem__`` call
 ``_return_value`` of the object, that calls ``DynamicProxy.return_value``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Optional
+from __future__ import annotations
+
+from _collections_abc import Iterator, Mapping, Sequence
 
 from inmanta._fallback import lacking
 from inmanta.ast import (
@@ -28,8 +29,14 @@ from inmanta.ast import (
     UnsetException,
 )
 from inmanta.execute.runtime import Instance
-from inmanta.execute.util import NoneValue, Unknown
-from inmanta.references import Reference, unwrap_reference
+from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
+
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Optional
+
+    from inmanta.references import Reference
 
 _exporting = False
 
@@ -137,7 +144,7 @@ class DynamicProxy:
     def _return_value(self, value: object, *, relative_path: str) -> Any:
         """What Python code sees of a value that this view leads to."""
         context = self._get_context()
-        if isinstance(value, Reference) and not self._references_allowed(context):
+        if isinstance(value, ReferenceBase) and not self._references_allowed(context):
             raise UnexpectedReference(
                 reference=value,
                 message=f"{context.path}{relative_path} is the reference {value!r}, which has no value in a compile:"
@@ -154,6 +161,8 @@ class DynamicProxy:
         return _exporting or bool(context.allow_reference_values)
 
     def unwrap_reference(self) -> Optional[Reference[Any]]:
+        from inmanta.references import unwrap_reference
+
         instance = self._get_instance()
         return None if isinstance(instance, Instance) else unwrap_reference(instance)
 
@@ -308,7 +317,7 @@ class CallProxy(DynamicProxy):
         return self._get_instance()(*args, **kwargs)
 
 
-_AS_THEY_ARE = (str, int, float, bool, tuple, DynamicProxy, Reference)
+_AS_THEY_ARE = (str, int, float, bool, tuple, DynamicProxy, ReferenceBase)
 _VIEWS: tuple[tuple[type, type[DynamicProxy]], ...] = (
     (Instance, DynamicProxy),
     (dict, DictProxy),
@@ -334,4 +343,12 @@ __all__ = [
     "UnsetException",
 ]
 
-__getattr__ = lacking(__name__)
+_lacking = lacking(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("Reference", "unwrap_reference"):
+        from inmanta import references
+
+        return getattr(references, name)
+    return _lacking(name)

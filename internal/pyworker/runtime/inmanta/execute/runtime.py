@@ -4,21 +4,23 @@ The compile role installs a :class:`Model`; until then there is none, as in the
 executor, where the classes here only serve isinstance checks and annotations.
 """
 
-from typing import Any, Generic, Optional, Protocol, TypeVar
+from __future__ import annotations
 
 from inmanta._fallback import lacking
 from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 
-class Model(Protocol):
+class Model:
     """What Python may ask of the engine."""
 
     def read(self, instance: "Instance", name: str) -> object:
         """The value of an attribute. Raises UnsetException, OptionalValueException or NotFoundException."""
 
-    def variable(self, name: str) -> "ResultVariable[Any]":
+    def variable(self, name: str) -> ResultVariable:
         """The variable of that name in the scope of the call. Raises NotFoundException."""
 
     def type_of(self, name: str) -> Any:
@@ -49,9 +51,10 @@ def model() -> Model:
     return _model
 
 
-class ResultVariable(Generic[T]):
+class ResultVariable:
     """A variable of the model: a value, or the reason why there is none."""
 
+    __class_getitem__ = classmethod(type(list[int]))  # for annotations
     __slots__ = ("_value", "_problem", "slot", "__weakref__")
 
     def __init__(self, value: Any = None, *, problem: Optional[Exception] = None, slot: Optional[int] = None) -> None:
@@ -59,7 +62,7 @@ class ResultVariable(Generic[T]):
         self._problem = problem
         self.slot = slot
 
-    def get_value(self) -> T:
+    def get_value(self) -> Any:
         if self._problem is not None:
             raise self._problem
         return self._value
@@ -98,7 +101,7 @@ class Instance:
             raise OptionalValueException(self, name)
         return value
 
-    def get_attribute(self, name: str) -> "ResultVariable[Any]":
+    def get_attribute(self, name: str) -> ResultVariable:
         try:
             return ResultVariable(self.read(name))
         except UnsetException as unset:
@@ -106,7 +109,7 @@ class Instance:
         except OptionalValueException as empty:
             return ResultVariable(problem=empty)
 
-    def lookup(self, name: str, root: object = None) -> "ResultVariable[Any]":
+    def lookup(self, name: str, root: object = None) -> ResultVariable:
         try:
             return self.get_attribute(name)
         except NotFoundException:
@@ -146,7 +149,7 @@ class Resolver:
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
 
-    def lookup(self, name: str, root: object = None) -> "ResultVariable[Any]":
+    def lookup(self, name: str, root: object = None) -> ResultVariable:
         return model().variable(name)
 
     def get_root_resolver(self) -> "Resolver":

@@ -1,6 +1,12 @@
 """Values that Python has no word for."""
 
+from __future__ import annotations
+
 from inmanta._fallback import lacking
+
+
+class ReferenceBase:
+    """What tells references from other values, for those who need not know more of them."""
 
 
 class NoneValue:

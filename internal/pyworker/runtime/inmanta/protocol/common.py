@@ -1,8 +1,12 @@
 """What a call to the server gives back."""
 
-from typing import Any, Optional
+from __future__ import annotations
 
 from inmanta._fallback import lacking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 
 class Result:

@@ -4,13 +4,17 @@ A role of the worker calls :func:`answer_with`. Without an answer a call ends
 like one to a server that does not listen: ConnectionRefusedError.
 """
 
-from collections.abc import Callable
-from typing import Any, Optional
+from __future__ import annotations
 
 from inmanta._fallback import lacking
 from inmanta.protocol.common import Result
 
-Answer = Callable[[str, dict[str, Any]], Optional[Result]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Optional
+
+    Answer = Callable[[str, dict[str, Any]], Optional[Result]]
 
 _answer: Optional[Answer] = None
 _waits = False

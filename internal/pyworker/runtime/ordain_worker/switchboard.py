@@ -1,0 +1,115 @@
+"""The conversation of the handler role: many requests at once, a thread each."""
+
+import faulthandler
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from ordain_worker.frames import Channel, Failure, end_now
+
+STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
+
+
+class Conversation:
+    """One request of the other side, as the thread that works on it sees it."""
+
+    def __init__(self, board: "Switchboard", request: int) -> None:
+        self._board = board
+        self._request = request
+
+    def ask(self, op: str, args: Any) -> Any:
+        """Send a request back on behalf of this one. Raises Failure when refused."""
+        return self._board.ask(op, args, self._request)
+
+    def notify(self, op: str, args: Any) -> None:
+        self._board.channel.notify(op, args, self._request)
+
+
+class Switchboard:
+    """Many requests at a time (handler role): each runs in a thread of its own.
+
+    ``answer(conversation, op, args)`` gives the value of a reply, or raises.
+    ``at_end`` is called when the other side says bye.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        answer: Callable[[Conversation, str, Any], Any],
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.channel = channel
+        self._answer = answer
+        self._at_end = at_end
+        self._lock = threading.Lock()
+        self._last = 0
+        self._waiting: dict[int, "_Reply"] = {}
+
+    def ask(self, op: str, args: Any, belongs_to: int) -> Any:
+        reply = _Reply()
+        with self._lock:
+            self._last += 1
+            request = self._last
+            self._waiting[request] = reply
+        try:
+            self.channel.write({"id": request, "op": op, "args": args, "for": belongs_to})
+            reply.ready.wait()
+        finally:
+            with self._lock:
+                self._waiting.pop(request, None)
+        if reply.frame.get("err"):
+            raise Failure.from_dict(reply.frame["err"])
+        return reply.frame.get("ok")
+
+    def serve(self, beat: float = 5.0) -> None:
+        """Dispatch until the other side says bye or goes away; ends the process."""
+        threading.Thread(target=self._beat, args=(beat,), name="ordain-beat", daemon=True).start()
+        while True:
+            frame = self.channel.read()
+            if frame is None:
+                end_now()
+                return
+            if "re" in frame:
+                with self._lock:
+                    reply = self._waiting.get(frame["re"])
+                if reply is not None:
+                    reply.frame = frame
+                    reply.ready.set()
+            elif "id" in frame:
+                threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
+            elif frame.get("op") == "bye":
+                try:
+                    self._at_end()
+                except Exception:
+                    traceback.print_exc()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
+
+    def _work(self, frame: dict[str, Any]) -> None:
+        request = frame["id"]
+        try:
+            value = self._answer(Conversation(self, request), frame["op"], frame.get("args"))
+        except BaseException as exc:
+            self.channel.refuse(request, exc)
+        else:
+            self.channel.reply(request, value)
+
+    def _beat(self, interval: float) -> None:
+        pause = threading.Event()
+        while True:
+            # Without the lock of the interpreter nothing here can run, not even the reader that would see the
+            # server go. This timer needs no lock: it ends the process with the place where it is stuck.
+            faulthandler.dump_traceback_later(STUCK, exit=True, file=sys.__stderr__)
+            if pause.wait(interval):
+                return
+            self.channel.notify("beat", {})
+
+
+class _Reply:
+    def __init__(self) -> None:
+        self.ready = threading.Event()
+        self.frame: dict[str, Any] = {}
