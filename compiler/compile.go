@@ -51,6 +51,11 @@ type Options struct {
 	MaxIterations int
 	MemoryMax     uint64
 
+	// Check only looks for what is wrong: nothing is run and nothing exported.
+	Check bool
+	// NoPlugins leaves Python alone: plug-ins are taken to be there. For Check.
+	NoPlugins bool
+
 	onCompile func() // for tests: fails in the midst of a compile
 }
 
@@ -124,8 +129,10 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	if r.o.SitePackages != nil {
 		project.SitePackages = r.o.SitePackages
 	}
-	if err := r.prepare(ctx, project); err != nil {
-		return r.fail(reading(err))
+	if !r.o.NoPlugins {
+		if err := r.prepare(ctx, project); err != nil {
+			return r.fail(reading(err))
+		}
 	}
 	main := r.o.Main
 	if main == "" {
@@ -134,14 +141,14 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	var program *module.Program
 	r.timed("parse", func() { program, err = module.NewLoader(project).Load(main, !r.o.NoStd) })
 	if err != nil {
-		return r.fail(reading(err))
+		return r.unreadable(ctx, project, program, err)
 	}
 	r.doc.Modules = make(map[string]string, len(program.Modules))
 	for _, m := range program.Modules {
 		r.doc.Modules[m.Name] = m.Version
 	}
 	result := r.evaluate(ctx, project, program)
-	if result.Err == nil && r.o.Export {
+	if result.Err == nil && r.o.Export && !r.o.Check {
 		r.doc.Pip, r.doc.Settings = project.PipConfig(), project.Metadata.EnvironmentSettings
 		r.export(ctx, program, result)
 	}
@@ -164,22 +171,55 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		CacheDir: r.o.CacheDir,
 	})
-	if !r.o.NoStd {
+	if !r.o.NoStd && !r.o.Check {
 		r.host.Anticipate()
 	}
 	return nil
 }
 
-func (r *run) evaluate(ctx context.Context, project *module.Project, program *module.Program) *eval.Result {
-	in := eval.Input{Files: program.Files, Host: r.host, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
+// unreadable tells why files could not be read, and what else is wrong with
+// those that could.
+func (r *run) unreadable(ctx context.Context, project *module.Project, program *module.Program, err error) *eval.Result {
+	if program == nil {
+		return r.fail(reading(err))
+	}
+	for _, one := range program.Errors {
+		r.fail(reading(one))
+	}
+	in := r.input(project, program)
+	in.Missing = program.Missing
+	in.Unload()
+	if result := eval.Check(ctx, in); result.Err != nil {
+		r.fail(result.Diagnostics()...)
+	}
+	return nil
+}
+
+func (r *run) input(project *module.Project, program *module.Program) eval.Input {
+	in := eval.Input{Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}
 	for _, m := range program.Modules {
 		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
+	return in
+}
+
+func (r *run) evaluate(ctx context.Context, project *module.Project, program *module.Program) *eval.Result {
+	in := r.input(project, program)
+	if r.host != nil {
+		in.Host = r.host
+	}
+	if r.o.NoPlugins {
+		in.Unload()
+	}
+	compile := eval.Compile
+	if r.o.Check {
+		compile = eval.Check
+	}
 	var result *eval.Result
-	r.timed("evaluate", func() { result = eval.Compile(ctx, in) })
+	r.timed("evaluate", func() { result = compile(ctx, in) })
 	r.doc.Output = result.Output
 	for _, w := range program.Warnings {
 		if w.At.File == nil { // of the loading; those of a file are in the result
@@ -190,10 +230,7 @@ func (r *run) evaluate(ctx context.Context, project *module.Project, program *mo
 		r.doc.Warnings = append(r.doc.Warnings, warning(w))
 	}
 	if result.Err != nil {
-		r.fail(result.Err.Diagnostics()...)
-		for _, further := range result.Further {
-			r.fail(further.Diagnostic())
-		}
+		r.fail(result.Diagnostics()...)
 	}
 	return result
 }

@@ -33,13 +33,21 @@ func Check(ctx context.Context, in Input) *Result {
 	return result
 }
 
+// Unload leaves Python alone: what plug-ins there are is not asked.
+func (in *Input) Unload() {
+	in.Host, in.Unloaded = nil, map[string]bool{}
+	for _, m := range in.Modules {
+		if len(m.Files) > 0 {
+			in.Unloaded[m.Name] = true
+		}
+	}
+}
+
 // alsoWrong adds what is wrong with the model of a compile whose plug-ins
 // could not be imported.
 func (in Input) alsoWrong(ctx context.Context, result *Result) {
-	in.Host, in.Static, in.Unloaded = nil, true, map[string]bool{}
-	for _, m := range in.Modules {
-		in.Unloaded[m.Name] = true
-	}
+	in.Static = true
+	in.Unload()
 	guarded(func() {
 		if p := define(ctx, in, &Loaded{}); p.wrong() {
 			result.Further = append(result.Further, p.found.list...)

@@ -18,6 +18,18 @@ func (e *Error) Class() string {
 	return "inmanta.ast." + e.Kind
 }
 
+// Diagnostics are all errors of a compile, the first one first.
+func (r *Result) Diagnostics() []diag.Diagnostic {
+	if r.Err == nil {
+		return nil
+	}
+	out := r.Err.Diagnostics()
+	for _, further := range r.Further {
+		out = append(out, further.Diagnostic())
+	}
+	return out
+}
+
 // Diagnostics are the errors for the author of the model: each one that a
 // MultiException collects by itself.
 func (e *Error) Diagnostics() []diag.Diagnostic {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -25,6 +26,21 @@ type Program struct {
 	AutoStd bool
 	// Warnings of all files, and of the loading itself.
 	Warnings []syntax.Warning
+	// Errors are why files and modules could not be read, in the order in which
+	// they are met, and Missing the namespaces that are not there for it.
+	Errors  []error
+	Missing map[string]bool
+}
+
+// lack notes what could not be read.
+func (p *Program) lack(namespace string, err error) {
+	if err != nil {
+		p.Errors = append(p.Errors, err)
+	}
+	if p.Missing == nil {
+		p.Missing = map[string]bool{}
+	}
+	p.Missing[namespace] = true
 }
 
 // Loader reads the program of a project. It is used once.
@@ -71,6 +87,8 @@ type wanted struct {
 	name      string
 	at        syntax.Span
 	statement string
+	// guessed: found in a file that does not parse.
+	guessed bool
 }
 
 // Load reads the entry file and all that it imports. main is relative to the
@@ -78,14 +96,23 @@ type wanted struct {
 //
 // The order of the files is the reference's: imports wait on a stack, the one
 // found last is followed first, and importing a::b loads a, then a::b.
+//
+// The error is the first one. What can be read in spite of it is read, so that
+// all errors can be told: they are in the program, which is nil only when there
+// is nothing to begin with.
 func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	l.autostd = autostd
 	defer l.reading.Wait()
 	if !filepath.IsAbs(main) {
 		main = filepath.Join(l.project.Dir, main)
 	}
+	prog := &Program{AutoStd: autostd}
 	file, err := l.read(main, "__config__")
-	if err != nil {
+	var parse *syntax.Error
+	if errors.As(err, &parse) {
+		prog.lack("__config__", err)
+		file = parse.At.File
+	} else if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = &Error{
 				Kind: KindNoFile, Message: "The file " + l.show(main) + " does not exist",
@@ -94,7 +121,9 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 		}
 		return nil, err
 	}
-	prog := &Program{Files: []*syntax.File{file}, AutoStd: autostd}
+	if prog.Errors == nil {
+		prog.Files = []*syntax.File{file}
+	}
 	stack := l.imports(file)
 	groups := map[string][]*syntax.File{}
 	var order []string
@@ -109,8 +138,17 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 		parts := strings.Split(w.name, "::")
 		m := known[parts[0]]
 		if m == nil {
+			if prog.Missing[parts[0]] {
+				prog.lack(w.name, nil)
+				continue // told where it was wanted first
+			}
 			if m, err = l.module(parts[0]); err != nil {
-				return nil, w.failed(err)
+				done[w.name] = true
+				for i := range parts {
+					prog.lack(strings.Join(parts[:i+1], "::"), nil)
+				}
+				prog.lack(w.name, w.failed(err))
+				continue
 			}
 			known[parts[0]] = m
 			prog.Modules = append(prog.Modules, m)
@@ -121,11 +159,15 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 			if done[namespace] {
 				continue
 			}
+			done[namespace] = true
 			file, err := l.file(m, namespace)
 			if err != nil {
-				return nil, w.failed(err)
+				prog.lack(namespace, w.failed(err))
+				if errors.As(err, &parse) {
+					stack = append(stack, l.imports(parse.At.File)...)
+				}
+				continue
 			}
-			done[namespace] = true
 			if groups[m.Name] == nil {
 				order = append(order, m.Name)
 			}
@@ -135,7 +177,7 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	}
 	for _, m := range prog.Modules {
 		if m.pluginsErr != nil {
-			return nil, m.pluginsErr
+			prog.Errors = append(prog.Errors, m.pluginsErr)
 		}
 	}
 	for _, name := range order {
@@ -146,15 +188,21 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 		warnings = append(warnings, f.Warnings...)
 	}
 	prog.Warnings = append(warnings, prog.Warnings...)
+	if prog.Errors != nil {
+		return prog, prog.Errors[0]
+	}
 	return prog, nil
 }
 
 // failed says which import could not be followed. A module that is there but
-// does not parse speaks for itself.
+// does not parse speaks for itself. An import that was guessed may be none.
 func (w wanted) failed(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		return err
+	}
+	if w.guessed {
+		return nil
 	}
 	return &Error{
 		Kind: KindLoading, Message: "Failed to load module " + w.name,
@@ -169,11 +217,28 @@ func (l *Loader) imports(file *syntax.File) []wanted {
 		internal := syntax.Span{
 			File: &syntax.File{Path: "__internal__"}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1},
 		}
-		list = append(list, wanted{"std", internal, "import std"})
+		list = append(list, wanted{name: "std", at: internal, statement: "import std"})
 	}
 	for _, s := range file.Statements {
 		if i, ok := s.(*syntax.Import); ok {
-			list = append(list, wanted{i.Module.Text, i.At, syntax.Render(i)})
+			list = append(list, wanted{name: i.Module.Text, at: i.At, statement: syntax.Render(i)})
+		}
+	}
+	if file.Statements == nil {
+		list = append(list, guesses(file)...)
+	}
+	return list
+}
+
+var importLine = regexp.MustCompile(`^\s*import\s+([A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)\s*(?:as\s+\w+\s*)?(?:#.*)?$`)
+
+// guesses are the imports of a file that does not parse, as its lines look:
+// what they lead to is read for its own errors.
+func guesses(file *syntax.File) []wanted {
+	var list []wanted
+	for _, line := range file.Lines {
+		if m := importLine.FindStringSubmatch(line); m != nil {
+			list = append(list, wanted{name: m[1], guessed: true})
 		}
 	}
 	return list

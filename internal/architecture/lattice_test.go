@@ -25,6 +25,7 @@ var lattice = []struct {
 	{"internal/diag", ""},
 	{"internal/jsontext", ""},
 	{"internal/pep440", ""},
+	{"docs/errors", ""},
 	{"layout", "internal/fault internal/intent"},
 	{"internal/bus", "internal/intent"},
 

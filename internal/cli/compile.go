@@ -23,6 +23,7 @@ type compileFlags struct {
 	exportJSON string
 	compiler   []string
 	memoryMax  uint64
+	say        sayer
 }
 
 func newCompile() *cobra.Command {
@@ -50,10 +51,14 @@ func newCompile() *cobra.Command {
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
 	flags.Uint64Var(&f.memoryMax, "memory-max", 0, "MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
+	f.say.flag(c)
 	return c
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
+	if err := f.say.check(); err != nil {
+		return err
+	}
 	for _, option := range f.compiler {
 		if option != "datatrace_enable" {
 			return usageError{fmt.Errorf("there is no compiler option %q; there is datatrace_enable", option)}
@@ -72,23 +77,13 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	if f.options.Python != "" {
 		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
 	} else if err := chooseInterpreter(c.Context(), &f.options); err != nil {
-		return err
+		return f.say.failed(c, err)
 	}
 	out := compiler.Run(c.Context(), f.options)
-	for _, line := range out.Document.Output {
-		fmt.Fprintln(c.OutOrStdout(), line)
-	}
 	if err := f.write(out); err != nil {
 		return err
 	}
-	for _, w := range out.Document.Warnings {
-		fmt.Fprint(c.ErrOrStderr(), w.Render())
-	}
-	if !out.Document.Success {
-		fmt.Fprint(c.ErrOrStderr(), out.Text)
-		return errSaid
-	}
-	return nil
+	return f.say.outcome(c, out)
 }
 
 // limits says when a model that does not end is stopped.

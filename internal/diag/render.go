@@ -46,6 +46,36 @@ func (s Style) RenderAll(list []Diagnostic) string {
 	return p.String()
 }
 
+// Closing is the last line: how many errors there are, and where to read more.
+func (s Style) Closing(list []Diagnostic) string {
+	text := fmt.Sprintf("%d error%s", len(list), plural(len(list)))
+	if code := list[0].Code; code != "" {
+		text += "; `ordain explain " + code + "` tells more of the first"
+		if len(list) == 1 {
+			text = "`ordain explain " + code + "` tells more of this error"
+		}
+	}
+	p := painter{Style: s}
+	return "\n" + p.paint(cyan, text) + "\n"
+}
+
+// Unique leaves out what is there twice.
+func Unique(list []Diagnostic) []Diagnostic {
+	seen := map[string]bool{}
+	var out []Diagnostic
+	for _, d := range list {
+		key := d.Kind + "\n" + d.Message
+		if d.Location != nil {
+			key += d.Location.String()
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // The colours that are used, as a terminal wants them.
 const (
 	red    = "\x1b[1;31m"

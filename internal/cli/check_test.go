@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/diag"
+)
+
+// ordain runs a command and gives its exit status and what it printed.
+func ordain(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = Main(args, strings.NewReader(""), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// A person saves half a file in the editor, has another one with a slip in it,
+// and a third that uses a type that is not there. One `ordain check` tells all
+// three, and nothing that only follows from them.
+func TestCheckTellsOfAllFiles(t *testing.T) {
+	dir := project(t, map[string]string{
+		"main.cf":               "import a\nimport b\nimport nowhere\nx = a::Thing()\ny = nowhere::f()\nentity Half:\n    string\n",
+		"libs/a/module.yml":     "name: a\nversion: 1.0\nlicense: none\n",
+		"libs/a/model/_init.cf": "entity Thing:\n    string name = \n    int size\nend\n",
+		"libs/b/module.yml":     "name: b\nversion: 1.0\nlicense: none\n",
+		"libs/b/model/_init.cf": "import a\nimport c\nentity Other extends a::Thing:\n    strng name\nend\nOther(nothing=1)\n",
+		"libs/c/module.yml":     "name: c\nversion: 1.0\nlicense: none\n",
+		"libs/c/model/_init.cf": "import d\nx = y z = = 3\n",
+	})
+	status, stdout, _ := ordain(t, "check", "--project", dir, "--no-std", "-o", "json")
+	if status != 1 {
+		t.Errorf("exit status %d, want 1", status)
+	}
+	var report diag.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	var got []string
+	for _, d := range report.Diagnostics {
+		if d.Severity == diag.Error {
+			got = append(got, fmt.Sprintf("%s %s:%d", d.Code, d.Location.File, d.Location.Line))
+		}
+	}
+	want := "E0001 main.cf:9,E0001 libs/c/model/_init.cf:2,E0001 libs/a/model/_init.cf:3,E0101 libs/b/model/_init.cf:4"
+	if strings.Join(got, ",") != want {
+		t.Errorf("told: %s\nwant: %s", strings.Join(got, ","), want)
+	}
+}
+
+// A model that does everything wrong while it runs is right as far as can be
+// seen without running it: check runs nothing.
+func TestCheckRunsNothing(t *testing.T) {
+	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
+	status, stdout, stderr := ordain(t, "check", "--project", dir, "--no-std")
+	if status != 0 || stdout != "no errors\n" || stderr != "" {
+		t.Errorf("status %d, %q, %q", status, stdout, stderr)
+	}
+	if status, _, stderr := ordain(t, "compile", "--project", dir, "--no-std"); status != 1 || !strings.Contains(stderr, "E0202") {
+		t.Errorf("compile: status %d, %q", status, stderr)
+	}
+}
+
+// The report of a compile is for programs: all errors with code and place, and
+// nothing else on standard output.
+func TestCompileReportsAsJSON(t *testing.T) {
+	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
+	status, stdout, _ := ordain(t, "compile", "--project", dir, "--no-std", "-o", "json")
+	var report diag.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	if status != 1 || report.Success || report.Version != diag.ReportVersion || len(report.Diagnostics) != 2 {
+		t.Errorf("status %d, report %+v", status, report)
+	}
+	if status, _, stderr := ordain(t, "compile", "--project", dir, "-o", "xml"); status != 2 || !strings.Contains(stderr, "xml") {
+		t.Errorf("another format: status %d, %q", status, stderr)
+	}
+	good := project(t, map[string]string{"main.cf": "x = 1\n"})
+	status, stdout, _ = ordain(t, "compile", "--project", good, "--no-std", "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 || !report.Success {
+		t.Errorf("status %d, %v, %s", status, err, stdout)
+	}
+}
