@@ -6,6 +6,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // call is `f(a, k=v, **d)`: a plug-in or a cast.
@@ -211,7 +212,7 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 	}
 	v, err := u.n.cast.Cast(args[0])
 	if err != nil {
-		return runtimeError("%s", err)
+		return runtimeError("%s", err).coded(diag.NoCast)
 	}
 	u.target.put(r, v, &u.n.span)
 	return nil

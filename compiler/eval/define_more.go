@@ -373,7 +373,7 @@ func (p *program) defaults(info *entityInfo) {
 			}
 			attr := info.entity.Attribute(a.Name.Name)
 			if err := typeError(attr.Type.Validate(v)); err != nil {
-				e := fail(err.Kind, "%s", err.Message)
+				e := fail(err.Kind, "%s", err.Message).coded(err.code)
 				e.Stmt, e.at = syntax.Render(a), &a.Name.At
 				p.report(e)
 				continue

@@ -53,6 +53,9 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
 		Chain: e.chain(), Repeats: e.repeats,
 	}
+	if e.code != "" {
+		d.Code = e.code
+	}
 	at := e.at
 	if at == nil {
 		at = e.about

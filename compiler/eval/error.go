@@ -47,6 +47,8 @@ type Error struct {
 	stmtAt *place
 	// by is in whose name it arose: the first link of the chain.
 	by *origin
+	// code replaces the one of the kind, where that is too wide for people.
+	code string
 	// topic tells errors at one place apart, repeats counts what is the same.
 	topic   string
 	repeats int
@@ -190,6 +192,12 @@ func (e *Error) twice(original, duplicate any) *Error {
 
 // Foreign tells an error that is no CompilerException upstream.
 func (e *Error) Foreign() bool { return e.foreign }
+
+// coded gives the error a code of its own.
+func (e *Error) coded(code string) *Error {
+	e.code = code
+	return e
+}
 
 // in names the node that raised the error.
 func (e *Error) in(n node) *Error { return e.located(n, n.where()) }

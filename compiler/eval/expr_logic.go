@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // conditional is `c ? a : b`: the branch that is not taken is never needed.
@@ -61,7 +62,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for a conditional expression must be a boolean expression", types.Text(cond)).in(u.n)
+		return runtimeError("Invalid value `%s`: the condition for a conditional expression must be a boolean expression", types.Text(cond)).in(u.n).coded(diag.NoBoolean)
 	}
 	branch := u.n.then
 	if !truth {
@@ -181,7 +182,7 @@ func (u *lazyUnit) run(r *run) *Error {
 	}
 	truth, ok := left.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n)
+		return runtimeError("Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n).coded(diag.NoBoolean)
 	}
 	if u.n.decides(truth) {
 		u.target.put(r, truth, &u.n.span)
@@ -216,7 +217,7 @@ func (n *not) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		return nil, runtimeError("Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n)
+		return nil, runtimeError("Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n).coded(diag.NoBoolean)
 	}
 	return !b, nil
 }

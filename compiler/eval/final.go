@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // complete lists what an instance lacks in the end.
 func (r *run) complete(i *Instance) []*Error {
 	var errs []*Error
 	if len(i.impls) == 0 {
-		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short())
+		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short()).coded(diag.NoImplementation)
 		e.Stmt, e.at = i.Text(), i.at[0]
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, e.of(i))
@@ -72,7 +73,7 @@ func (r *run) stuck() *Error {
 	if first == nil {
 		return nil
 	}
-	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", "))
+	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", ")).coded(diag.NeverRan)
 	e.Hint = "they wait for each other, or for a value that nothing sets"
 	if at == nil {
 		at = waiting(first)

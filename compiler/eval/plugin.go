@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // pluginInfo is a plug-in with its annotations resolved.
@@ -244,7 +245,7 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args))
+		return runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments)
 	}
 	open := false
 	check := func(i int, v types.Value) *Error {
@@ -293,9 +294,9 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return runtimeError("%s() got multiple values for argument '%s'", short, g.name)
+			return runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments)
 		case i < 0 && varkeywords < 0:
-			return runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name)
+			return runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments)
 		case i < 0:
 			i = varkeywords
 		default:
@@ -332,7 +333,7 @@ func missingArguments(name string, sig *Signature, set []bool) *Error {
 			}
 		}
 		if len(missing) > 0 {
-			return runtimeError("%s() missing %d required %s argument%s: %s", name, len(missing), kind.text, plural(len(missing)), enumerate(missing))
+			return runtimeError("%s() missing %d required %s argument%s: %s", name, len(missing), kind.text, plural(len(missing)), enumerate(missing)).coded(diag.WrongArguments)
 		}
 	}
 	return nil

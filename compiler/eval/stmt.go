@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // stmt is a resolved statement. start begins its execution in a scope.
@@ -319,7 +320,7 @@ func (u *ifUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond))
+		return runtimeError("Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond)).coded(diag.NoBoolean)
 	}
 	branch := u.n.then
 	if !truth {
@@ -400,7 +401,7 @@ func (u *implementUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond))
+		return runtimeError("Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond)).coded(diag.NoBoolean)
 	}
 	if !truth {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // kind of a variable.
@@ -327,7 +328,7 @@ func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 		return nil
 	}
 	if high := v.attr.End.High; high >= 0 && len(d.items)+1 > high {
-		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, v.owner.Text())
+		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, v.owner.Text()).coded(diag.Arity)
 		e.at = from.at
 		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, high)
 		return e
@@ -448,7 +449,7 @@ func typeError(err error) *Error {
 	case *Error:
 		return err
 	case *types.Mismatch:
-		e := runtimeError("%s", err.Message)
+		e := runtimeError("%s", err.Message).coded(diag.WrongType)
 		if err.Typing {
 			e.Kind = "TypingException"
 		}

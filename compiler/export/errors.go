@@ -12,10 +12,10 @@ import (
 
 // Codes of what can be wrong with an export.
 const (
-	CodeResource = "E0901" // a resource cannot be made from the model
-	CodeCycle    = "E0902" // resources require each other in a circle
-	CodePython   = "E0903" // Python code of a module failed during the export
-	CodeWorker   = "E0904" // the worker or a file failed
+	CodeResource = "E0501" // a resource cannot be made from the model
+	CodeCycle    = "E0502" // resources require each other in a circle
+	CodePython   = diag.ExportPython
+	CodeWorker   = diag.ExportWorker
 )
 
 // FormatError says that a document was written by another version of this program.

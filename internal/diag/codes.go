@@ -1,10 +1,14 @@
 package diag
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // codes are the stable codes of errors, by the reference's class without its
 // module. E00 is reading, E01 names and definitions, E02 values and
-// assignments, E03 plug-ins, E04 modules and projects, E05 export.
+// assignments, E03 plug-ins, E04 modules and projects, E05 export, E09 Ordain
+// itself. Every code has a page in docs/errors.
 var codes = map[string]string{
 	"ParserException":        "E0001",
 	"InvalidNamespaceAccess": "E0002",
@@ -59,11 +63,40 @@ var codes = map[string]string{
 	"ResourceException":        "E0501",
 	"DependencyCycleException": "E0502",
 
+	"InternalError": "E0901",
+	"Error":         "E0902",
+
 	"VariableShadowWarning":    "W0101",
 	"TypeDeprecationWarning":   "W0102",
 	"CompilerRuntimeWarning":   "W0103",
 	"PluginDeprecationWarning": "W0301",
 	"ModuleDeprecationWarning": "W0401",
+	"InmantaWarning":           "W0402",
+}
+
+// Codes of errors that are told apart although the reference has one class for
+// them.
+const (
+	WrongType        = "E0210" // a value does not belong to a type
+	NoImplementation = "E0211" // an instance has none
+	Arity            = "E0212" // more instances than a relation takes
+	NoBoolean        = "E0213" // a condition is something else
+	NoCast           = "E0214" // a value cannot be converted
+	NeverRan         = "E0215" // statements wait in vain
+	WrongArguments   = "E0216" // a call does not fit the plug-in
+
+	ExportPython = "E0503" // Python code of a module failed during the export
+	ExportWorker = "E0504" // the worker or a file failed
+)
+
+// Codes lists every code that there is, in order.
+func Codes() []string {
+	list := []string{"E0000", "W0000", WrongType, NoImplementation, Arity, NoBoolean, NoCast, NeverRan, WrongArguments, ExportPython, ExportWorker}
+	for _, code := range codes {
+		list = append(list, code)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Code gives the stable code for a kind, whose module may be left out: E0000

@@ -1,0 +1,148 @@
+package errors_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/docs/errors"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// Every code has a page, and every page is about a code.
+func TestEveryCodeHasAPage(t *testing.T) {
+	have := errors.Codes()
+	for _, code := range diag.Codes() {
+		if !slices.Contains(have, code) {
+			t.Errorf("%s has no page", code)
+		}
+	}
+	contents, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range have {
+		if !slices.Contains(diag.Codes(), code) {
+			t.Errorf("%s.md is about a code that there is not", code)
+		}
+		if !strings.HasPrefix(errors.Title(code), code+": ") {
+			t.Errorf("%s.md has the title %q", code, errors.Title(code))
+		}
+		if !strings.Contains(string(contents), "("+code+".md)") {
+			t.Errorf("README.md does not list %s", code)
+		}
+	}
+}
+
+var fence = regexp.MustCompile("(?s)```(model|text)\n(.*?)```\n")
+
+// TestExamples compiles the example of every page, which has to give the code
+// of the page and to print what the page shows, and the mended example, which
+// has to compile. ORDAIN_UPDATE=1 rewrites what is shown.
+func TestExamples(t *testing.T) {
+	for _, code := range errors.Codes() {
+		t.Run(code, func(t *testing.T) {
+			page, _ := errors.Page(code)
+			var models []string
+			shown, at := "", []int(nil)
+			for _, m := range fence.FindAllStringSubmatchIndex(page, -1) {
+				if page[m[2]:m[3]] == "text" {
+					shown, at = page[m[4]:m[5]], m
+				} else {
+					models = append(models, page[m[4]:m[5]])
+				}
+			}
+			if len(models) == 0 {
+				return // told in words
+			}
+			printed, codes := run(t, models[0])
+			if !slices.Contains(codes, code) {
+				t.Errorf("the example gives %q:\n%s", codes, printed)
+			}
+			if printed != shown && os.Getenv("ORDAIN_UPDATE") != "" {
+				page = page[:at[4]] + printed + page[at[5]:]
+				if err := os.WriteFile(code+".md", []byte(page), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if printed != shown {
+				t.Errorf("printed:\n%s\nthe page shows:\n%s", printed, shown)
+			}
+			for _, mended := range models[1:] {
+				if printed, codes := run(t, mended); codes != nil {
+					t.Errorf("the mended example gives:\n%s", printed)
+				}
+			}
+		})
+	}
+}
+
+// run compiles a project that an archive describes. What every project has is
+// left out of the examples: project.yml, the descriptions of modules, and a std
+// in which there is nothing but std::none.
+func run(t *testing.T, archive string) (printed string, codes []string) {
+	t.Helper()
+	files := map[string]string{
+		"project.yml":             "name: example\nmodulepath: libs\n",
+		"libs/std/model/_init.cf": "implementation none for Entity:\nend\nentity Dataclass:\nend\n",
+	}
+	python := ""
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		files[f.Name] = string(f.Data)
+		if strings.HasSuffix(f.Name, ".py") {
+			python = interpreter(t)
+		}
+	}
+	if main, ok := files["main.cf"]; ok && !strings.Contains(main, "import std\n") && strings.Contains(archive, "std::") {
+		files["main.cf"] = main + "import std\n" // below, so that lines stay
+	}
+	dir := t.TempDir()
+	for name, text := range files {
+		write(t, filepath.Join(dir, name), text)
+		if parts := strings.Split(name, "/"); parts[0] == "libs" {
+			write(t, filepath.Join(dir, "libs", parts[1], "module.yml"), fmt.Sprintf("name: %s\nversion: 1.0\nlicense: none\n", parts[1]))
+			if _, ok := files["libs/"+parts[1]+"/model/_init.cf"]; !ok {
+				write(t, filepath.Join(dir, "libs", parts[1], "model", "_init.cf"), "")
+			}
+		}
+	}
+	out := compiler.Run(context.Background(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir(), MaxIterations: 1000})
+	said := slices.Clone(out.Document.Diagnostics)
+	for _, w := range diag.Unique(out.Document.Warnings) {
+		if w.Code != "W0402" { // the modules of the examples
+			said = append(said, w)
+		}
+	}
+	for _, d := range said {
+		codes = append(codes, d.Code)
+	}
+	text := diag.Style{}.RenderAll(said)
+	return strings.ReplaceAll(text, dir+string(filepath.Separator), ""), codes
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func interpreter(t *testing.T) string {
+	t.Helper()
+	found, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skip("no python3 on this machine")
+	}
+	return strings.TrimSpace(string(found))
+}
