@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // literal is a constant.
@@ -313,11 +314,11 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {
-		return nil, typingError("dict lookup is only possible on dicts, %s is not an object", types.Text(of)).in(n)
+		return nil, typingError("dict lookup is only possible on dicts, %s is not an object", types.Text(of)).coded(diag.WrongOperand).in(n)
 	}
 	k, ok := key.(types.Str)
 	if !ok {
-		return nil, typingError("dict keys must be string, %s is not a string", types.Text(key)).in(n)
+		return nil, typingError("dict keys must be string, %s is not a string", types.Text(key)).coded(diag.WrongOperand).in(n)
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {

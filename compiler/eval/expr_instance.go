@@ -6,6 +6,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // construct is `C(k=v, **d)`.
@@ -504,7 +505,7 @@ func (u *lookupUnit) run(r *run) *Error {
 
 // notDict refuses a `**` on something else.
 func notDict(x splat) *Error {
-	e := typingError("The ** operator can only be applied to dictionaries")
+	e := typingError("The ** operator can only be applied to dictionaries").coded(diag.WrongOperand)
 	e.Stmt, e.at, e.stmtAt = "**"+syntax.RenderRepr(x.tree()), &x.stars, &x.stars
 	return e
 }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // comprehension is `[e for x in l if g]`; the guard is part of element.
@@ -99,7 +100,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if !ok {
-		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).in(u.n)
+		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}
 	for _, item := range l.Items {
 		if u.received.take(item) {

@@ -292,10 +292,10 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 
 func (n *binary) compare(a, b types.Value) (types.Value, *Error) {
 	if _, ok := text(a); ok && n.op == "+" {
-		return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).in(n)
+		return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
-		return nil, typingError("Can only compare numbers.").in(n)
+		return nil, typingError("Can only compare numbers.").coded(diag.WrongOperand).in(n)
 	}
 	order, ok := types.Compare(a, b)
 	if !ok {
@@ -339,7 +339,7 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
 		return nil, typingError("Unsupported operand type(s) for %s: '%s' (%s) and '%s' (%s)", operators[n.op],
-			types.PythonName(a), types.Repr(a), types.PythonName(b), types.Repr(b)).in(n)
+			types.PythonName(a), types.Repr(a), types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
 	}
 	v, err := types.Arithmetic(string(n.op), a, b)
 	if err != nil {
@@ -385,7 +385,7 @@ func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, n.blame(typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)))
+	return nil, n.blame(typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).coded(diag.WrongOperand))
 }
 
 // isDefined is `x.y is defined` or `y is defined`.

@@ -260,7 +260,7 @@ func (u *forUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if !ok {
-		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over))
+		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over)).coded(diag.WrongOperand)
 	}
 	return u.elements(r, l.Items)
 }

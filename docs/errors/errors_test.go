@@ -123,6 +123,9 @@ func run(t *testing.T, archive string) (printed string, codes []string) {
 	}
 	for _, d := range said {
 		codes = append(codes, d.Code)
+		for _, cause := range d.Causes {
+			codes = append(codes, cause.Code)
+		}
 	}
 	text := diag.Style{}.RenderAll(said)
 	return strings.ReplaceAll(text, dir+string(filepath.Separator), ""), codes

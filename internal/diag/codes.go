@@ -38,6 +38,8 @@ var codes = map[string]string{
 	"KeyException":                 "E0207",
 	"MultiException":               "E0208",
 	"UnexpectedReference":          "E0209",
+	"ZeroDivisionError":            "E0218",
+	"OverflowError":                "E0219",
 
 	"PluginTypeException":        "E0301",
 	"ExplicitPluginException":    "E0302",
@@ -84,6 +86,7 @@ const (
 	NoCast           = "E0214" // a value cannot be converted
 	NeverRan         = "E0215" // statements wait in vain
 	WrongArguments   = "E0216" // a call does not fit the plug-in
+	WrongOperand     = "E0217" // an operator or a loop got values of another type
 
 	ExportPython = "E0503" // Python code of a module failed during the export
 	ExportWorker = "E0504" // the worker or a file failed
@@ -91,7 +94,7 @@ const (
 
 // Codes lists every code that there is, in order.
 func Codes() []string {
-	list := []string{"E0000", "W0000", WrongType, NoImplementation, Arity, NoBoolean, NoCast, NeverRan, WrongArguments, ExportPython, ExportWorker}
+	list := []string{"E0000", "W0000", WrongType, NoImplementation, Arity, NoBoolean, NoCast, NeverRan, WrongArguments, WrongOperand, ExportPython, ExportWorker}
 	for _, code := range codes {
 		list = append(list, code)
 	}

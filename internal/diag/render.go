@@ -138,6 +138,7 @@ func (p *painter) whole(d Diagnostic, indent string) {
 	p.chain(d.Chain, indent+gutter)
 	for _, cause := range d.Causes {
 		fmt.Fprintf(p, "%s  caused by:\n", indent)
+		cause = cause.beside(d)
 		p.whole(cause, indent+"    ")
 	}
 }
@@ -154,6 +155,17 @@ func places(list []Location) string {
 		text += fmt.Sprintf(" and %d more place%s", more, plural(more))
 	}
 	return text
+}
+
+// beside leaves out of a cause what was drawn above it already.
+func (d Diagnostic) beside(above Diagnostic) Diagnostic {
+	if d.Hint == above.Hint {
+		d.Hint = ""
+	}
+	if d.Location != nil && above.Location != nil && *d.Location == *above.Location {
+		d.Location, d.Source = nil, ""
+	}
+	return d
 }
 
 func plural(n int) string {
