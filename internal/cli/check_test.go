@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,14 +8,6 @@ import (
 
 	"ordain.dev/ordain/internal/diag"
 )
-
-// ordain runs a command and gives its exit status and what it printed.
-func ordain(t *testing.T, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	status = Main(args, strings.NewReader(""), &out, &errs)
-	return status, out.String(), errs.String()
-}
 
 // A person saves half a file in the editor, has another one with a slip in it,
 // and a third that uses a type that is not there. One `ordain check` tells all
@@ -31,7 +22,7 @@ func TestCheckTellsOfAllFiles(t *testing.T) {
 		"libs/c/module.yml":     "name: c\nversion: 1.0\nlicense: none\n",
 		"libs/c/model/_init.cf": "import d\nx = y z = = 3\n",
 	})
-	status, stdout, _ := ordain(t, "check", "--project", dir, "--no-std", "-o", "json")
+	status, stdout, _ := ordain("", "check", "--project", dir, "--no-std", "-o", "json")
 	if status != 1 {
 		t.Errorf("exit status %d, want 1", status)
 	}
@@ -55,11 +46,11 @@ func TestCheckTellsOfAllFiles(t *testing.T) {
 // seen without running it: check runs nothing.
 func TestCheckRunsNothing(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
-	status, stdout, stderr := ordain(t, "check", "--project", dir, "--no-std")
+	status, stdout, stderr := ordain("", "check", "--project", dir, "--no-std")
 	if status != 0 || stdout != "no errors\n" || stderr != "" {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
-	if status, _, stderr := ordain(t, "compile", "--project", dir, "--no-std"); status != 1 || !strings.Contains(stderr, "E0202") {
+	if status, _, stderr := ordain("", "compile", "--project", dir, "--no-std"); status != 1 || !strings.Contains(stderr, "E0202") {
 		t.Errorf("compile: status %d, %q", status, stderr)
 	}
 }
@@ -68,7 +59,7 @@ func TestCheckRunsNothing(t *testing.T) {
 // nothing else on standard output.
 func TestCompileReportsAsJSON(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
-	status, stdout, _ := ordain(t, "compile", "--project", dir, "--no-std", "-o", "json")
+	status, stdout, _ := ordain("", "compile", "--project", dir, "--no-std", "-o", "json")
 	var report diag.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		t.Fatalf("%v in %s", err, stdout)
@@ -76,11 +67,11 @@ func TestCompileReportsAsJSON(t *testing.T) {
 	if status != 1 || report.Success || report.Version != diag.ReportVersion || len(report.Diagnostics) != 2 {
 		t.Errorf("status %d, report %+v", status, report)
 	}
-	if status, _, stderr := ordain(t, "compile", "--project", dir, "-o", "xml"); status != 2 || !strings.Contains(stderr, "xml") {
+	if status, _, stderr := ordain("", "compile", "--project", dir, "-o", "xml"); status != 2 || !strings.Contains(stderr, "xml") {
 		t.Errorf("another format: status %d, %q", status, stderr)
 	}
 	good := project(t, map[string]string{"main.cf": "x = 1\n"})
-	status, stdout, _ = ordain(t, "compile", "--project", good, "--no-std", "-o", "json")
+	status, stdout, _ = ordain("", "compile", "--project", good, "--no-std", "-o", "json")
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 || !report.Success {
 		t.Errorf("status %d, %v, %s", status, err, stdout)
 	}
