@@ -222,7 +222,7 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 	more := make([]delayed, n.info.delayed)
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
-		v.owner, v.attr = i, attr
+		v.owner, v.position = i, int32(k)
 		if attr.End == nil || (attr.End.Low == 1 && attr.End.High == 1) {
 			continue
 		}
@@ -361,7 +361,7 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(err.in(u.stmt), u.target.owner, u.target.attr.Name, u.stmt, u.stmt.where(), u.stmt.where())
+	return attributeError(err.in(u.stmt), u.target.owner, u.target.attr().Name, u.stmt, u.stmt.where(), u.stmt.where())
 }
 
 func (u *setUnit) pure() bool { return true }

@@ -289,10 +289,10 @@ type freezeQueue struct {
 }
 
 func rank(v *variable) int {
-	if v.attr == nil {
+	if v.attr() == nil {
 		return 0
 	}
-	return v.attr.End.Precedence
+	return v.attr().End.Precedence
 }
 
 func (q *freezeQueue) push(v *variable) {

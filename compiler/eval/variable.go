@@ -25,18 +25,34 @@ const (
 //	plain     ──set──▶ has
 //	option    ──set or freeze──▶ has
 //	list      ──set, set, set … freeze──▶ has
+//
+// Most of the memory of a model is variables, so they are kept small.
 type variable struct {
-	value   types.Value
-	fwd     *variable // proxy: what it stands for, once known
-	waiters []waiter
-	more    *delayed // option, list, gathered
-	owner   *Instance
-	attr    *types.Attribute
-	at      *place
-	by      *origin
-	kind    kind
-	has     bool
-	implied bool // set by the other end of its relation
+	types.IsValue             // a proxy's value is the variable that it stands for, once known
+	value         types.Value // see has
+	waiters       *waiters
+	more          *delayed  // option, list, gathered
+	owner         *Instance // nil for what is no slot of an instance
+	at            *place
+	by            *origin
+	position      int32 // place among the owner's
+	kind          kind
+	has           bool
+	implied       bool // set by the other end of its relation
+}
+
+// waiters are the units that wait for a variable, mostly one.
+type waiters struct {
+	first waiter
+	rest  []waiter
+}
+
+// attr is the attribute that the variable is a slot for; nil for others.
+func (v *variable) attr() *types.Attribute {
+	if v.owner == nil {
+		return nil
+	}
+	return v.owner.entity.Attributes[v.position]
 }
 
 // source is where a value comes from: all that provenance costs. What it means
@@ -74,8 +90,12 @@ type collector interface {
 }
 
 func (v *variable) target() *variable {
-	for v.kind == proxy && v.fwd != nil {
-		v = v.fwd
+	for v.kind == proxy {
+		to, connected := v.value.(*variable)
+		if !connected {
+			break
+		}
+		v = to
 	}
 	return v
 }
@@ -96,7 +116,7 @@ func (v *variable) get() (types.Value, *Error) {
 
 func optionalError(v *variable) *Error {
 	return fail("OptionalValueException", "Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
-		v.attr.Entity.Name, v.attr.Name, v.owner.Text())
+		v.attr().Entity.Name, v.attr().Name, v.owner.Text())
 }
 
 // peek reads a value for the result: ok is false when there is none.
@@ -111,29 +131,46 @@ func (v *variable) waitFor(w waiter) bool {
 	if v.has {
 		return true
 	}
-	v.waiters = append(v.waiters, w)
+	if v.waiters == nil {
+		v.waiters = &waiters{first: w}
+	} else {
+		v.waiters.rest = append(v.waiters.rest, w)
+	}
 	return false
 }
 
 func (v *variable) wake(r *run) {
-	waiters := v.waiters
+	waiting := v.waiters
+	if waiting == nil {
+		return
+	}
 	v.waiters = nil
-	for _, w := range waiters {
+	r.arrived(waiting.first)
+	for _, w := range waiting.rest {
 		r.arrived(w)
 	}
 }
 
 // connect tells a proxy what it stands for.
 func (v *variable) connect(r *run, to *variable) {
-	v.fwd = to
-	waiters := v.waiters
+	v.value = to
+	waiting := v.waiters
+	if waiting == nil {
+		return
+	}
 	v.waiters = nil
-	for _, w := range waiters {
-		if to.waitFor(w) {
-			r.arrived(w)
-		} else {
-			r.noteWaiter(to)
-		}
+	to.takeOver(r, waiting.first)
+	for _, w := range waiting.rest {
+		to.takeOver(r, w)
+	}
+}
+
+// takeOver lets a unit that waited for a proxy wait for v.
+func (v *variable) takeOver(r *run, w waiter) {
+	if v.waitFor(w) {
+		r.arrived(w)
+	} else {
+		r.noteWaiter(v)
 	}
 }
 
@@ -180,8 +217,8 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 		}
 		return nil
 	}
-	if v.attr != nil {
-		if err := v.validate(v.attr.Type, value); err != nil {
+	if v.attr() != nil {
+		if err := v.validate(v.attr().Type, value); err != nil {
 			return err
 		}
 	}
@@ -205,7 +242,7 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 	}
 	_, null := value.(types.Null)
 	if !null {
-		if err := v.validate(v.attr.Type, value); err != nil {
+		if err := v.validate(v.attr().Type, value); err != nil {
 			return err
 		}
 	}
@@ -227,18 +264,18 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 // setInverse tells the other end of the relation, unless it is from there that
 // the value came.
 func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
-	if from.implied || v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
+	if from.implied || v.attr() == nil || v.attr().End == nil || v.attr().End.Inverse == nil {
 		return nil
 	}
 	other, ok := value.(*Instance)
 	if !ok {
 		return nil
 	}
-	slot := other.variable(v.attr.End.Inverse.Name)
+	slot := other.variable(v.attr().End.Inverse.Name)
 	at := from.at
 	from.implied = true
 	if err := slot.setFrom(r, v.owner, from); err != nil {
-		return attributeError(err, other, slot.attr.Name, other, other.at[0], at)
+		return attributeError(err, other, slot.attr().Name, other, other.at[0], at)
 	}
 	return nil
 }
@@ -288,7 +325,7 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 			texts[i] = types.Text(item)
 		}
 		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
-			v.attr.Name, v.owner.Text(), strings.Join(texts, ", "))
+			v.attr().Name, v.owner.Text(), strings.Join(texts, ", "))
 		e.at = from.at
 		return e
 	}
@@ -321,16 +358,16 @@ func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 		}
 		return afterFreeze(v, value, from.at)
 	}
-	if err := v.validate(v.attr.End.Target, value); err != nil {
+	if err := v.validate(v.attr().End.Target, value); err != nil {
 		return err
 	}
 	if v.holds(value) {
 		return nil
 	}
-	if high := v.attr.End.High; high >= 0 && len(d.items)+1 > high {
-		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, v.owner.Text()).coded(diag.Arity)
+	if high := v.attr().End.High; high >= 0 && len(d.items)+1 > high {
+		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr().Name, v.owner.Text()).coded(diag.Arity)
 		e.at = from.at
-		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, high)
+		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr().Entity.Name, v.attr().Name, high)
 		return e
 	}
 	d.items = append(d.items, value)
@@ -359,7 +396,7 @@ func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
 	e.Importance, e.at = 5, at
-	e.Hint = fmt.Sprintf("%s.%s was read in full before `%s` was added; read it where it is complete, or set it in one place", v.attr.Entity.Name, v.attr.Name, types.Text(value))
+	e.Hint = fmt.Sprintf("%s.%s was read in full before `%s` was added; read it where it is complete, or set it in one place", v.attr().Entity.Name, v.attr().Name, types.Text(value))
 	return e
 }
 
@@ -417,11 +454,14 @@ func (v *variable) fulfil(r *run) {
 
 // potential is how many are blocked until v is frozen.
 func (v *variable) potential() int {
-	n := len(v.waiters)
+	n := 0
+	if v.waiters != nil {
+		n = 1 + len(v.waiters.rest)
+	}
 	if v.kind == list {
 		n -= v.more.pure
 	}
-	if v.attr != nil && v.attr.End.Precedence > 0 {
+	if v.attr() != nil && v.attr().End.Precedence > 0 {
 		n++
 	}
 	return n
