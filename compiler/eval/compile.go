@@ -111,7 +111,10 @@ func Compile(ctx context.Context, in Input) *Result {
 }
 
 func newRun(p *program, in Input) *run {
-	return &run{prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in)}
+	return &run{
+		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
+		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, frames: slab[*variable]{size: 64},
+	}
 }
 
 // begin emits the top level of every file and runs until nothing moves.

@@ -106,13 +106,14 @@ func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Er
 }
 
 func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
-	target := &variable{kind: proxy}
-	f[n.slot] = target
+	u := &attrHook{unit: unit{scope: s}, n: n, c: c}
+	u.target.kind = proxy
+	f[n.slot] = &u.target
 	frame, err := n.x.prepare(r, s)
 	if err != nil {
 		return err
 	}
-	r.start(&attrHook{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
+	r.start(u, frame)
 	return nil
 }
 
@@ -122,7 +123,7 @@ func (n *attrRef) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return
 type attrHook struct {
 	unit
 	n      *attrRef
-	target *variable
+	target variable // a part of the hook: together they are one allocation
 	c      collector
 }
 

@@ -218,8 +218,8 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 		return nil, r.limits.tooDeep(e).in(n)
 	}
 	i := &Instance{id: uint64(len(r.instances) + 1), entity: e, at: []*place{&n.span}, made: s.by}
-	i.slots = make([]variable, len(e.Attributes))
-	more := make([]delayed, n.info.delayed)
+	i.slots = r.slots.take(len(e.Attributes))
+	more := r.delayed.take(n.info.delayed)
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
 		v.owner, v.position = i, int32(k)

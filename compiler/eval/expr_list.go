@@ -70,7 +70,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	s.vars[0].put(r, v, at)
 	result := &variable{}
 	u.results = append(u.results, result)
-	f := u.n.element.frame()
+	f := u.n.element.frame(r)
 	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result}
 	if u.c == nil {
 		if err := u.n.element.need(r, s, f); err != nil {

@@ -72,7 +72,7 @@ func (u *conditionUnit) run(r *run) *Error {
 		}
 		branch = u.n.els
 	}
-	f := branch.frame()
+	f := branch.frame(r)
 	report := false
 	if u.c == nil {
 		err = branch.need(r, u.scope, f)

@@ -83,21 +83,21 @@ func newRoot(x expr) root {
 	return root{x, l.size}
 }
 
-func (x root) frame() frame {
+func (x root) frame(r *run) frame {
 	if x.size == 0 {
 		return nil
 	}
-	return make(frame, x.size)
+	return r.frames.take(x.size)
 }
 
 // prepare makes a frame and fills it.
 func (x root) prepare(r *run, s *scope) (frame, *Error) {
-	f := x.frame()
+	f := x.frame(r)
 	return f, x.need(r, s, f)
 }
 
 func (x root) prepareGradual(r *run, s *scope, c collector) (frame, bool, *Error) {
-	f := x.frame()
+	f := x.frame(r)
 	report, err := x.needGradual(r, s, f, c)
 	return f, report, err
 }

@@ -42,6 +42,9 @@ type run struct {
 	nzero   int64
 	dropped []*variable // left the queue because of outstanding promises
 
+	slots     slab[variable]
+	delayed   slab[delayed]
+	frames    slab[*variable]
 	instances []*Instance
 	byEntity  [][]*Instance // by number of the entity, with descendants
 	indexes   map[tableOf]*indexTable

@@ -371,21 +371,22 @@ type implementation struct {
 }
 
 func (n *implement) start(r *run, i *Instance) *Error {
-	s := &scope{self: i, ns: n.info.ns}
-	s.up = n.info.ns.scope
-	f, err := n.when.prepare(r, s)
+	u := &implementUnit{n: n, i: i, own: scope{self: i, ns: n.info.ns, up: n.info.ns.scope}}
+	u.scope = &u.own
+	f, err := n.when.prepare(r, u.scope)
 	if err != nil {
 		return err.in(n).of(i)
 	}
-	r.start(&implementUnit{unit: unit{scope: s}, n: n, i: i}, f)
+	r.start(u, f)
 	return nil
 }
 
 // implementUnit waits for the condition of an implement statement.
 type implementUnit struct {
 	unit
-	n *implement
-	i *Instance
+	n   *implement
+	i   *Instance
+	own scope // of the condition
 }
 
 func (u *implementUnit) by() node                { return u.n }
@@ -415,8 +416,11 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 			continue
 		}
 		u.i.impls = append(u.i.impls, impl)
+		if len(impl.body.stmts) == 0 {
+			continue
+		}
 		s := &scope{
-			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
+			vars: r.slots.take(len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.deep() + 1},
 		}
 		if err := impl.body.start(r, s); err != nil {

@@ -56,6 +56,7 @@ func newCompile() *cobra.Command {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
+	collectLate()
 	if err := f.say.check(); err != nil {
 		return err
 	}
