@@ -410,6 +410,18 @@ func TestSettings(t *testing.T) {
 	if dig(t, got, "data", "settings", "available_versions_to_keep") != 100.0 || dig(t, got, "data", "definition", "auto_deploy", "type") != "bool" {
 		t.Errorf("%v", got)
 	}
+	// What project.yml decides cannot be changed here, and says why.
+	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{"recompile_backoff":3},"protected_by":"project.yml"}`, 200)
+	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{"recompile_backoff":3},"protected_by":"me"}`, 400)
+	if got := c.call("POST", "/api/v2/environment_settings/recompile_backoff", `{"value":1}`, 403)["message"].(string); !strings.Contains(got, "decided by project.yml") {
+		t.Errorf("%s", got)
+	}
+	definition := dig(t, c.call("GET", "/api/v2/environment_settings/recompile_backoff", "", 200), "data", "definition")
+	if dig(t, definition, "recompile_backoff", "protected") != true || dig(t, definition, "recompile_backoff", "protected_by") != "project.yml" || dig(t, definition, "auto_deploy", "protected") != false {
+		t.Errorf("%v", definition)
+	}
+	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{},"protected_by":"project.yml"}`, 200)
+	c.call("POST", "/api/v2/environment_settings/recompile_backoff", `{"value":1}`, 200)
 	c.call("POST", "/api/v2/environment_settings/protected_environment", `{"value":true}`, 200)
 	if got := c.call("DELETE", "/api/v2/environment/"+c.tid, "", 403)["message"].(string); !strings.HasPrefix(got, "Access denied: ") {
 		t.Errorf("%s", got)

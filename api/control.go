@@ -29,6 +29,7 @@ type Control interface {
 	Resume(ctx context.Context, id intent.EnvironmentID) error
 	SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error
 	SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error
+	ProtectSettings(ctx context.Context, id intent.EnvironmentID, settings map[string]any, by string) error
 	DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error
 
 	RequestCompile(ctx context.Context, env intent.EnvironmentID, r control.CompileRequest) (intent.CompileID, string, error)

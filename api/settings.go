@@ -21,35 +21,50 @@ type setSetting struct {
 	Value any    `arg:"value,required"`
 }
 
+type protectSettings struct {
+	inEnvironment
+	Settings map[string]any `arg:"settings,required"`
+	By       string         `arg:"protected_by,required"`
+}
+
 func (s *server) settings(g *gin.Engine) {
 	const many, one = "/environment_settings", "/environment_settings/:id"
 	call(s, g, http.MethodGet, "/api/v2"+many, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		values, err := s.settingValues(ctx, a.inEnvironment, "")
+		values, definitions, err := s.settingValues(ctx, a.inEnvironment, "")
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(map[string]any{"settings": values, "definition": settingDefinitions()})
+		return v2(map[string]any{"settings": values, "definition": definitions})
 	})
 	call(s, g, http.MethodGet, "/api/v1"+many, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		values, err := s.settingValues(ctx, a.inEnvironment, "")
+		values, definitions, err := s.settingValues(ctx, a.inEnvironment, "")
 		if err != nil {
 			return reply{}, err
 		}
-		return v1(map[string]any{"settings": values, "metadata": settingDefinitions()})
+		return v1(map[string]any{"settings": values, "metadata": definitions})
 	})
 	call(s, g, http.MethodGet, "/api/v2"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		values, err := s.settingValues(ctx, a.inEnvironment, a.ID)
+		values, definitions, err := s.settingValues(ctx, a.inEnvironment, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(map[string]any{"settings": values, "definition": settingDefinitions()})
+		return v2(map[string]any{"settings": values, "definition": definitions})
 	})
 	call(s, g, http.MethodGet, "/api/v1"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		values, err := s.settingValues(ctx, a.inEnvironment, a.ID)
+		values, definitions, err := s.settingValues(ctx, a.inEnvironment, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
-		return v1(map[string]any{"value": values[a.ID], "metadata": settingDefinitions()})
+		return v1(map[string]any{"value": values[a.ID], "metadata": definitions})
+	})
+	call(s, g, http.MethodPost, "/api/v2/protected_environment_settings", func(ctx context.Context, a protectSettings) (reply, error) {
+		if a.By != intent.ProtectedByProject {
+			return reply{}, invalid("protected_by is " + intent.ProtectedByProject)
+		}
+		if err := as500(s.control.ProtectSettings(ctx, a.Env, a.Settings, a.By), fault.Invalid); err != nil {
+			return reply{}, err
+		}
+		return v2(nil)
 	})
 	set := func(ctx context.Context, a setSetting) error {
 		if a.Value == nil {
@@ -83,35 +98,42 @@ func (s *server) settings(g *gin.Engine) {
 	})
 }
 
-// settingValues gives the values in force, of one setting or of all.
-func (s *server) settingValues(ctx context.Context, in inEnvironment, name string) (map[string]any, error) {
+// settingValues gives the values in force, of one setting or of all, and the
+// definitions of all.
+func (s *server) settingValues(ctx context.Context, in inEnvironment, name string) (values, definitions map[string]any, err error) {
 	e, err := s.environment(ctx, in.Env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	definitions = settingDefinitions(e)
 	if name != "" {
 		def, ok := intent.SettingNamed(name)
 		if !ok {
-			return nil, fault.New("api", fault.NotFound, "there is no setting "+name)
+			return nil, nil, fault.New("api", fault.NotFound, "there is no setting "+name)
 		}
-		return map[string]any{name: def.Value(e.Settings)}, nil
+		return map[string]any{name: def.Value(e.Settings)}, definitions, nil
 	}
-	values := map[string]any{}
+	values = map[string]any{}
 	for _, def := range intent.Settings() {
 		values[def.Name] = def.Value(e.Settings)
 	}
-	return values, nil
+	return values, definitions, nil
 }
 
 // settingDefinitions describes every setting. None makes the server compile
 // or restart anything by itself.
-func settingDefinitions() map[string]any {
+func settingDefinitions(e intent.Environment) map[string]any {
 	out := map[string]any{}
 	for _, def := range intent.Settings() {
+		var by any
+		owner, protected := e.Protected[def.Name]
+		if protected {
+			by = owner
+		}
 		out[def.Name] = map[string]any{
 			"name": def.Name, "type": def.Type, "default": def.Default, "doc": def.Doc,
 			"recompile": false, "update_model": false, "agent_restart": false,
-			"allowed_values": nil, "section": "global settings", "protected": false, "protected_by": nil,
+			"allowed_values": nil, "section": "global settings", "protected": protected, "protected_by": by,
 		}
 	}
 	return out

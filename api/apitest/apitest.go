@@ -316,10 +316,31 @@ func (c *Control) SetSetting(_ context.Context, id uuid.UUID, name string, value
 		return fault.Wrap("apitest", fault.Invalid, err)
 	}
 	return c.change(id, "", func(e *Env) error {
+		if by, ok := e.Protected[name]; ok {
+			return fault.New("apitest", fault.Forbidden, "the setting "+name+" is decided by "+by)
+		}
 		if e.Settings == nil {
 			e.Settings = map[string]any{}
 		}
 		e.Settings[name] = converted
+		return nil
+	})
+}
+
+// ProtectSettings is a verb.
+func (c *Control) ProtectSettings(ctx context.Context, id uuid.UUID, settings map[string]any, by string) error {
+	if err := c.change(id, "", func(e *Env) error { e.Protected = map[string]string{}; return nil }); err != nil {
+		return err
+	}
+	for name, value := range settings {
+		if err := c.SetSetting(ctx, id, name, value); err != nil {
+			return err
+		}
+	}
+	return c.change(id, "", func(e *Env) error {
+		for name := range settings {
+			e.Protected[name] = by
+		}
 		return nil
 	})
 }

@@ -36,6 +36,7 @@ type settingForm struct {
 	On      bool
 	Default string
 	Changed bool
+	By      string // what decides it, when no person does
 }
 
 var secretForms = []secretForm{
@@ -68,7 +69,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 		value := def.Value(e.Settings)
 		s := settingForm{
 			Name: def.Name, Doc: def.Doc, Bool: def.Type == intent.SettingBool, Number: def.Type == intent.SettingInt,
-			Value: fmt.Sprint(value), Default: fmt.Sprint(def.Default), Changed: changed,
+			Value: fmt.Sprint(value), Default: fmt.Sprint(def.Default), Changed: changed, By: e.Protected[def.Name],
 		}
 		s.On, _ = value.(bool)
 		if s.Default == "" {

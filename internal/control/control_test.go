@@ -34,7 +34,8 @@ type parts struct {
 	holding  chan struct{} // gets a value when a compile waits
 	released []int         // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]string
-	broken   bool // the model has errors
+	broken   bool           // the model has errors
+	settings map[string]any // that project.yml asks for
 }
 
 func (p *parts) Split(url string) (control.GitSource, error) {
@@ -84,7 +85,7 @@ func (p *parts) Install(context.Context, control.BuildJob, control.Output) (stri
 
 func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
 	p.mu.Lock()
-	hold, holding, broken := p.hold, p.holding, p.broken
+	hold, holding, broken, settings := p.hold, p.holding, p.broken, p.settings
 	p.mu.Unlock()
 	if hold != nil {
 		holding <- struct{}{}
@@ -99,7 +100,7 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 		return &export.Document{}, "ordain compile", nil
 	}
 	id := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
-	return &export.Document{Success: true, Resources: []export.Resource{{
+	return &export.Document{Success: true, Settings: settings, Resources: []export.Resource{{
 		ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
 	}}}, "ordain compile", nil
 }

@@ -192,36 +192,6 @@ func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted
 	return nil
 }
 
-// SetSetting checks and stores a setting; NotFound when there is no such one.
-func (c *Control) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
-	def, ok := intent.SettingNamed(name)
-	if !ok {
-		return fault.New("control.SetSetting", fault.NotFound, "there is no setting "+name).
-			Hint("`ordain settings list` names them all")
-	}
-	converted, err := def.Convert(value)
-	if err != nil {
-		return fault.Wrap("control.SetSetting", fault.Invalid, err)
-	}
-	return c.storeSetting(ctx, id, name, converted)
-}
-
-// DeleteSetting goes back to the default.
-func (c *Control) DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error {
-	if _, ok := intent.SettingNamed(name); !ok {
-		return fault.New("control.DeleteSetting", fault.NotFound, "there is no setting "+name)
-	}
-	return c.storeSetting(ctx, id, name, nil)
-}
-
-func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
-	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
-		return err
-	}
-	c.environmentChanged(ctx, id)
-	return nil
-}
-
 // SetSecret seals and stores a secret of an environment; empty deletes it.
 func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
 	switch name {

@@ -46,6 +46,9 @@ type EnvironmentStore interface {
 	ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error
 	// SetSetting stores a converted value; nil goes back to the default.
 	SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error
+	// ProtectSettings stores converted values, which by decides from now on; what
+	// it decided before and does not name any more keeps its value and is free.
+	ProtectSettings(ctx context.Context, id intent.EnvironmentID, values map[string]any, by string) error
 	// SetSecret stores sealed bytes under a name (webhook, git-username, git-password …); nil deletes it.
 	SetSecret(ctx context.Context, id intent.EnvironmentID, name string, sealed []byte) error
 	// Secrets gives all sealed secrets of an environment by name.

@@ -261,6 +261,9 @@ func (r *run) store(ctx context.Context, doc *export.Document) error {
 		if err != nil {
 			return "", err
 		}
+		if err := r.projectSettings(ctx, doc.Settings); err != nil {
+			return "", err
+		}
 		var number int
 		if err := r.patiently(ctx, "store the version", func() (err error) {
 			if err := c.storeFiles(ctx, doc); err != nil {

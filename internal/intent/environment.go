@@ -27,8 +27,15 @@ type Environment struct {
 	Icon        string
 	Halted      bool
 	Settings    map[string]any // only those that were set; see Setting for the defaults
+	// Protected names the settings that something else than a person decides,
+	// and what: ProtectedByProject.
+	Protected map[string]string
 	Created     time.Time
 }
+
+// ProtectedByProject is what decides settings that project.yml names under
+// environment_settings.
+const ProtectedByProject = "project.yml"
 
 // Revision is a resolved commit of a source.
 type Revision struct {

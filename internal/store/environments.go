@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,16 +25,18 @@ type environmentRow struct {
 	Icon        string
 	Halted      bool
 	Settings    json.RawMessage
+	Protected   json.RawMessage
 	Created     time.Time
 }
 
 func (r environmentRow) value() (intent.Environment, error) {
 	settings := map[string]any{}
-	err := json.Unmarshal(r.Settings, &settings)
+	var protected map[string]string
+	err := errors.Join(json.Unmarshal(r.Settings, &settings), json.Unmarshal(r.Protected, &protected))
 	return intent.Environment{
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
-		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Created: r.Created.UTC(),
+		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected, Created: r.Created.UTC(),
 	}, err
 }
 
@@ -134,6 +137,22 @@ func lockEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) (l
 		err = fault.New("store.lockEnvironment", fault.NotFound, "there is no such environment")
 	}
 	return last, err
+}
+
+// ProtectSettings stores converted values, which by decides from now on; what
+// it decided before and does not name any more keeps its value and is free.
+func (s *Store) ProtectSettings(ctx context.Context, id intent.EnvironmentID, values map[string]any, by string) error {
+	const op = "store.ProtectSettings"
+	if values == nil {
+		values = map[string]any{}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return fault.Wrap(op, fault.Invalid, err)
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.SettingsProtect, id, string(text), by))
+	})
 }
 
 // SetSetting stores a converted value; nil goes back to the default.

@@ -19,7 +19,7 @@ type statementTexts struct {
 	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists string
 	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions  string
 	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles              string
-	ClearAgents, ClearParameters, SettingSet, SettingDelete, SecretSet                    string
+	ClearAgents, ClearParameters, SettingSet, SettingDelete, SettingsProtect, SecretSet                    string
 	SecretDelete, SecretList                                                              string
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string

@@ -186,6 +186,19 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", nil))
 	want(t, s.SetSetting(ctx, uuid.New(), "auto_deploy", true), fault.NotFound)
+	// What project.yml decides: the second time it names other settings, the
+	// first ones keep their values and are free again.
+	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"recompile_backoff": 2.5, "notification_retention": 9}, "project.yml"))
+	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"notification_retention": 10}, "project.yml"))
+	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 1 || got.Protected["notification_retention"] != "project.yml" ||
+		got.Int("notification_retention") != 10 || got.Float("recompile_backoff") != 2.5 || got.Bool("auto_deploy") {
+		t.Fatalf("environment: %+v", got)
+	}
+	must(t, s.ProtectSettings(ctx, e.ID, nil, "project.yml"))
+	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 0 || got.Int("notification_retention") != 10 {
+		t.Fatalf("environment: %+v", got)
+	}
+	want(t, s.ProtectSettings(ctx, uuid.New(), nil, "project.yml"), fault.NotFound)
 	must(t, s.SetHalted(ctx, e.ID, true))
 	must(t, s.SetHalted(ctx, e.ID, true))
 	must(t, s.SetSecret(ctx, e.ID, "webhook", []byte("sealed")))

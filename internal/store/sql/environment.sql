@@ -4,13 +4,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: EnvironmentList :many
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.settings, e.created
+       e.description, e.icon, e.halted, e.settings, e.protected, e.created
 FROM environment e JOIN project p ON p.id = e.project
 ORDER BY p.name, e.name, e.id;
 
 -- name: EnvironmentGet :one
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.settings, e.created
+       e.description, e.icon, e.halted, e.settings, e.protected, e.created
 FROM environment e JOIN project p ON p.id = e.project
 WHERE e.id = $1;
 
@@ -62,6 +62,13 @@ UPDATE environment SET settings = jsonb_set(settings, ARRAY[$2::text], $3::jsonb
 
 -- name: SettingDelete :exec
 UPDATE environment SET settings = settings - $2::text WHERE id = $1;
+
+-- name: SettingsProtect :exec
+UPDATE environment SET
+    settings = settings || $2::jsonb,
+    protected = (SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(protected) WHERE value <> to_jsonb($3::text))
+             || (SELECT coalesce(jsonb_object_agg(name, $3::text), '{}') FROM jsonb_object_keys($2::jsonb) AS name)
+WHERE id = $1;
 
 -- name: SecretSet :exec
 INSERT INTO environment_secret (environment, name, sealed) VALUES ($1, $2, $3)
