@@ -7,12 +7,12 @@ import (
 
 // Setting is one act of giving an attribute a value, or a relation an element.
 // It names places in the text; what kind of statement stands there is for
-// whoever has the tree to say.
+// whoever has the tree to say. Equal places are equal pointers.
 type Setting struct {
 	Value types.Value
 	// At is where the value is written. For an argument that an index needs it
-	// is the constructor, for a default the entity's definition.
-	At syntax.Span
+	// is the constructor, for a default the constant.
+	At *syntax.Span
 	// Expr is the right side of the statement that did it, where At lies
 	// elsewhere: the elements of `b.l` in `a.l = b.l`.
 	Expr *syntax.Span
@@ -22,54 +22,47 @@ type Setting struct {
 	By *Origin
 }
 
-// Origin is an implementation that ran for an instance.
-type Origin struct {
-	Instance       *Instance
-	Implementation string
-	At             syntax.Span // the implementation
-	Selected       syntax.Span // the implement statement that chose it
-}
+// Origin is an implementation that runs for an instance. There is one for each.
+type Origin = origin
 
-func (o *origin) public() *Origin {
-	if o == nil {
-		return nil
-	}
-	return &Origin{Instance: o.instance, Implementation: o.impl.name, At: *o.impl.at, Selected: *o.selected.where()}
-}
+// Instance is the one that the implementation runs for.
+func (o *origin) Instance() *Instance { return o.instance }
 
-// Made tells where each constructor call for the instance stands; more than
-// one when an index found it again.
-func (i *Instance) Made() []syntax.Span {
-	spans := make([]syntax.Span, len(i.at))
-	for n, at := range i.at {
-		spans[n] = *at
-	}
-	return spans
-}
+// Implementation is its full name.
+func (o *origin) Implementation() string { return o.impl.name }
+
+// At is the place of the implementation.
+func (o *origin) At() *syntax.Span { return o.impl.at }
+
+// Selected is the place of the implement statement that chose it.
+func (o *origin) Selected() *syntax.Span { return o.selected.where() }
+
+// Made tells where the constructor calls for the instance stand; more than one
+// when an index found it again.
+func (i *Instance) Made() []*syntax.Span { return i.at }
 
 // MadeBy tells in whose name the first constructor call ran; nil at module level.
-func (i *Instance) MadeBy() *Origin { return i.made.public() }
+func (i *Instance) MadeBy() *Origin { return i.made }
 
-// Settings tells how an attribute or relation got its value: one entry for an
+// Settings appends how an attribute or relation got its value: one entry for an
 // attribute, one for each element of a relation, none for what nobody set.
-func (i *Instance) Settings(attribute string) []Setting {
+func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 	v := i.variable(attribute)
 	if v == nil {
-		return nil
+		return into
 	}
 	if v.kind == list && len(v.more.items) > 0 {
-		all := make([]Setting, len(v.more.items))
 		for n, item := range v.more.items {
-			all[n] = v.more.places[n].setting(item)
+			into = append(into, v.more.places[n].setting(item))
 		}
-		return all
+		return into
 	}
 	if v.at == nil {
-		return nil
+		return into
 	}
-	return []Setting{source{at: v.at, by: v.by, implied: v.implied}.setting(v.value)}
+	return append(into, source{at: v.at, by: v.by, implied: v.implied}.setting(v.value))
 }
 
 func (s source) setting(value types.Value) Setting {
-	return Setting{Value: value, At: *s.at, Expr: s.expr, Implied: s.implied, By: s.by.public()}
+	return Setting{Value: value, At: s.at, Expr: s.expr, Implied: s.implied, By: s.by}
 }

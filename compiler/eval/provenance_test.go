@@ -39,7 +39,7 @@ s.hosts += Host(name="c", note="by hand")
 // settings shows where the values of an attribute were set, one line each.
 func settings(i *eval.Instance, attribute string) string {
 	var lines []string
-	for _, s := range i.Settings(attribute) {
+	for _, s := range i.Settings(nil, attribute) {
 		line := fmt.Sprintf("%d", s.At.Start.Line)
 		if s.Expr != nil {
 			line += fmt.Sprintf(" through %d", s.Expr.Start.Line)
@@ -48,7 +48,7 @@ func settings(i *eval.Instance, attribute string) string {
 			line += " implied"
 		}
 		if s.By != nil {
-			line += fmt.Sprintf(" in %s chosen at %d for %s", s.By.Implementation, s.By.Selected.Start.Line, s.By.Instance.Entity().Name)
+			line += fmt.Sprintf(" in %s chosen at %d for %s", s.By.Implementation(), s.By.Selected().Start.Line, s.By.Instance().Entity().Name)
 		}
 		lines = append(lines, line)
 	}
@@ -86,7 +86,7 @@ func TestWhereValuesWereSet(t *testing.T) {
 		}
 	}
 	made := byName["a"].MadeBy()
-	if made == nil || made.Instance != byName["shop"] || made.At.Start.Line != 13 {
+	if made == nil || made.Instance() != byName["shop"] || made.At().Start.Line != 13 {
 		t.Errorf("a was made by %+v", made)
 	}
 	if made := byName["c"].MadeBy(); made != nil {

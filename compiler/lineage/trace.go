@@ -1,0 +1,203 @@
+package lineage
+
+import (
+	"fmt"
+	"strings"
+
+	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/provenance"
+)
+
+// Tracer fills a provenance table from a model. It is for one goroutine.
+type Tracer struct {
+	*provenance.Builder
+	files      map[*syntax.File]*located
+	statements map[settingKey]int
+	steps      map[*eval.Origin]int
+	calls      map[callKey]provenance.Call
+	settings   []eval.Setting
+}
+
+// settingKey is all that the statement behind a setting depends on.
+type settingKey struct {
+	at        *syntax.Span
+	attribute string
+	argument  bool // at is the constructor of the instance itself
+}
+
+type callKey struct {
+	entity   *types.Entity
+	at       *syntax.Span // of the implementation
+	selected *syntax.Span
+	made     *syntax.Span
+}
+
+// New begins with an empty table.
+func New() *Tracer {
+	return &Tracer{
+		Builder: provenance.NewBuilder(), files: map[*syntax.File]*located{},
+		statements: map[settingKey]int{}, steps: map[*eval.Origin]int{}, calls: map[callKey]provenance.Call{},
+	}
+}
+
+// maxElements bounds how many elements of one relation are told of.
+const maxElements = 50
+
+// Attribute notes where an attribute of an instance was set, under a name; with
+// input as something that the function noted before it read.
+func (t *Tracer) Attribute(into *provenance.Entry, name string, i *eval.Instance, attribute string, input bool) {
+	t.settings = i.Settings(t.settings[:0], attribute)
+	text := t.Text(name)
+	for n, s := range t.settings {
+		if n == maxElements {
+			break
+		}
+		into.Set(text, t.statement(i, attribute, s), s.Implied, input, t.step(s.By))
+	}
+	if len(t.settings) == 0 {
+		into.Set(text, t.Statement(t.unset(i, attribute)), false, input, provenance.TopLevel)
+	}
+}
+
+// unset says where the attribute is defined, for one that nobody set.
+func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement {
+	s := provenance.Statement{Kind: provenance.Unset}
+	if a := i.Entity().Attribute(attribute); a != nil {
+		s.Place = t.Place(&a.At)
+	}
+	return s
+}
+
+// Function notes that a Python function computed a field.
+func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
+	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}), false, false, provenance.TopLevel)
+}
+
+// BuiltIn notes a field with the value that it has where the model says nothing.
+func (t *Tracer) BuiltIn(into *provenance.Entry, name string) {
+	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Unset}), false, false, provenance.TopLevel)
+}
+
+func (t *Tracer) located(file *syntax.File) *located {
+	l, ok := t.files[file]
+	if !ok {
+		l = locate(file)
+		t.files[file] = l
+	}
+	return l
+}
+
+func (t *Tracer) statement(i *eval.Instance, attribute string, s eval.Setting) int {
+	key := settingKey{s.At, attribute, false}
+	if s.Expr != nil {
+		key.at = s.Expr
+	} else {
+		for _, made := range i.Made() {
+			key.argument = key.argument || made == s.At
+		}
+	}
+	if known, ok := t.statements[key]; ok {
+		return known
+	}
+	index := t.Statement(t.resolve(key, s.Implied))
+	t.statements[key] = index
+	return index
+}
+
+// resolve finds the statement that stands at a place.
+func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
+	if key.at.File == nil {
+		return provenance.Statement{Kind: provenance.Expression}
+	}
+	l := t.located(key.at.File)
+	if key.argument && !implied {
+		arguments := l.arguments[key.at.Start]
+		for _, name := range []string{key.attribute, ""} {
+			if found, ok := arguments[name]; ok {
+				return found
+			}
+		}
+	}
+	if found, ok := l.at[key.at.Start]; ok {
+		return found
+	}
+	return provenance.Statement{Kind: provenance.Expression, Place: l.place(key.at.Start, key.at.End.Line)}
+}
+
+// step gives the index of a step, made with those above it.
+func (t *Tracer) step(o *eval.Origin) int {
+	var missing []*eval.Origin
+	parent := provenance.TopLevel
+	for ; o != nil; o = o.Instance().MadeBy() {
+		if known, ok := t.steps[o]; ok {
+			parent = known
+			break
+		}
+		missing = append(missing, o)
+	}
+	for n := len(missing) - 1; n >= 0; n-- {
+		parent = t.Step(t.call(missing[n]), Label(missing[n].Instance()), parent)
+		t.steps[missing[n]] = parent
+	}
+	return parent
+}
+
+func (t *Tracer) call(o *eval.Origin) provenance.Call {
+	i := o.Instance()
+	key := callKey{i.Entity(), o.At(), o.Selected(), i.Made()[0]}
+	c, ok := t.calls[key]
+	if !ok {
+		c = provenance.Call{
+			Type: i.Entity().Name, Implementation: o.Implementation(),
+			At: t.Place(o.At()), Selected: t.Place(o.Selected()), Made: t.Place(i.Made()[0]),
+		}
+		t.calls[key] = c
+	}
+	return c
+}
+
+// Place names a place of the text.
+func (t *Tracer) Place(at *syntax.Span) provenance.Place {
+	if at == nil || at.File == nil {
+		return provenance.Place{}
+	}
+	return t.located(at.File).place(at.Start, at.End.Line)
+}
+
+// Label names an instance for people: by the attributes of an index, else by
+// its name, else by the place where it was made.
+func Label(i *eval.Instance) string {
+	e := i.Entity()
+	names := []string{"name"}
+	if len(e.Indexes) > 0 {
+		names = e.Indexes[0].Attributes
+	}
+	var keys []string
+	for _, name := range names {
+		a := e.Attribute(name)
+		if a == nil {
+			continue
+		}
+		v, ok := i.Value(a)
+		if !ok {
+			continue
+		}
+		switch v := v.(type) {
+		case types.Str, types.Int, types.Bool, types.Float:
+			keys = append(keys, name+"="+shorten(types.Text(v)))
+		}
+	}
+	if keys == nil {
+		return fmt.Sprintf("%s (%s:%d)", e.Name, i.At().File.Path, i.At().Start.Line)
+	}
+	return e.Name + "[" + strings.Join(keys, ",") + "]"
+}
+
+func shorten(s string) string {
+	if runes := []rune(s); len(runes) > 80 {
+		return string(runes[:80]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package provenance
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Commit is who wrote a line, and when. The words are those of whoever made the
+// commit: Clean makes them harmless.
+type Commit struct {
+	ID          string    `json:"id,omitempty"`
+	Author      string    `json:"author,omitempty"`
+	Email       string    `json:"email,omitempty"`
+	Date        time.Time `json:"date,omitzero"`
+	Subject     string    `json:"subject,omitempty"`
+	Uncommitted bool      `json:"uncommitted,omitempty"`
+}
+
+// shownText is how much of a name is kept.
+const shownText = 200
+
+// Clean makes a text of foreign origin fit for a terminal and a page: one line,
+// without what moves a cursor or turns the direction of writing.
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+	if cut := []rune(s); len(cut) > shownText {
+		s = string(cut[:shownText]) + "…"
+	}
+	return s
+}
+
+// Blame has the commit of each line of a file, from line 1.
+type Blame []*Commit
+
+// Blamer finds out who wrote a file; nil when that cannot be known, for a file
+// outside of the repository for instance.
+type Blamer func(file string) Blame
+
+// Attach adds the commits to the fields, asking once for each file.
+func Attach(fields []Field, blamer Blamer) {
+	a := attacher{blamer, map[string]Blame{}}
+	a.fields(fields)
+}
+
+type attacher struct {
+	ask   Blamer
+	known map[string]Blame
+}
+
+func (a attacher) fields(fields []Field) {
+	for i := range fields {
+		for j := range fields[i].Settings {
+			s := &fields[i].Settings[j]
+			s.Commit = a.commit(s.Place)
+			for k := range s.Steps {
+				s.Steps[k].Commit, s.Steps[k].MadeCommit = a.commit(s.Steps[k].Selected), a.commit(s.Steps[k].Made)
+			}
+			a.fields(s.Inputs)
+		}
+	}
+}
+
+func (a attacher) commit(p Place) *Commit {
+	if p.File == "" {
+		return nil
+	}
+	lines, asked := a.known[p.File]
+	if !asked {
+		lines = a.ask(p.File)
+		a.known[p.File] = lines
+	}
+	if p.Line < 1 || p.Line > len(lines) {
+		return nil
+	}
+	return lines[p.Line-1]
+}

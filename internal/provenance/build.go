@@ -1,0 +1,94 @@
+package provenance
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// TopLevel stands for a step where there is none.
+const TopLevel = -1
+
+// Builder fills a table, each thing once.
+type Builder struct {
+	table      Table
+	texts      map[string]int
+	statements map[Statement]int
+	calls      map[Call]int
+	shapes     map[string]int
+}
+
+// NewBuilder begins an empty table.
+func NewBuilder() *Builder {
+	return &Builder{
+		table: Table{Texts: []string{}, Statements: []Statement{}, Calls: []Call{}, Steps: []step{}, Shapes: [][]row{}, Resources: map[string][]int{}},
+		texts: map[string]int{}, statements: map[Statement]int{}, calls: map[Call]int{}, shapes: map[string]int{},
+	}
+}
+
+// Table gives what was built.
+func (b *Builder) Table() *Table { return &b.table }
+
+func once[T comparable](known map[T]int, list *[]T, v T) int {
+	i, ok := known[v]
+	if !ok {
+		i = len(*list)
+		known[v] = i
+		*list = append(*list, v)
+	}
+	return i
+}
+
+// Statement gives the index of a statement.
+func (b *Builder) Statement(s Statement) int { return once(b.statements, &b.table.Statements, s) }
+
+// Text gives the index of a text.
+func (b *Builder) Text(s string) int { return once(b.texts, &b.table.Texts, s) }
+
+// Step adds the run of an implementation for one instance and gives its index.
+func (b *Builder) Step(c Call, label string, parent int) int {
+	b.table.Steps = append(b.table.Steps, step{once(b.calls, &b.table.Calls, c), b.Text(label), parent})
+	return len(b.table.Steps) - 1
+}
+
+// Entry is what is said of one resource. It can be used again after Add.
+type Entry struct {
+	rows  []row
+	steps []int
+}
+
+// Set notes that a statement set a field, running in a step. What a function
+// read follows the function, as input.
+func (e *Entry) Set(name, statement int, implied, input bool, step int) {
+	r := row{0, name, statement, 0, TopLevel}
+	if input {
+		r[0] = 1
+	}
+	if implied {
+		r[3] = 1
+	}
+	if step >= 0 {
+		if r[4] = slices.Index(e.steps, step); r[4] < 0 {
+			r[4] = len(e.steps)
+			e.steps = append(e.steps, step)
+		}
+	}
+	e.rows = append(e.rows, r)
+}
+
+// Add puts a resource into the table.
+func (b *Builder) Add(id string, e *Entry) {
+	key := make([]byte, 0, 64)
+	for _, r := range e.rows {
+		for _, n := range r {
+			key = binary.AppendVarint(key, int64(n))
+		}
+	}
+	shape, ok := b.shapes[string(key)]
+	if !ok {
+		shape = len(b.table.Shapes)
+		b.shapes[string(key)] = shape
+		b.table.Shapes = append(b.table.Shapes, slices.Clone(e.rows))
+	}
+	b.table.Resources[id] = append([]int{shape}, e.steps...)
+	e.rows, e.steps = e.rows[:0], e.steps[:0]
+}

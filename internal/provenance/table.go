@@ -1,0 +1,137 @@
+package provenance
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Kind is how a value was set.
+type Kind string
+
+// Kinds of statements.
+const (
+	Argument   Kind = "argument"   // of a constructor
+	Default    Kind = "default"    // of an entity
+	Assignment Kind = "assignment" // x.a = …
+	Extension  Kind = "extension"  // x.a += …
+	Expression Kind = "expression" // anything else
+	Function   Kind = "function"   // get_<field> or a map, in Python
+	Unset      Kind = "unset"      // nobody set it: the field's own default
+)
+
+// Place is a piece of a file: line and column count from 1.
+type Place struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	EndLine int    `json:"end_line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Source  string `json:"source,omitempty"` // the text of Line
+}
+
+// Statement is what set a value.
+type Statement struct {
+	Kind Kind `json:"kind"`
+	Place
+	// Plugin is the plug-in whose result the value is, or the Python function.
+	Plugin string `json:"plugin,omitempty"`
+	// Loop is the loop or comprehension around it.
+	Loop Place `json:"loop,omitzero"`
+}
+
+// Call is an implementation, with what led to it.
+type Call struct {
+	Type           string `json:"type"` // of the instance that it ran for
+	Implementation string `json:"implementation"`
+	At             Place  `json:"at,omitzero"`       // the implementation
+	Selected       Place  `json:"selected,omitzero"` // the implement statement that chose it
+	Made           Place  `json:"made,omitzero"`     // the constructor of the instance
+}
+
+// step is a Call for one instance: index of the call, of the label among the
+// texts, and of the step that made the instance; -1 for the top level.
+type step [3]int
+
+// row of a shape: depth (0 a field, 1 what its function read), name among the
+// texts, statement, 1 when the other side of a relation was set, and the step
+// among those of the resource, -1 for the top level.
+type row [5]int
+
+// Table has the provenance of all resources of a version.
+type Table struct {
+	Texts      []string    `json:"texts"`
+	Statements []Statement `json:"statements"`
+	Calls      []Call      `json:"calls"`
+	Steps      []step      `json:"steps"`
+	Shapes     [][]row     `json:"shapes"`
+	// Resources has, by id, the shape and the steps.
+	Resources map[string][]int `json:"resources"`
+}
+
+// Pack gives the table in the form that is stored.
+func (t *Table) Pack() ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.DefaultCompression)
+	if err != nil {
+		return nil, err
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(t); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// maxUnpacked bounds what a packed table may become.
+const maxUnpacked = 1 << 30
+
+// Unpack reads what Pack wrote, and checks it.
+func Unpack(packed []byte) (*Table, error) {
+	var t Table
+	r := flate.NewReader(bytes.NewReader(packed))
+	if err := json.NewDecoder(io.LimitReader(r, maxUnpacked)).Decode(&t); err != nil {
+		return nil, fmt.Errorf("provenance: %w", err)
+	}
+	return &t, t.Check()
+}
+
+// Check reports an index that leads nowhere.
+func (t *Table) Check() error {
+	wrong := func(what string) error { return fmt.Errorf("provenance: the table has a wrong %s", what) }
+	for i, s := range t.Steps {
+		if !below(s[0], t.Calls) || !below(s[1], t.Texts) || s[2] < -1 || s[2] >= i {
+			return wrong("step")
+		}
+	}
+	for _, shape := range t.Shapes {
+		for _, r := range shape {
+			if r[0] < 0 || r[0] > 1 || !below(r[1], t.Texts) || !below(r[2], t.Statements) || r[4] < -1 {
+				return wrong("row")
+			}
+		}
+	}
+	for _, entry := range t.Resources {
+		if len(entry) == 0 || !below(entry[0], t.Shapes) {
+			return wrong("resource")
+		}
+		for _, s := range entry[1:] {
+			if !below(s, t.Steps) {
+				return wrong("resource")
+			}
+		}
+		for _, r := range t.Shapes[entry[0]] {
+			if r[4] >= len(entry)-1 {
+				return wrong("resource")
+			}
+		}
+	}
+	return nil
+}
+
+func below[T any](i int, list []T) bool { return i >= 0 && i < len(list) }
