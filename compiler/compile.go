@@ -239,7 +239,7 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 	r.timed("export", func() {
 		err := export.Export(ctx, export.Input{
 			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
-			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, ProjectDir: r.o.Project,
 		})
 		if err != nil {
 			r.fail(export.Diagnostic(err))

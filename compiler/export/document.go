@@ -6,6 +6,7 @@ import (
 
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // DocumentFormat is the number in Document.Format. A reader refuses another.
@@ -37,6 +38,10 @@ type Document struct {
 	RemovedSets []string `json:"removed_sets,omitempty"`
 	// Settings are environment settings that project.yml asks for.
 	Settings map[string]any `json:"settings,omitempty"`
+
+	// Provenance says where every field of every resource was set; nil where
+	// nothing was exported.
+	Provenance *provenance.Table `json:"provenance,omitempty"`
 
 	Diagnostics []diag.Diagnostic `json:"diagnostics"`
 	Warnings    []diag.Diagnostic `json:"warnings"`

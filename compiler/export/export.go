@@ -35,6 +35,8 @@ type Input struct {
 	// sets to remove.
 	Partial    bool
 	DeleteSets []string
+	// ProjectDir is what places of Python functions are shown relative to.
+	ProjectDir string
 }
 
 // Error is an export that failed.
@@ -63,6 +65,7 @@ func Export(ctx context.Context, in Input) error {
 	doc := in.Document
 	doc.Resources, doc.Code, doc.Files = e.doc.Resources, e.doc.Code, e.doc.Files
 	doc.Unknowns, doc.ResourceSets, doc.RemovedSets = e.doc.Unknowns, e.doc.ResourceSets, e.doc.RemovedSets
+	doc.Provenance = e.doc.Provenance
 	doc.Partial = in.Partial
 	doc.Stages = append(doc.Stages, e.doc.Stages...)
 	return nil
@@ -78,7 +81,9 @@ type kind struct {
 	IDAttribute string      `json:"id_attribute"`
 	OwnID       bool        `json:"own_id"` // the id takes Python
 	Fields      [][2]string `json:"fields"` // name, how
-	Module      string      `json:"module"` // Python module of the class
+	// Functions are those that compute the fields with "python".
+	Functions map[string]function `json:"functions"`
+	Module    string              `json:"module"` // Python module of the class
 }
 
 // manager is a dependency manager.
@@ -121,6 +126,7 @@ type item struct {
 	requires   []*item
 	ignored    bool
 	set        string
+	reads      map[string][]read // what the functions of fields read of the model
 }
 
 type exporter struct {
@@ -148,6 +154,7 @@ func (e *exporter) run() error {
 		{"dependencies", e.dependencies},
 		{"code", e.code},
 		{"document", e.finish},
+		{"provenance", e.provenance},
 	} {
 		if err := e.ctx.Err(); err != nil {
 			return err
@@ -324,6 +331,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 			UnknownID  bool                       `json:"unknown_id"`
 			ID         []string                   `json:"id"`
 			Values     map[string]json.RawMessage `json:"values"`
+			Reads      map[string][]read          `json:"reads"`
 			Undefined  []string                   `json:"undefined"`
 			References json.RawMessage            `json:"references"`
 			Mutators   json.RawMessage            `json:"mutators"`
@@ -345,6 +353,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		if len(row.ID) == 3 {
 			it.id = intent.ResourceID{Type: k.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
 		}
+		it.reads = row.Reads
 		for name, raw := range row.Values {
 			value, err := canonical(raw)
 			if err != nil {

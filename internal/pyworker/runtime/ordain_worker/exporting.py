@@ -15,7 +15,7 @@ from inmanta import references
 from inmanta._making import COLLECTED
 from inmanta.ast import UnknownException
 from inmanta.execute.proxy import DynamicProxy, ExportContext
-from inmanta.execute.runtime import Instance
+from inmanta.execute.runtime import Instance, note_reads
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter, unknown_parameters
 from inmanta.references import ResourceCollector
@@ -58,7 +58,8 @@ class Exporting:
         """Fields of many instances of one type.
 
         args: type, module (Python module of its class), names (of all), rows [[instance, id or null, names of this one]]
-        A row of the answer is an object with some of: id, values, undefined, references, mutators, ignored, unknown_id.
+        A row of the answer is an object with some of: id, values, reads, undefined, references, mutators, ignored,
+        unknown_id. reads has, by field, the [instance, attribute] that its value was made from.
         """
         self._need(args["module"])
         cls, options = resource._resources[args["type"]]
@@ -71,6 +72,8 @@ class Exporting:
                 rows.append(self._row(cls, options, args["type"], instance, row[1], row[2] or args["names"]))
             except IgnoreResourceException:
                 rows.append({"ignored": True})
+            finally:
+                note_reads(None)
         return {"rows": rows}
 
     def _need(self, module: str) -> None:
@@ -94,7 +97,10 @@ class Exporting:
         collector = ResourceCollector(made_id)
         values: dict[str, Any] = {}
         undefined: list[str] = []
+        reads: dict[str, list[tuple[int, str]]] = {}
         for name in names:
+            noted: list[tuple[int, str]] = []
+            note_reads(noted)
             value = cls.map_field(self._exporter, kind, name, proxy, collector)
             if isinstance(value, Unknown):
                 undefined.append(name)
@@ -102,7 +108,10 @@ class Exporting:
             else:
                 value = _plain(value, name, made_id)
             values[name] = value
+            if noted:
+                reads[name] = list(dict.fromkeys(noted))
         reply["values"] = values
+        reply["reads"] = reads
         if undefined:
             reply["undefined"] = undefined
         if collector.references:
@@ -233,8 +242,19 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
         "id_attribute": options["name"],
         "own_id": own_id,
         "fields": fields,
+        "functions": {field: _written(cls, field) for field, how in fields if how == "python"},
         "module": cls.__module__,
     }
+
+
+def _written(cls: type[Resource], field: str) -> list[Any]:
+    """File, line and name of the function that computes a field; empty and 0 where it is none of Python's."""
+    function = getattr(cls, "get_" + field, None) or getattr(cls, "map", {}).get(field) or cls.map_field
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", field)
+    return [code.co_filename, code.co_firstlineno, name] if code is not None else ["", 0, name]
 
 
 def _resource(cls: type[Resource], id: Id, fields: dict[str, Any]) -> Resource:

@@ -51,6 +51,16 @@ def model() -> Model:
     return _model
 
 
+# Where reads of attributes are noted, when somebody wants to know what a value was made from.
+_noted: Optional[list[tuple[int, str]]] = None
+
+
+def note_reads(into: Optional[list[tuple[int, str]]]) -> None:
+    """From now on append instance and name of every attribute that is read; None ends it."""
+    global _noted
+    _noted = into
+
+
 class ResultVariable:
     """A variable of the model: a value, or the reason why there is none."""
 
@@ -93,6 +103,8 @@ class Instance:
         self.siblings: Optional[list[Instance]] = None
 
     def read(self, name: str) -> object:
+        if _noted is not None:
+            _noted.append((self.id, name))
         try:
             value = self.known[name]
         except KeyError:
