@@ -1,11 +1,16 @@
 """How a resource is made from an instance of the model."""
 
-from typing import Any, Optional
+from __future__ import annotations
 
 from inmanta.ast import OptionalValueException, UnknownException, UnsetException
-from inmanta.execute.util import Unknown
-from inmanta.references import Reference, ResourceCollector
+from inmanta.execute.util import ReferenceBase, Unknown
 from inmanta.resources import Id, Resource, ResourceException, resource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from inmanta.references import ResourceCollector
 
 # Fields that the exporter fills in itself, once all others are known.
 COLLECTED = ("references", "mutators")
@@ -18,7 +23,7 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
     """
     agent = _agent(instance, entity_name, agent_path)
     value = map_field(cls, None, entity_name, attribute, instance)
-    if isinstance(value, Reference):
+    if isinstance(value, ReferenceBase):
         raise ResourceException(
             f"Invalid id value for resource `{instance}` of type {entity_name}: attribute {attribute} is a reference,"
             " and a resource needs an id that is known when it is exported"
@@ -40,7 +45,7 @@ def _agent(instance: Any, entity_name: str, path: str) -> str:
                 f"Unable to get the name of agent {entity_name} belongs to. In path {path},"
                 f" '{name}' does not exist: {exc}"
             ) from exc
-    if isinstance(found, Reference):
+    if isinstance(found, ReferenceBase):
         raise ResourceException(
             f"Invalid agent value for resource `{instance}` of type {entity_name}: {path} leads to a reference,"
             " and the name of an agent has to be known when it is exported"
@@ -91,6 +96,8 @@ def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resourc
         raise TypeError(f"No resource class registered for entity {entity_name}")
     made = cls(cls.object_to_id(instance, entity_name, options["name"], options["agent"]))
     made.model = instance
+    from inmanta.references import ResourceCollector
+
     collector = ResourceCollector(made)
     for field in cls.fields:
         if field not in COLLECTED:

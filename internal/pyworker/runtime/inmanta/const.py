@@ -6,6 +6,13 @@ import logging
 from typing import Any
 
 from inmanta._fallback import lacking
+from inmanta._words import (  # noqa: F401
+    RESOURCE_ATTRIBUTE_MUTATORS,
+    RESOURCE_ATTRIBUTE_RECEIVE_EVENTS,
+    RESOURCE_ATTRIBUTE_REFERENCES,
+    RESOURCE_ATTRIBUTE_REPORT_ONLY,
+    RESOURCE_ATTRIBUTE_SEND_EVENTS,
+)
 
 
 class _Word(str, enum.Enum):
@@ -69,11 +76,6 @@ UNDEPLOYABLE_STATES = _states("undefined skipped_for_undefined")
 UNDEPLOYABLE_NAMES = [state.value for state in UNDEPLOYABLE_STATES]
 DONE_STATES = _states("unavailable skipped deployed failed cancelled non_compliant") + UNDEPLOYABLE_STATES
 
-RESOURCE_ATTRIBUTE_SEND_EVENTS = "send_event"
-RESOURCE_ATTRIBUTE_RECEIVE_EVENTS = "receive_events"
-RESOURCE_ATTRIBUTE_REFERENCES = "references"
-RESOURCE_ATTRIBUTE_MUTATORS = "mutators"
-RESOURCE_ATTRIBUTE_REPORT_ONLY = "report_only"
 
 UNKNOWN_STRING = "<<undefined>>"
 PLUGINS_PACKAGE = "inmanta_plugins"

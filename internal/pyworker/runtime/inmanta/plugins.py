@@ -354,4 +354,10 @@ __all__ = [
     "runtime",
 ]
 
-__getattr__ = lacking(__name__)
+_lacking = lacking(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name == "const":
+        return __import__("inmanta.const", fromlist=["*"])
+    return _lacking(name)

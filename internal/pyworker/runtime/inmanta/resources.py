@@ -7,18 +7,19 @@ the model. The compiler makes resources from instances of that entity
 exported attributes (:meth:`Resource.deserialize`).
 """
 
-import logging
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Optional
+from __future__ import annotations
 
-from inmanta import _lazy, const, references
+from inmanta import _lazy, _words
 from inmanta._fallback import lacking
 from inmanta.execute.util import Unknown
-from inmanta.types import JsonType
 
-LOGGER = logging.getLogger(__name__)
+TYPE_CHECKING = False  # every module with resources imports this: it has to do without typing, logging and re
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, ClassVar, Optional
+
+    from inmanta.types import JsonType
 
 RESERVED_FOR_RESOURCE = {
     "id",
@@ -112,13 +113,22 @@ class resource:
             described.validate()
 
 
-class _Name(NamedTuple):
+class _Name(tuple):  # type: ignore[type-arg]
     """The parts of an id that stay the same in every version."""
 
-    entity_type: str
-    agent_name: str
-    attribute: str
-    attribute_value: str
+    __slots__ = ()
+    _fields = ("entity_type", "agent_name", "attribute", "attribute_value")
+
+    def __new__(cls, *parts: str) -> _Name:
+        return tuple.__new__(cls, parts)
+
+    def __getattr__(self, name: str) -> str:
+        if name not in self._fields:
+            raise AttributeError(name)
+        return self[self._fields.index(name)]
+
+    def _asdict(self) -> dict[str, str]:
+        return dict(zip(self._fields, self))
 
     # What would end a part too early, where the text of an id is read again.
     ENDS = {"agent_name": ",", "attribute": ",=", "attribute_value": "]"}
@@ -135,10 +145,14 @@ class _Name(NamedTuple):
         return f"{self.entity_type}[{self.agent_name},{self.attribute}={self.attribute_value}]"
 
 
-_ID = re.compile(
-    r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
-    r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z"
-)
+def _match(resource_id: str) -> Optional[re.Match[str]]:
+    import re
+
+    return re.match(
+        r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
+        r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z",
+        resource_id,
+    )
 
 
 class Id:
@@ -167,7 +181,7 @@ class Id:
 
     @classmethod
     def parse_id(cls, resource_id: str, version: Optional[int] = None) -> "Id":
-        found = _ID.match(resource_id)
+        found = _match(resource_id)
         if found is None:
             raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
         parts = found.groupdict()
@@ -183,11 +197,11 @@ class Id:
 
     @classmethod
     def is_resource_id(cls, value: str) -> bool:
-        return _ID.match(value) is not None
+        return _match(value) is not None
 
     @classmethod
     def is_resource_version_id(cls, value: str) -> bool:
-        found = _ID.match(value)
+        found = _match(value)
         return found is not None and found["version"] is not None
 
     @classmethod
@@ -250,8 +264,11 @@ class Id:
 
 
 def _give_parts() -> None:
-    for part in _Name._fields:
-        read = attrgetter("_name." + part)
+    for position, part in enumerate(_Name._fields):
+
+        def read(self: Id, position: int = position) -> str:
+            return self._name[position]
+
         setattr(Id, part, property(read))
         setattr(Id, "get_" + part, lambda self, read=read: read(self))
 
@@ -272,12 +289,18 @@ def to_id(entity: Any) -> Optional[str]:
 def _common() -> JsonType:
     """The fields of every resource in the order of exports, with the values for exports that lack them."""
     return {
-        const.RESOURCE_ATTRIBUTE_SEND_EVENTS: False,
-        const.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS: True,
-        const.RESOURCE_ATTRIBUTE_REFERENCES: [],
-        const.RESOURCE_ATTRIBUTE_MUTATORS: [],
-        const.RESOURCE_ATTRIBUTE_REPORT_ONLY: False,
+        _words.RESOURCE_ATTRIBUTE_SEND_EVENTS: False,
+        _words.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS: True,
+        _words.RESOURCE_ATTRIBUTE_REFERENCES: [],
+        _words.RESOURCE_ATTRIBUTE_MUTATORS: [],
+        _words.RESOURCE_ATTRIBUTE_REPORT_ONLY: False,
     }
+
+
+def _resolver() -> Any:
+    from inmanta import references
+
+    return references.Resolver()
 
 
 class ResourceMeta(type):
@@ -317,7 +340,7 @@ class Resource(metaclass=ResourceMeta):
         self.unknowns: set[str] = set()
         for field in type(self).fields:
             setattr(self, field, None)
-        self._resolver = references.Resolver()
+        self._resolver = _resolver()
 
     # What the compiler calls, in export.
 
@@ -489,7 +512,17 @@ class ManagedResource(Resource):
         raise IgnoreResourceException()
 
 
-__getattr__ = lacking(__name__)
+_lacking = lacking(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("const", "references"):
+        return __import__(f"inmanta.{name}", fromlist=["*"])
+    if name == "LOGGER":
+        import logging
+
+        return logging.getLogger(__name__)
+    return _lacking(name)
 
 # How resources are made knows these classes, which call it.
 from inmanta import _making
