@@ -77,6 +77,8 @@ func Run(ctx context.Context, o Options) *Outcome {
 	result := r.guarded(ctx)
 	out := &Outcome{Result: result, Document: r.doc, exported: o.Export}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
+	quote(o.Project, r.doc.Diagnostics)
+	quote(o.Project, r.doc.Warnings)
 	out.Text = diag.Style{}.RenderAll(r.doc.Diagnostics)
 	return out
 }

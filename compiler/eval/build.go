@@ -452,7 +452,7 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 			if i, ok := b.ns.vars[name]; ok {
 				n.ns, n.index = b.ns, i
 			} else {
-				n.absent = b.noVariable(name)
+				n.absent = b.noVariable(name).focused(&n.span)
 			}
 			return n
 		}
@@ -462,7 +462,7 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 		n.kind, n.ns, n.index = refModule, b.ns, i
 		return n
 	}
-	n.kind, n.absent = refAbsent, b.noVariable(name)
+	n.kind, n.absent = refAbsent, b.noVariable(name).focused(&n.span)
 	return n
 }
 
@@ -490,6 +490,7 @@ func (b *builder) qualified(n *ref, ns, last string) {
 		n.kind = refAbsent
 		n.absent = notFound("variable %s not found", last)
 		n.absent.Hint = suggest("variable", last, space.names)
+		n.absent.focused(&n.span)
 		return
 	}
 	n.ns, n.index = space, i

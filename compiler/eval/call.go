@@ -291,9 +291,6 @@ func (u *callUnit) failed(err *PluginError) *Error {
 		e.Causes = []*Error{cause}
 	}
 	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
-	if err.File != "" {
-		e.Hint = fmt.Sprintf("it was raised at %s:%d", err.File, err.Line)
-	}
 	return e
 }
 

@@ -51,7 +51,7 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 func (e *Error) Diagnostic() diag.Diagnostic {
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
-		Chain: e.chain(), Repeats: e.repeats,
+		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats,
 	}
 	if e.code != "" {
 		d.Code = e.code
@@ -64,6 +64,21 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 		d.Location, d.Source = locate(*at)
 	} else if e.File != "" {
 		d.Location = &diag.Location{File: e.File, Line: e.Line}
+	}
+	if e.focus != nil && e.focus.File != nil && e.focus.Start.Line > 0 && e.focus.Start.Col > 0 {
+		d.Focus, d.Source = locate(*e.focus)
+		if d.Location != nil && *d.Focus == *d.Location {
+			d.Focus = nil
+		}
+	}
+	for _, r := range e.related {
+		l, source := locate(*r.at)
+		d.Related = append(d.Related, diag.Related{Label: r.label, Location: *l, Source: source})
+	}
+	if !e.foreign { // told by the error that it caused
+		d.Python = frames(e.PythonTrace)
+	} else if d.Code == diag.Code("") {
+		d.Code = "" // it is Python's
 	}
 	for _, at := range e.also {
 		if l, _ := locate(*at); l != nil {

@@ -8,6 +8,12 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
+// related is a place with what it has to do with an error.
+type related struct {
+	label string
+	at    *place
+}
+
 // place is where a node stands.
 type place = syntax.Span
 
@@ -56,6 +62,13 @@ type Error struct {
 	// excused is set for what only follows from another error, final for what
 	// ends a compile without more to tell.
 	excused, final bool
+	// Expected and Found say in words what type or token would have been right,
+	// and what is there.
+	Expected, Found string
+	// focus is nearer to what is wrong than at, for people.
+	focus *place
+	// related are other places that have a part in it.
+	related []related
 	// about is a place for readers of an error that has none upstream.
 	about *place
 	// tail follows the message in the trace: the places of what is there twice.
@@ -184,14 +197,32 @@ func notFound(format string, args ...any) *Error {
 func (e *Error) twice(original, duplicate any) *Error {
 	e.tail = fmt.Sprintf(" (original at (%s)) (duplicate at (%s))", original, duplicate)
 	e.whole = true
-	if e.Hint == "" {
-		e.Hint = fmt.Sprintf("the other one is at %s", duplicate)
+	for _, place := range []any{original, duplicate} {
+		if at, is := place.(*syntax.Span); is && (e.at == nil || at.File != e.at.File || at.Start != e.at.Start) {
+			e.with("the other one is", at)
+		}
 	}
 	return e
 }
 
 // Foreign tells an error that is no CompilerException upstream.
 func (e *Error) Foreign() bool { return e.foreign }
+
+// focused says where people should look.
+func (e *Error) focused(at *place) *Error {
+	if e != nil && e.focus == nil {
+		e.focus = at
+	}
+	return e
+}
+
+// with names another place that has a part in it.
+func (e *Error) with(label string, at *place) *Error {
+	if at != nil && at.File != nil && at.Start.Line > 0 {
+		e.related = append(e.related, related{label, at})
+	}
+	return e
+}
 
 // coded gives the error a code of its own.
 func (e *Error) coded(code string) *Error {

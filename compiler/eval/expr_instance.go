@@ -324,7 +324,7 @@ func (u *constantsUnit) run(r *run) *Error {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.leave(func(r *run) *Error { startConstants(r, u.scope, u.of, u.stmt, more); return nil })
 			}
-			return attributeError(err.in(u.stmt), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
+			return attributeError(err.in(u.stmt).focused(a.constant.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
 		}
 	}
 	return nil
@@ -361,7 +361,7 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(err.in(u.stmt), u.target.owner, u.target.attr().Name, u.stmt, u.stmt.where(), u.stmt.where())
+	return attributeError(err.in(u.stmt).focused(u.x.where()), u.target.owner, u.target.attr().Name, u.stmt, u.stmt.where(), u.stmt.where())
 }
 
 func (u *setUnit) pure() bool { return true }

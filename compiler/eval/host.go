@@ -164,7 +164,9 @@ type PluginError struct {
 	Class   string // fully qualified Python class
 	Message string
 	// Line and File are those of the innermost plug-in frame.
-	File  string
-	Line  int
-	Trace string // the plug-in's frames only
+	File string
+	Line int
+	// Column is that of a SyntaxError, from 1; 0: not known.
+	Column int
+	Trace  string // the plug-in's frames only
 }

@@ -411,6 +411,9 @@ func loadError(err error) *Error {
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
 	switch {
 	case strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
+		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
+			e.PythonTrace = ""
+		}
 		e.File, e.Line = "", 0
 	case !strings.HasSuffix(cause.Class, ".AnnotationError"):
 	case strings.Contains(cause.Message, "should be annotated"):
@@ -419,6 +422,15 @@ func loadError(err error) *Error {
 		e.Kind, e.Message = "TypingException", cause.Message
 	}
 	return e
+}
+
+// outside is a place in a file that is no model file.
+func outside(path string, line, col int) *place {
+	if path == "" || line == 0 {
+		return nil
+	}
+	at := syntax.Pos{Line: int32(line), Col: int32(col)}
+	return &place{File: &syntax.File{Path: path}, Start: at, End: at}
 }
 
 // loadFailure is an exception of Python code that is imported.

@@ -204,10 +204,8 @@ func (v *variable) take(value types.Value, from source) {
 func (v *variable) doubleSet(value types.Value, at *place) *Error {
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
 		types.Text(v.value), v.at, types.Text(value), at)
-	if v.at != nil {
-		e.Hint = fmt.Sprintf("it was set before at %s; a variable has one value for the whole compile", v.at)
-	}
-	return e
+	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
+	return e.with("set to "+titleOf(v.value), v.at).focused(at)
 }
 
 func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
@@ -284,7 +282,16 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 	if _, unknown := value.(types.Unknown); unknown || t == nil {
 		return nil
 	}
-	return typeError(t.Validate(value))
+	err := t.Validate(value)
+	if err == nil {
+		return nil
+	}
+	e := typeError(err)
+	if e.Expected, e.Found = typeText(t), valueText(value)
+	if attr := v.attr(); attr != nil {
+		e.with(attr.Entity.Name+"."+attr.Name+" is declared", &attr.At)
+	}
+	return e
 }
 
 func (v *variable) holds(value types.Value) bool {
@@ -517,7 +524,8 @@ func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Strin
 	}
 	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
 	e.Causes = []*Error{cause}
-	e.Hint = cause.Hint
+	e.Hint, e.focus, e.related = cause.Hint, cause.focus, cause.related
+	e.Expected, e.Found = cause.Expected, cause.Found
 	e.Importance = cause.Importance
 	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at
 	return e

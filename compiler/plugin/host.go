@@ -296,13 +296,14 @@ type exception struct {
 	Line    int    `json:"line"`
 	Trace   string `json:"trace"`
 	Missing string `json:"missing"`
+	Column  int    `json:"column"` // of a syntax error
 
 	Module    string `json:"module"`
 	Importing string `json:"importing"`
 }
 
 func (e *exception) pluginError() eval.PluginError {
-	return eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Trace: e.Trace}
+	return eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace}
 }
 
 // signature is eval.Signature as the worker writes it.

@@ -39,7 +39,10 @@ type Diagnostic struct {
 	Kind     string    `json:"kind"`    // the reference's class, such as inmanta.ast.DoubleSetException
 	Message  string    `json:"message"` // without the place
 	Location *Location `json:"location,omitempty"`
-	// Source is the line of the model that Location names, when it could be read.
+	// Focus is nearer to what is wrong than Location, which is the reference's.
+	Focus *Location `json:"focus,omitempty"`
+	// Source is the line of the model that Focus or else Location names, when it
+	// could be read.
 	Source string `json:"source,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 	// Expected and Found say, in words, what would have been right in this place
@@ -51,6 +54,8 @@ type Diagnostic struct {
 	// Repeats counts the other instances for which the same statement fails in
 	// the same way.
 	Repeats int `json:"repeats,omitempty"`
+	// Related are other places that have a part in it.
+	Related []Related `json:"related,omitempty"`
 	// Also are other places where the same is wrong.
 	Also []Location `json:"also,omitempty"`
 	// Python are the lines of the plug-in that led to an exception, the
@@ -72,6 +77,21 @@ type Step struct {
 	Source string    `json:"source,omitempty"`
 	// Skipped counts the steps left out between this one and the next.
 	Skipped int `json:"skipped,omitempty"`
+}
+
+// Related is a place with what it has to do with a diagnostic.
+type Related struct {
+	Label    string   `json:"label"`
+	Location Location `json:"location"`
+	Source   string   `json:"source,omitempty"`
+}
+
+// Place is where to look: Focus, or else Location.
+func (d *Diagnostic) Place() *Location {
+	if d.Focus != nil {
+		return d.Focus
+	}
+	return d.Location
 }
 
 // Frame is a line of Python.

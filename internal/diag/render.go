@@ -114,8 +114,8 @@ func (p *painter) whole(d Diagnostic, indent string) {
 	message := strings.ReplaceAll(strings.TrimRight(d.Message, "\n"), "\n", "\n"+indent+"  ")
 	fmt.Fprintf(p, "%s%s: %s\n", indent, p.paint(d.colour(), head), p.paint(bold, message))
 	gutter := "  "
-	if d.Location != nil {
-		gutter = strings.Repeat(" ", len(fmt.Sprint(d.Location.Line))+1)
+	if at := d.Place(); at != nil {
+		gutter = strings.Repeat(" ", len(fmt.Sprint(at.Line))+1)
 		p.source(d, indent, gutter)
 	}
 	note := func(label, text string) {
@@ -127,6 +127,14 @@ func (p *painter) whole(d Diagnostic, indent string) {
 	}
 	note("expected", d.Expected)
 	note("found", d.Found)
+	for _, r := range d.Related {
+		text := r.Label + " at " + r.Location.String()
+		if source := strings.TrimSpace(r.Source); source != "" {
+			short, _ := shorten(source, 0)
+			text += "   " + p.paint(cyan, short)
+		}
+		note("note", text)
+	}
 	note("help", d.Hint)
 	if d.Repeats > 0 {
 		note("note", fmt.Sprintf("the same goes wrong for %d more instance%s", d.Repeats, plural(d.Repeats)))
@@ -162,8 +170,14 @@ func (d Diagnostic) beside(above Diagnostic) Diagnostic {
 	if d.Hint == above.Hint {
 		d.Hint = ""
 	}
-	if d.Location != nil && above.Location != nil && *d.Location == *above.Location {
-		d.Location, d.Source = nil, ""
+	if d.Expected == above.Expected {
+		d.Expected, d.Found = "", ""
+	}
+	if len(d.Related) > 0 && len(above.Related) > 0 && d.Related[0] == above.Related[0] {
+		d.Related = nil
+	}
+	if at, seen := d.Place(), above.Place(); at != nil && seen != nil && (*at == *seen || above.Location != nil && *at == *above.Location) {
+		d.Location, d.Focus, d.Source = nil, nil, ""
 	}
 	return d
 }
@@ -177,7 +191,7 @@ func plural(n int) string {
 
 // source draws the place, its line, and a caret below.
 func (p *painter) source(d Diagnostic, indent, gutter string) {
-	l := d.Location
+	l := d.Place()
 	bar := p.paint(blue, "|")
 	fmt.Fprintf(p, "%s%s%s %s\n", indent, gutter, p.paint(blue, "-->"), l)
 	if strings.TrimSpace(d.Source) == "" {
@@ -211,7 +225,7 @@ func shorten(line string, column int) (cut string, shift int) {
 
 // caret marks the place in its line, which is drawn up to column end.
 func (d Diagnostic) caret(end int) string {
-	l := d.Location
+	l := d.Place()
 	width := 1
 	if (l.EndLine == l.Line || l.EndLine == 0) && l.EndColumn > l.Column {
 		width = l.EndColumn - l.Column

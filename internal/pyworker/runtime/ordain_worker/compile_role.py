@@ -506,6 +506,8 @@ def describe(exc: BaseException) -> dict[str, Any]:
         "line": (innermost.lineno or 0) if innermost else 0,
         "trace": "".join(traceback.format_list(frames)),
     }
+    if isinstance(exc, SyntaxError) and exc.offset:
+        described["column"] = exc.offset
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described
