@@ -287,7 +287,7 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 		return nil
 	}
 	e := typeError(err)
-	if e.Expected, e.Found = typeText(t), valueText(value)
+	e.Expected, e.Found = typeText(t), valueText(value)
 	if attr := v.attr(); attr != nil {
 		e.with(attr.Entity.Name+"."+attr.Name+" is declared", &attr.At)
 	}
