@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 // canonical rewrites JSON so that equal values have equal bytes: keys sorted,
@@ -73,57 +74,38 @@ func writeCanonical(b *bytes.Buffer, v any) error {
 }
 
 // writeText writes a string as JSON without the escapes for HTML.
-func writeText(b *bytes.Buffer, s string) {
-	if isSimple(s) {
-		b.WriteByte('"')
-		b.WriteString(s)
-		b.WriteByte('"')
-		return
-	}
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s)         // a string always can be written
-	b.Truncate(b.Len() - 1) // the newline
-}
+func writeText(b *bytes.Buffer, s string) { b.Write(jsontext.AppendString(b.AvailableBuffer(), s)) }
 
-// isSimple reports whether JSON needs no escapes for a string.
-func isSimple(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
+// object writes the fields of a resource, whose values are canonical already.
+func (it *item) object() json.RawMessage {
+	size := 2
+	for n, name := range it.kind.names {
+		size += len(name) + len(it.values[n]) + 4
 	}
-	return true
-}
-
-// object writes fields whose values are canonical already.
-func object(fields map[string]json.RawMessage) json.RawMessage {
-	b := &bytes.Buffer{}
-	b.WriteByte('{')
-	for i, name := range slices.Sorted(maps.Keys(fields)) {
-		if i > 0 {
-			b.WriteByte(',')
+	b := append(make([]byte, 0, size), '{')
+	for n, name := range it.kind.names {
+		if it.values[n] == nil {
+			continue
 		}
-		writeText(b, name)
-		b.WriteByte(':')
-		b.Write(fields[name])
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(jsontext.AppendString(b, name), ':')
+		b = append(b, it.values[n]...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}')
 }
 
 // attributeHash is the hash that tells whether a resource has to be deployed again.
 func attributeHash(attributes json.RawMessage, requires []intent.ResourceID) string {
-	b := &bytes.Buffer{}
-	b.Write(attributes)
-	b.WriteString("\n[")
+	b := append(make([]byte, 0, len(attributes)+64*(len(requires)+1)), attributes...)
+	b = append(b, "\n["...)
 	for i, id := range requires {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		writeText(b, id.String())
+		b = jsontext.AppendString(b, id.String())
 	}
-	b.WriteByte(']')
-	sum := sha256.Sum256(b.Bytes())
+	sum := sha256.Sum256(append(b, ']'))
 	return hex.EncodeToString(sum[:])
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
@@ -78,10 +80,10 @@ func (e *exporter) resourceSets() error {
 			if it == nil {
 				continue
 			}
-			if it.set != "" && it.set != name {
-				return fail("ResourceException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.set, name).at(i)
+			if it.resourceSet != "" && it.resourceSet != name {
+				return fail("ResourceException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.resourceSet, name).at(i)
 			}
-			it.set, empty = name, false
+			it.resourceSet, empty = name, false
 		}
 		if empty {
 			e.doc.RemovedSets = append(e.doc.RemovedSets, name)
@@ -125,7 +127,7 @@ func (e *exporter) manage() error {
 		for _, other := range it.requires {
 			requires = append(requires, index[other])
 		}
-		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, it.fields, requires, it.undefined})
+		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, it.fields(), requires, it.undefined})
 	}
 	request := dependenciesRequest{Rows: rows}
 	for _, m := range e.managers {
@@ -163,12 +165,10 @@ func (e *exporter) manage() error {
 
 // acyclic refuses resources that need each other in a circle.
 func (e *exporter) acyclic() error {
-	const entered, left = 1, 2
-	state := map[*item]int{}
 	var path []*item
 	var walk func(it *item) error
 	walk = func(it *item) error {
-		switch state[it] {
+		switch it.visited {
 		case left:
 			return nil
 		case entered:
@@ -180,7 +180,7 @@ func (e *exporter) acyclic() error {
 			return fail("DependencyCycleException", "Cycle in dependencies: %s", strings.Join(names, " -> ")).
 				hint("take one of these requirements out of the model").at(it.instance)
 		}
-		state[it] = entered
+		it.visited = entered
 		path = append(path, it)
 		for _, other := range it.requires {
 			if err := walk(other); err != nil {
@@ -188,7 +188,7 @@ func (e *exporter) acyclic() error {
 			}
 		}
 		path = path[:len(path)-1]
-		state[it] = left
+		it.visited = left
 		return nil
 	}
 	for _, it := range e.items {
@@ -199,38 +199,61 @@ func (e *exporter) acyclic() error {
 	return nil
 }
 
-// finish writes the document's resources.
+// finish writes the document's resources, on all processors: there are many,
+// and they have nothing to do with each other any more.
 func (e *exporter) finish() error {
-	for _, it := range e.items {
-		requires := make([]intent.ResourceID, 0, len(it.requires))
-		for _, other := range it.requires {
-			requires = append(requires, other.id)
-		}
-		slices.SortFunc(requires, compareID)
-		requires = slices.Compact(requires)
-		slices.Sort(it.undefined)
-		attributes := object(it.fields)
-		e.doc.Resources = append(e.doc.Resources, Resource{
-			ID:            it.id,
-			Attributes:    attributes,
-			AttributeHash: attributeHash(attributes, requires),
-			Requires:      requires,
-			ResourceSet:   it.set,
-			Undefined:     slices.Compact(it.undefined),
-			SendEvent:     isTrue(it.fields["send_event"]),
-			ReceiveEvents: isTrue(it.fields["receive_events"]),
-			ReportOnly:    isTrue(it.fields["report_only"]),
-			Purged:        isTrue(it.fields["purged"]),
+	slices.SortFunc(e.items, func(a, b *item) int { return compareID(a.id, b.id) })
+	e.doc.Resources = make([]Resource, len(e.items))
+	var done sync.WaitGroup
+	part := max(1000, 1+len(e.items)/runtime.GOMAXPROCS(0))
+	for from := 0; from < len(e.items); from += part {
+		done.Go(func() {
+			for n := from; n < min(from+part, len(e.items)); n++ {
+				e.doc.Resources[n] = e.items[n].resource()
+			}
 		})
 	}
-	slices.SortFunc(e.doc.Resources, func(a, b Resource) int { return compareID(a.ID, b.ID) })
+	done.Wait()
 	return e.unknowns()
+}
+
+// resource is the item as the document holds it.
+func (it *item) resource() Resource {
+	requires := make([]intent.ResourceID, 0, len(it.requires))
+	for _, other := range it.requires {
+		requires = append(requires, other.id)
+	}
+	slices.SortFunc(requires, compareID)
+	requires = slices.Compact(requires)
+	slices.Sort(it.undefined)
+	attributes := it.object()
+	return Resource{
+		ID:            it.id,
+		Attributes:    attributes,
+		AttributeHash: attributeHash(attributes, requires),
+		Requires:      requires,
+		ResourceSet:   it.resourceSet,
+		Undefined:     slices.Compact(it.undefined),
+		SendEvent:     isTrue(it.get("send_event")),
+		ReceiveEvents: isTrue(it.get("receive_events")),
+		ReportOnly:    isTrue(it.get("report_only")),
+		Purged:        isTrue(it.get("purged")),
+	}
 }
 
 func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }
 
 func compareID(a, b intent.ResourceID) int {
-	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Attribute, b.Attribute), cmp.Compare(a.Value, b.Value))
+	if order := strings.Compare(a.Type, b.Type); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.Agent, b.Agent); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.Attribute, b.Attribute); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Value, b.Value)
 }
 
 // unknowns collects the parameters that plug-ins asked for in vain.

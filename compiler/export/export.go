@@ -84,6 +84,9 @@ type kind struct {
 	// Functions are those that compute the fields with "python".
 	Functions map[string]function `json:"functions"`
 	Module    string              `json:"module"` // Python module of the class
+
+	names  []string // of all fields, sorted
+	places []int    // of Fields, in names
 }
 
 // manager is a dependency manager.
@@ -119,14 +122,16 @@ type item struct {
 	kind       *kind
 	instance   types.Instance
 	id         intent.ResourceID
-	fields     map[string]json.RawMessage
-	python     []string // fields that Python has to make
+	values     []json.RawMessage // of the fields, in the order of kind.names; nil: not there
+	python     []string          // fields that Python has to make
 	undefined  []string
 	references []string // types of references and mutators in it
 	requires   []*item
 	ignored    bool
-	set        string
-	reads      map[string][]read // what the functions of fields read of the model
+	visited    visit
+	// resourceSet is the set that it belongs to.
+	resourceSet string
+	reads       map[string][]read // what the functions of fields read of the model
 }
 
 type exporter struct {
@@ -143,6 +148,7 @@ type exporter struct {
 	byInstance map[uint64]*item // the last one, where an instance is exported for two types
 	sources    <-chan *sources
 	expected   map[*types.Entity]bool
+	written    arena
 }
 
 func (e *exporter) run() error {
@@ -180,6 +186,7 @@ func (e *exporter) resources() error {
 	}
 	e.kinds, e.modules, e.managers = declared.Types, declared.References, declared.Managers
 	for _, k := range e.kinds {
+		k.arrange()
 		var made []*item
 		for _, instance := range e.heap.Instances(k.Name) {
 			if it := e.begin(k, instance); it != nil {
@@ -209,7 +216,7 @@ func (e *exporter) resources() error {
 
 // begin writes what Go can write of a resource; nil when it is not exported.
 func (e *exporter) begin(k *kind, instance types.Instance) *item {
-	it := &item{kind: k, instance: instance, fields: make(map[string]json.RawMessage, len(k.Fields)+2)}
+	it := &item{kind: k, instance: instance, values: make([]json.RawMessage, len(k.names))}
 	if !k.OwnID {
 		agent, state := e.text(instance, k.Agent)
 		if state == undefined {
@@ -225,7 +232,7 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 			}
 		}
 	}
-	for _, f := range k.Fields {
+	for n, f := range k.Fields {
 		name, how := f[0], f[1]
 		if how == "python" {
 			it.python = append(it.python, name)
@@ -241,9 +248,10 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 		case undefined:
 			it.undefined = append(it.undefined, name)
 		}
-		it.fields[name] = raw
+		it.values[k.places[n]] = raw
 	}
-	it.fields["references"], it.fields["mutators"] = json.RawMessage("[]"), json.RawMessage("[]")
+	it.set("references", noneOfThem)
+	it.set("mutators", noneOfThem)
 	return it
 }
 
@@ -359,10 +367,12 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 			if err != nil {
 				return fmt.Errorf("export: field %s of %s: %w", name, it.id, err)
 			}
-			it.fields[name] = value
+			if !it.set(name, value) {
+				return fmt.Errorf("export: the worker made field %q, which %s does not have", name, k.Name)
+			}
 		}
 		for _, name := range row.Undefined {
-			it.fields[name] = json.RawMessage(undefinedText)
+			it.set(name, json.RawMessage(undefinedText))
 			it.undefined = append(it.undefined, name)
 		}
 		if row.References != nil {
@@ -389,15 +399,17 @@ func (e *exporter) expect(entity *types.Entity) {
 }
 
 // refer puts references and mutators into the fields and notes their types.
-func (it *item) refer(references, mutators json.RawMessage) (err error) {
+func (it *item) refer(references, mutators json.RawMessage) error {
 	for name, raw := range map[string]json.RawMessage{"references": references, "mutators": mutators} {
-		if it.fields[name], err = canonical(raw); err != nil {
+		value, err := canonical(raw)
+		if err != nil {
 			return err
 		}
+		it.set(name, value)
 		var described []struct {
 			Type string `json:"type"`
 		}
-		if err = json.Unmarshal(raw, &described); err != nil {
+		if err := json.Unmarshal(raw, &described); err != nil {
 			return err
 		}
 		for _, d := range described {

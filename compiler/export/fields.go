@@ -1,13 +1,14 @@
 package export
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 // undefinedText stands in the attributes for a value that is not known.
@@ -29,7 +30,7 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	switch how {
 	case "flag_false", "flag_true":
 		if read.State == eval.Known {
-			if raw, state := plain(read.Value); state == written {
+			if raw, state := e.written.plain(read.Value); state == written {
 				return raw, written
 			}
 		}
@@ -55,63 +56,86 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	if _, unknown := read.Value.(types.Unknown); unknown {
 		return json.RawMessage(undefinedText), undefined
 	}
-	return plain(read.Value)
+	return e.written.plain(read.Value)
+}
+
+// arena holds the text of fields: many short ones in one allocation.
+type arena struct{ rest []byte }
+
+const arenaSize = 64 << 10
+
+// keep writes what write appends and gives it a place of its own.
+func (a *arena) keep(write func(b []byte) ([]byte, bool)) (json.RawMessage, bool) {
+	if cap(a.rest)-len(a.rest) < arenaSize/16 {
+		a.rest = make([]byte, 0, arenaSize)
+	}
+	from := len(a.rest)
+	b, ok := write(a.rest)
+	if !ok {
+		return nil, false
+	}
+	if cap(b) == cap(a.rest) { // else it outgrew the arena and has a place already
+		a.rest = b
+	}
+	return b[from:len(b):len(b)], true
 }
 
 // plain writes a value as canonical JSON, where it is plain.
-func plain(v types.Value) (json.RawMessage, outcome) {
-	b := &bytes.Buffer{}
-	if !writePlain(b, v) {
+func (a *arena) plain(v types.Value) (json.RawMessage, outcome) {
+	raw, ok := a.keep(func(b []byte) ([]byte, bool) { return appendPlain(b, v) })
+	if !ok {
 		return nil, needPython
 	}
-	return b.Bytes(), written
+	return raw, written
 }
 
-func writePlain(b *bytes.Buffer, v types.Value) bool {
+func appendPlain(b []byte, v types.Value) ([]byte, bool) {
 	switch v := v.(type) {
 	case types.Null:
-		b.WriteString("null")
+		return append(b, "null"...), true
 	case types.Bool:
-		b.WriteString(strconv.FormatBool(bool(v)))
+		return strconv.AppendBool(b, bool(v)), true
 	case types.Int:
-		b.WriteString(strconv.FormatInt(int64(v), 10))
+		return strconv.AppendInt(b, int64(v), 10), true
 	case types.BigInt:
-		b.WriteString(v.String())
+		return v.Append(b, 10), true
 	case types.Float:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return false
+			return b, false
 		}
-		b.WriteString(types.FloatText(float64(v)))
+		return append(b, types.FloatText(float64(v))...), true
 	case types.Str:
-		writeText(b, string(v))
+		return jsontext.AppendString(b, string(v)), true
 	case *types.Object:
 		if v.Text == nil {
-			return false
+			return b, false
 		}
-		writeText(b, *v.Text)
+		return jsontext.AppendString(b, *v.Text), true
 	case *types.List:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for i, item := range v.Items {
 			if i > 0 {
-				b.WriteByte(',')
+				b = append(b, ',')
 			}
-			if !writePlain(b, item) {
-				return false
+			var ok bool
+			if b, ok = appendPlain(b, item); !ok {
+				return b, false
 			}
 		}
-		b.WriteByte(']')
+		return append(b, ']'), true
 	case *types.Dict:
-		fields := make(map[string]json.RawMessage, len(v.Keys))
-		for _, key := range v.Keys {
-			inner := &bytes.Buffer{}
-			if !writePlain(inner, v.Values[key]) {
-				return false
+		b = append(b, '{')
+		for i, key := range slices.Sorted(slices.Values(v.Keys)) {
+			if i > 0 {
+				b = append(b, ',')
 			}
-			fields[key] = inner.Bytes()
+			b = append(jsontext.AppendString(b, key), ':')
+			var ok bool
+			if b, ok = appendPlain(b, v.Values[key]); !ok {
+				return b, false
+			}
 		}
-		b.Write(object(fields))
-	default:
-		return false
+		return append(b, '}'), true
 	}
-	return true
+	return b, false
 }

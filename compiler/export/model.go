@@ -51,15 +51,15 @@ func (f *finished) Attribute(of types.Instance, name string) eval.Read {
 	if !ok {
 		return eval.Read{State: eval.Missing}
 	}
-	a := i.Entity().Attribute(name)
-	if a == nil {
+	place := i.Entity().Slot(name)
+	if place < 0 {
 		return eval.Read{State: eval.Missing}
 	}
-	v, ok := i.Value(a)
+	v, ok := i.ValueAt(place)
 	if !ok {
 		v = types.Null{}
 	}
-	if _, null := v.(types.Null); null && a.End != nil {
+	if _, null := v.(types.Null); null && i.Entity().Attributes[place].End != nil {
 		return eval.Read{State: eval.Optional}
 	}
 	return eval.Read{State: eval.Known, Value: v}

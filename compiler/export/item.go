@@ -1,0 +1,58 @@
+package export
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// arrange sorts the names of the fields.
+func (k *kind) arrange() {
+	k.names = []string{"mutators", "references"}
+	for _, f := range k.Fields {
+		k.names = append(k.names, f[0])
+	}
+	slices.Sort(k.names)
+	k.names = slices.Compact(k.names)
+	for _, f := range k.Fields {
+		place, _ := slices.BinarySearch(k.names, f[0])
+		k.places = append(k.places, place)
+	}
+}
+
+// visit is how far the search for circles got with a resource.
+type visit uint8
+
+const (
+	entered visit = iota + 1
+	left
+)
+
+var noneOfThem = json.RawMessage("[]")
+
+// set gives a field its value; false when there is no such field.
+func (it *item) set(name string, raw json.RawMessage) bool {
+	place, have := slices.BinarySearch(it.kind.names, name)
+	if have {
+		it.values[place] = raw
+	}
+	return have
+}
+
+// get gives the value of a field, nil when it has none.
+func (it *item) get(name string) json.RawMessage {
+	if place, have := slices.BinarySearch(it.kind.names, name); have {
+		return it.values[place]
+	}
+	return nil
+}
+
+// fields are all that have a value.
+func (it *item) fields() map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(it.values))
+	for n, raw := range it.values {
+		if raw != nil {
+			all[it.kind.names[n]] = raw
+		}
+	}
+	return all
+}
