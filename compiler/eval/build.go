@@ -353,7 +353,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 func (b *builder) pieces(pieces []syntax.FPiece) []fpiece {
 	out := make([]fpiece, 0, len(pieces))
 	for _, p := range pieces {
-		piece := fpiece{text: p.Text, conversion: byte(p.Conversion), field: p.Field, isField: p.IsField, spec: b.pieces(p.Spec)}
+		piece := fpiece{text: p.Text, conversion: p.Conversion, field: p.Field, isField: p.IsField, spec: b.pieces(p.Spec)}
 		if p.Ref != nil {
 			piece.x = b.expr(p.Ref)
 		}

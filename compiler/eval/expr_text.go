@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"math"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
@@ -79,7 +78,7 @@ type fpiece struct {
 	field      string // as written
 	isField    bool
 	x          expr // nil for a field that the reference forgets
-	conversion byte
+	conversion rune
 	spec       []fpiece
 }
 
@@ -156,31 +155,27 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 		if err != nil {
 			return "", err
 		}
-		if f, is := v.(types.Float); is && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) && (p.conversion != 0 || !formatsNumber(spec)) {
-			v = types.Str(types.Interpolated(f))
-			p.conversion = 0
-		}
+		v = types.Whole(v)
 		switch p.conversion {
-		case 'r', 'a':
+		case 0:
+		case 'r':
 			v = types.Str(types.Repr(v))
+		case 'a':
+			v = types.Str(types.ASCII(types.Repr(v)))
 		case 's':
 			v = types.Str(types.Text(v))
+		default:
+			return "", runtimeError("Invalid f-string: Unknown conversion specifier %c", p.conversion).in(n)
 		}
 		text, bad := types.Format(v, spec)
+		if python, is := bad.(types.PythonError); is {
+			e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
+			return "", e.in(n)
+		}
 		if bad != nil {
 			return "", runtimeError("Invalid f-string: %s", bad).in(n)
 		}
 		b.WriteString(text)
 	}
 	return b.String(), nil
-}
-
-// formatsNumber tells whether a format names a presentation, such as .2f: what
-// has none shows a float as text, without the fraction of a whole number.
-func formatsNumber(spec string) bool {
-	if spec == "" {
-		return false
-	}
-	c := spec[len(spec)-1]
-	return c == '%' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Cast turns a value into one of a primitive type as `int(x)` and its like do.
@@ -80,7 +81,7 @@ func castInt(v Value) Value {
 		}
 		return floatToInt(math.Trunc(float64(v)))
 	case Str:
-		text, ok := digits(strings.TrimSpace(string(v)))
+		text, ok := digits(plainDigits(strings.TrimSpace(string(v))))
 		if !ok {
 			return nil
 		}
@@ -91,6 +92,20 @@ func castInt(v Value) Value {
 		return NewInt(n)
 	}
 	return nil
+}
+
+// plainDigits writes the decimal digits of other scripts as Python reads them.
+func plainDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 || !unicode.Is(unicode.Nd, r) {
+			return r
+		}
+		zero := r // of its script: ten digits in a row, after no other digit or ten more
+		for unicode.Is(unicode.Nd, zero-1) {
+			zero--
+		}
+		return '0' + (r-zero)%10
+	}, s)
 }
 
 // digits removes the underscores that Python allows between digits.
@@ -116,7 +131,7 @@ func castFloat(v Value) Value {
 		}
 		return Float(f)
 	case Str:
-		text, ok := digits(strings.TrimSpace(string(v)))
+		text, ok := digits(plainDigits(strings.TrimSpace(string(v))))
 		if !ok || strings.ContainsAny(text, "xXpP") {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -17,14 +18,23 @@ type spec struct {
 	sign      byte
 	alternate bool
 	noNegZero bool
+	zeroed    bool // a 0 before the width asked for the alignment
 	width     int
 	grouping  byte
 	precision int // -1: none
 	verb      byte
 }
 
+// PythonError is an error of Python that is no ValueError.
+type PythonError struct{ Class, Text string }
+
+func (e PythonError) Error() string { return e.Text }
+
+// maxWidth is more than anyone writes: Python runs out of memory somewhere.
+const maxWidth = 1 << 28
+
 // Format writes a value as Python's format(value, spec) does. The error is
-// the text of Python's ValueError or TypeError.
+// the text of Python's ValueError, or another PythonError.
 func Format(v Value, specification string) (string, error) {
 	if o, ok := v.(*Object); ok && o.Text != nil {
 		v = Str(*o.Text)
@@ -36,13 +46,16 @@ func Format(v Value, specification string) (string, error) {
 	switch v.(type) {
 	case Str, Int, BigInt, Bool, Float:
 	default:
-		return "", fmt.Errorf("unsupported format string passed to %s.__format__", class)
+		return "", PythonError{"TypeError", fmt.Sprintf("unsupported format string passed to %s.__format__", class)}
 	}
 	sp, err := parseSpec(specification)
 	if err == nil {
 		if bad := sp.grouped(); bad != nil {
 			return "", bad
 		}
+	}
+	if err == errHuge {
+		return "", err
 	}
 	if err != nil {
 		return "", fmt.Errorf("Invalid format specifier '%s' for object of type '%s'", specification, class)
@@ -64,6 +77,8 @@ func Format(v Value, specification string) (string, error) {
 	return sp.integer(asBig(v), class)
 }
 
+var errHuge = errors.New("Too many decimal digits in format string")
+
 func parseSpec(s string) (spec, error) {
 	sp := spec{fill: ' ', precision: -1}
 	filled := false
@@ -83,12 +98,16 @@ func parseSpec(s string) (spec, error) {
 		}
 		return 0
 	}
+	huge := false
 	number := func() int {
 		i := 0
 		for i < len(s) && isDigit(s[i]) {
 			i++
 		}
-		value, _ := strconv.Atoi(s[:i])
+		value, err := strconv.Atoi(s[:i])
+		if i > 0 && (err != nil || value > maxWidth) {
+			value, huge = 0, true
+		}
 		s = s[i:]
 		return value
 	}
@@ -100,7 +119,7 @@ func parseSpec(s string) (spec, error) {
 			sp.fill = '0'
 		}
 		if sp.align == 0 {
-			sp.align = '='
+			sp.align, sp.zeroed = '=', true
 		}
 	}
 	sp.width = number()
@@ -114,6 +133,9 @@ func parseSpec(s string) (spec, error) {
 	sp.verb = take("bcdeEfFgGnosxX%")
 	if len(s) == 1 && sp.verb == 0 {
 		sp.verb, s = s[0], "" // no such type: refused where the class is known
+	}
+	if huge {
+		return sp, errHuge
 	}
 	if s != "" {
 		return sp, fmt.Errorf("rest %q", s)
@@ -143,11 +165,13 @@ func (sp spec) text(s string) (string, error) {
 		return "", sp.unknownCode("str")
 	case sp.sign != 0:
 		return "", fmt.Errorf("Sign not allowed in string format specifier")
+	case sp.noNegZero:
+		return "", fmt.Errorf("Negative zero coercion (z) not allowed in string format specifier")
 	case sp.alternate:
 		return "", fmt.Errorf("Alternate form (#) not allowed in string format specifier")
 	case sp.grouping != 0:
 		return "", fmt.Errorf("Cannot specify '%c' with 's'.", sp.grouping)
-	case sp.align == '=' && sp.fill != '0':
+	case sp.align == '=' && !sp.zeroed:
 		return "", fmt.Errorf("'=' alignment not allowed in string format specifier")
 	}
 	if sp.precision >= 0 {
@@ -196,6 +220,9 @@ func (sp spec) integer(n *big.Int, class string) (string, error) {
 	if sp.precision >= 0 {
 		return "", fmt.Errorf("Precision not allowed in integer format specifier")
 	}
+	if sp.noNegZero {
+		return "", fmt.Errorf("Negative zero coercion (z) not allowed in integer format specifier")
+	}
 	base, prefix, size := 10, "", 3
 	switch sp.verb {
 	case 0, 'd', 'n':
@@ -209,8 +236,11 @@ func (sp spec) integer(n *big.Int, class string) (string, error) {
 		if sp.sign != 0 {
 			return "", fmt.Errorf("Sign not allowed with integer format specifier 'c'")
 		}
-		if !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
-			return "", fmt.Errorf("%%c arg not in range(0x110000)")
+		if !n.IsInt64() {
+			return "", PythonError{"OverflowError", "Python int too large to convert to C long"}
+		}
+		if n.Int64() < 0 || n.Int64() > utf8.MaxRune {
+			return "", PythonError{"OverflowError", "%c arg not in range(0x110000)"}
 		}
 		align := sp.align
 		if align == 0 {

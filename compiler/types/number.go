@@ -226,7 +226,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 		if x.Sign() == 0 {
 			return nil, ZeroDivision("0.0 cannot be raised to a negative power")
 		}
-		return Float(math.Pow(asFloat(a), asFloat(b))), nil
+		return Float(pow(asFloat(a), asFloat(b))), nil
 	}
 	if bits := x.BitLen(); bits > 1 && (!y.IsInt64() || y.Int64() > 1<<26/int64(bits)) {
 		return nil, Overflow("the result of ** is too large")
@@ -268,6 +268,9 @@ func divide(a, b Value) (Value, error) {
 	if aFloat || bFloat {
 		return Float(asFloat(a) / asFloat(b)), nil
 	}
+	if asFloat(a) == 0 {
+		return Float(math.Copysign(0, asFloat(b))), nil
+	}
 	q, _ := new(big.Rat).SetFrac(asBig(a), asBig(b)).Float64()
 	if math.IsInf(q, 0) {
 		return nil, Overflow("integer division result too large for a float")
@@ -302,7 +305,7 @@ func floatArithmetic(op string, x, y float64) (Value, error) {
 	if x < 0 && y != math.Trunc(y) && !math.IsInf(y, 0) && !math.IsNaN(y) {
 		return &Object{Class: "complex"}, nil // which nothing in a model can use
 	}
-	p := math.Pow(x, y)
+	p := pow(x, y)
 	if math.IsInf(p, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return nil, Overflow("(34, 'Numerical result out of range')")
 	}

@@ -25,11 +25,32 @@ func Text(v Value) string {
 
 // Interpolated gives the text of a value in a "{{ }}" field: as Text, but a
 // float that is a whole number loses its fraction.
-func Interpolated(v Value) string {
+func Interpolated(v Value) string { return Text(Whole(v)) }
+
+// Whole makes an integer of a float that is a whole number.
+func Whole(v Value) Value {
 	if f, ok := v.(Float); ok && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) {
-		return Text(floatToInt(float64(f)))
+		return floatToInt(float64(f))
 	}
-	return Text(v)
+	return v
+}
+
+// ASCII escapes what is not ASCII, as Python's ascii does.
+func ASCII(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < 0x80:
+			b.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
 }
 
 // Repr gives the text of a value as Python's repr does it.
