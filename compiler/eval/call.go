@@ -244,7 +244,7 @@ func (u *callUnit) call(r *run) *Error {
 	r.output = append(r.output, out.Output...)
 	switch {
 	case out.Err != nil:
-		return u.failed(out.Err)
+		return u.failed(out.Err, r == r.prog.direct)
 	case len(out.Unset) > 0:
 		u.retry(r, out.Unset)
 		return nil
@@ -271,7 +271,11 @@ func (u *callUnit) deprecated(r *run) {
 	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.span})
 }
 
-func (u *callUnit) failed(err *PluginError) *Error {
+func (u *callUnit) failed(err *PluginError, direct bool) *Error {
+	name := "plugin " + u.n.plugin.sig.Name
+	if direct {
+		name = "direct execution for plugin " + u.n.name
+	}
 	line := strings.TrimPrefix(err.Class, "builtins.")
 	if err.Message != "" {
 		line += ": " + err.Message
@@ -280,17 +284,23 @@ func (u *callUnit) failed(err *PluginError) *Error {
 	var e *Error
 	switch err.Kind {
 	case "plugin":
-		e = fail("ExplicitPluginException", "PluginException in plugin %s\n%s", u.n.plugin.sig.Name, err.Message)
+		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes = []*Error{cause}
 	case "compiler":
-		e = fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
+		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		cause.foreign, cause.bare, cause.Message, cause.File = false, false, err.Message, ""
 		e.Causes = []*Error{cause.in(u.n)}
 	default:
-		e = fail("ExternalException", "Exception in plugin %s", u.n.plugin.sig.Name)
+		e = fail("ExternalException", "Exception in %s", name)
 		e.Causes = []*Error{cause}
 	}
 	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
+	if direct {
+		if err.Kind == "plugin" {
+			e.Message = strings.TrimSuffix(e.Message, "\n"+err.Message)
+		}
+		return e.in(u.n)
+	}
 	return e
 }
 

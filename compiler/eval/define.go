@@ -64,6 +64,8 @@ type typedefInfo struct {
 	t   *types.Typedef
 	ast *syntax.Typedef
 	ns  *namespace
+	// resolve resolves the names in the condition, once; nil where it has none.
+	resolve func() []*Error
 }
 
 type implementationInfo struct {
@@ -127,7 +129,7 @@ func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	p.step(func() { p.addPlugins(loaded.Plugins) })
 	for _, step := range []func(*definitions){
 		p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements,
-		p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence,
+		p.resolveTypedefs, p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence,
 	} {
 		p.step(func() { step(d) })
 	}
@@ -341,6 +343,15 @@ func (p *program) defineTypedefs(d *definitions) {
 		if err != nil {
 			p.report(err)
 			info.t.Base, info.t.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
+		}
+	}
+}
+
+// resolveTypedefs resolves the names in the conditions of typedefs.
+func (p *program) resolveTypedefs(d *definitions) {
+	for _, info := range d.typedefs {
+		if info.resolve != nil {
+			p.report(info.resolve()...)
 		}
 	}
 }

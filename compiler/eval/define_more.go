@@ -164,6 +164,9 @@ func (p *program) index(x placed[*syntax.Index]) *Error {
 	}
 	index := &types.Index{Entity: info.entity}
 	for _, id := range x.ast.Attributes {
+		if slices.Contains(index.Attributes, id.Name) {
+			index.Twice = id.Name
+		}
 		index.Attributes = append(index.Attributes, id.Name)
 		attr := info.entity.Attribute(id.Name)
 		var e *Error
@@ -174,7 +177,7 @@ func (p *program) index(x placed[*syntax.Index]) *Error {
 			e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
 			e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
 		case attr.End != nil && attr.End.Low == 0:
-			e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, attr.End.Target.Name)
+			e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, info.entity.Name)
 		case attr.End != nil && attr.End.High != 1:
 			e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
 		case attr.End == nil && isList(attr.Type):
@@ -406,28 +409,37 @@ func (p *program) condition(info *typedefInfo) *Error {
 		}
 		t.Holds = func(v types.Value) (bool, error) {
 			s, ok := text(v)
-			return ok && compiled.Match(s), nil
+			if !ok {
+				return false, (&Error{Kind: "AssertionError", foreign: true,
+					Message: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
+			}
+			return compiled.Match(s), nil
 		}
 		return nil
 	}
 	t.Condition = syntax.RenderSource(info.ast.Match)
-	var condition root
-	resolved := false
 	unusable := p.unusable(info)
+	if unusable != nil && unusable.foreign {
+		return unusable
+	}
+	var condition *root
+	info.resolve = func() []*Error {
+		if condition != nil {
+			return nil
+		}
+		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
+		b.top.declare("self", info.ast.Name.At)
+		condition = ptr(b.root(info.ast.Match))
+		return b.errs
+	}
 	t.Holds = func(v types.Value) (bool, error) {
 		if unusable != nil {
 			return false, unusable
 		}
-		if !resolved {
-			resolved = true
-			b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
-			b.top.declare("self", info.ast.Name.At)
-			condition = b.root(info.ast.Match)
-			if len(b.errs) > 0 {
-				return false, b.errs[0]
-			}
+		if errs := info.resolve(); len(errs) > 0 {
+			return false, errs[0]
 		}
-		return p.holds(condition, v)
+		return p.holds(*condition, v)
 	}
 	return nil
 }
@@ -443,6 +455,9 @@ func (p *program) unusable(info *typedefInfo) *Error {
 		}
 		n := ptr(standing(x))
 		switch x := x.(type) {
+		case *syntax.Construct:
+			found = (&Error{Kind: "AttributeError", foreign: true,
+				Message: "the condition of a typedef can not make instances"}).in(n)
 		case *syntax.Format, *syntax.FString:
 			found = fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
 		case *syntax.Ref:

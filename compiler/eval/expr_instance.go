@@ -184,6 +184,9 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 	var found *Instance
 	for _, index := range n.info.entity.Indexes {
+		if index.Twice != "" {
+			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
+		}
 		var err *Error
 		if r.key, err = indexKey(r.key, n.info.entity, index, values); err != nil {
 			return nil, err
@@ -231,10 +234,12 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 			v.kind = option
 		}
 		v.more, more = &more[0], more[1:]
-		v.more.queued = true
-		r.wait.push(v)
+		if v.kind == option || attr.End.Low == 0 {
+			v.more.queued = true
+			r.wait.push(v)
+		}
 	}
-	i.self.value, i.self.has = i, true
+	i.self.value, i.self.has, i.self.owner, i.self.position = i, true, i, -1
 	r.instances = append(r.instances, i)
 	for _, g := range values {
 		if err := n.assign(r, s, i, g); err != nil {
@@ -361,7 +366,7 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(err.in(u.stmt).focused(u.x.where()), u.target.owner, u.target.attr().Name, u.stmt, u.stmt.where(), u.stmt.where())
+	return attributeError(err.in(u.stmt).focused(u.x.where()), u.target.owner, u.target.name(), u.stmt, u.stmt.where(), u.stmt.where())
 }
 
 func (u *setUnit) pure() bool { return true }

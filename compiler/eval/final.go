@@ -19,7 +19,7 @@ func (r *run) complete(i *Instance) []*Error {
 	}
 	for n := range i.slots {
 		v := &i.slots[n]
-		if v.kind == option || (v.attr().End == nil && v.has) {
+		if v.has || v.kind == option && v.more.promises <= 0 || v.attr().Name == "self" {
 			continue
 		}
 		if e := incomplete(i, v); e != nil {
@@ -32,15 +32,12 @@ func (r *run) complete(i *Instance) []*Error {
 func incomplete(i *Instance, v *variable) *Error {
 	var e *Error
 	if v.kind == list {
-		if len(v.more.items) >= v.attr().End.Low {
+		if len(v.more.items) >= v.attr().End.Low && v.more.promises <= 0 {
 			return nil
 		}
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more.items))
 	} else {
-		if v.has {
-			return nil
-		}
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr().Name, v.attr().At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at[0]))
 	}

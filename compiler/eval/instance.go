@@ -63,6 +63,9 @@ func (i *Instance) ReprText() string {
 func (i *Instance) String() string { return i.Text() }
 
 func (i *Instance) variable(name string) *variable {
+	if name == "self" {
+		return &i.self
+	}
 	if n := i.entity.Slot(name); n >= 0 {
 		return &i.slots[n]
 	}

@@ -42,6 +42,7 @@ func (p *program) precedence() *Error {
 			}
 		}
 		after[first] = append(after[first], then)
+		first.End.Leads = true
 		waits[then]++
 	}
 	for rank := 1; len(order) > 0; rank++ {

@@ -109,8 +109,11 @@ func (r *run) enqueueIfComplete(v *variable) {
 	if d.promises > 0 || v.has || d.queued {
 		return
 	}
-	if v.kind == gathered {
+	switch {
+	case v.kind == gathered:
 		v.freeze(r)
+		return
+	case v.kind == list && len(d.items) < v.attr().End.Low:
 		return
 	}
 	d.queued = true
@@ -138,6 +141,9 @@ func (r *run) drainSome(budget *int) *Error {
 		}
 		w := r.ready.pop()
 		if err := w.run(r); err != nil {
+			if r == r.prog.direct {
+				return err // the condition of a typedef: who sets the value is to blame
+			}
 			return w.blame(err).led(w.base().scope)
 		}
 		r.waiting.remove(w)

@@ -49,7 +49,7 @@ type waiters struct {
 
 // attr is the attribute that the variable is a slot for; nil for others.
 func (v *variable) attr() *types.Attribute {
-	if v.owner == nil {
+	if v.owner == nil || v.position < 0 {
 		return nil
 	}
 	return v.owner.entity.Attributes[v.position]
@@ -76,7 +76,7 @@ type delayed struct {
 	places    []source            // of items
 	members   map[uint64]struct{} // of items, when there are many
 	listeners []collector
-	pure      int // listeners that do not count as blocked
+	pure      int  // listeners that do not count as blocked
 }
 
 const membersFrom = 12
@@ -98,6 +98,14 @@ func (v *variable) target() *variable {
 		v = to
 	}
 	return v
+}
+
+// name is that of the attribute; an instance's self has none of its own.
+func (v *variable) name() string {
+	if v.attr() == nil {
+		return "self"
+	}
+	return v.attr().Name
 }
 
 // ready reports whether the value is known.
@@ -201,9 +209,17 @@ func (v *variable) take(value types.Value, from source) {
 	v.value, v.has, v.at, v.by, v.implied = value, true, from.at, from.by, from.implied
 }
 
+// placeText is how the reference prints a place, of what has none too.
+func placeText(p *place) string {
+	if p == nil {
+		return "None"
+	}
+	return p.String()
+}
+
 func (v *variable) doubleSet(value types.Value, at *place) *Error {
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.value), v.at, types.Text(value), at)
+		types.Text(v.value), placeText(v.at), types.Text(value), at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	return e.with("set to "+titleOf(v.value), v.at).focused(at)
 }
@@ -308,25 +324,9 @@ func (v *variable) holds(value types.Value) bool {
 	return false
 }
 
-// add puts one more element, or the elements of a list, into a list.
-func (v *variable) add(r *run, value types.Value, from source) *Error {
-	_, null := value.(types.Null)
-	if null && v.kind == list && v.has && len(v.more.items) == 0 {
-		return nil
-	}
-	if err := v.addOne(r, value, from); err != nil {
-		return err
-	}
-	r.enqueueIfComplete(v)
-	return nil
-}
-
 // empty is what null does to a list: it says that there will be nothing.
 func (v *variable) empty(r *run, value types.Value, from source) *Error {
-	switch {
-	case v.has:
-		return afterFreeze(v, value, from.at)
-	case len(v.more.items) > 0:
+	if len(v.more.items) > 0 {
 		texts := make([]string, len(v.more.items))
 		for i, item := range v.more.items {
 			texts[i] = types.Text(item)
@@ -336,20 +336,30 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 		e.at = from.at
 		return e
 	}
-	v.at, v.by = from.at, from.by
-	v.freeze(r)
+	if !v.has {
+		v.at, v.by = from.at, from.by
+		v.freeze(r)
+	}
 	return nil
 }
 
-func (v *variable) addOne(r *run, value types.Value, from source) *Error {
+// add puts one more element, or the elements of a list, into a list. With as
+// many as the relation takes it is complete.
+func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if _, null := value.(types.Null); null && v.kind == list {
 		return v.empty(r, value, from)
 	}
 	if l, ok := value.(*types.List); ok {
+		if v.has && v.kind == list {
+			return v.late(from.at, l.Items...)
+		}
 		for _, item := range l.Items {
-			if err := v.addOne(r, item, from); err != nil {
+			if err := v.add(r, item, from); err != nil {
 				return err
 			}
+		}
+		if len(l.Items) == 0 && v.kind == list {
+			r.enqueueIfComplete(v)
 		}
 		return nil
 	}
@@ -360,22 +370,17 @@ func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 		return v.tell(r, value, from.at)
 	}
 	if v.has {
-		if v.holds(value) {
-			return nil
-		}
-		return afterFreeze(v, value, from.at)
+		return v.late(from.at, value)
 	}
 	if err := v.validate(v.attr().End.Target, value); err != nil {
 		return err
 	}
 	if v.holds(value) {
+		r.enqueueIfComplete(v)
 		return nil
 	}
-	if high := v.attr().End.High; high >= 0 && len(d.items)+1 > high {
-		e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr().Name, v.owner.Text()).coded(diag.Arity)
-		e.at = from.at
-		e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr().Entity.Name, v.attr().Name, high)
-		return e
+	if v.attr().End.High == 0 {
+		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
 	}
 	d.items = append(d.items, value)
 	d.places = append(d.places, from)
@@ -397,7 +402,36 @@ func (v *variable) addOne(r *run, value types.Value, from source) *Error {
 	if err := v.tell(r, value, from.at); err != nil {
 		return err
 	}
-	return v.setInverse(r, value, from)
+	if err := v.setInverse(r, value, from); err != nil {
+		return err
+	}
+	if len(d.items) == v.attr().End.High {
+		v.freeze(r)
+	}
+	r.enqueueIfComplete(v)
+	return nil
+}
+
+// late refuses what comes when the list is complete, unless it is there.
+func (v *variable) late(at *place, values ...types.Value) *Error {
+	for _, value := range values {
+		switch {
+		case v.holds(value):
+		case len(v.more.items) == v.attr().End.High:
+			return v.full(at)
+		default:
+			return afterFreeze(v, value, at)
+		}
+	}
+	return nil
+}
+
+// full refuses an element beyond what the relation takes.
+func (v *variable) full(at *place) *Error {
+	e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr().Name, v.owner.Text()).coded(diag.Arity)
+	e.at = at
+	e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr().Entity.Name, v.attr().Name, v.attr().End.High)
+	return e
 }
 
 func afterFreeze(v *variable, value types.Value, at *place) *Error {
@@ -468,7 +502,7 @@ func (v *variable) potential() int {
 	if v.kind == list {
 		n -= v.more.pure
 	}
-	if v.attr() != nil && v.attr().End.Precedence > 0 {
+	if v.attr() != nil && v.attr().End.Leads {
 		n++
 	}
 	return n

@@ -45,6 +45,8 @@ type End struct {
 	Inverse *Attribute
 	// Precedence is the place in the relation precedence policy; 0: in none.
 	Precedence int
+	// Leads is set when another relation is to be complete after this one.
+	Leads bool
 }
 
 // Multi reports whether the end holds a list.
@@ -55,6 +57,8 @@ func (e *End) Optional() bool { return e.High == 1 && e.Low == 0 }
 
 // Index is a set of attributes whose values name an instance.
 type Index struct {
+	// Twice is an attribute that it names twice, which makes it of no use.
+	Twice      string
 	Entity     *Entity // where it is declared
 	Attributes []string
 }

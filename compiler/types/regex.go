@@ -30,6 +30,9 @@ func (r *Regex) Match(text string) bool {
 // translateRegex turns what Python spells differently from .NET into the
 // latter: (?P<n>…), (?P=n), \Z, {,n} and braces that are not quantifiers.
 func translateRegex(p string) string {
+	if strings.Contains(p, "*+") || strings.Contains(p, "++") || strings.Contains(p, "?+") || strings.Contains(p, "}+") {
+		p = atomicGroups(p)
+	}
 	var b strings.Builder
 	inClass := false
 	for i := 0; i < len(p); i++ {
@@ -86,4 +89,72 @@ func translateRegex(p string) string {
 		}
 	}
 	return b.String()
+}
+
+// atomicGroups writes what a possessive quantifier gathers, x*+, as the group
+// that it is short for: (?>x*).
+func atomicGroups(p string) string {
+	var out []byte
+	var open []int // where the groups begin that are not closed
+	atom := 0      // where the last thing begins that a quantifier can stand after
+	quantified := false
+	for i := 0; i < len(p); i++ {
+		c, length := p[i], 1
+		switch {
+		case c == '+' && quantified:
+			out = append(out[:atom], append([]byte("(?>"), append(out[atom:], ')')...)...)
+			quantified = false
+			continue
+		case c == '*' || c == '+' || c == '?' && len(out) > 0 && !quantified:
+			quantified = true
+			out = append(out, c)
+			continue
+		case c == '{':
+			if end := strings.IndexByte(p[i:], '}'); end > 1 && strings.Trim(p[i+1:i+end], "0123456789,") == "" {
+				quantified = true
+				out = append(out, p[i:i+end+1]...)
+				i += end
+				continue
+			}
+			atom = len(out)
+		case c == '\\' && i+1 < len(p):
+			atom, length = len(out), 2
+		case c == '[':
+			atom, length = len(out), classLength(p[i:])
+		case c == '(':
+			open = append(open, len(out))
+			if strings.HasPrefix(p[i:], "(?") {
+				length = 2
+			}
+			atom = len(out)
+		case c == ')' && len(open) > 0:
+			atom, open = open[len(open)-1], open[:len(open)-1]
+		default:
+			atom = len(out)
+		}
+		quantified = false
+		out = append(out, p[i:i+length]...)
+		i += length - 1
+	}
+	return string(out)
+}
+
+// classLength is how long the class is that a text begins with.
+func classLength(p string) int {
+	i := 1
+	if strings.HasPrefix(p[i:], "^") {
+		i++
+	}
+	if strings.HasPrefix(p[i:], "]") {
+		i++
+	}
+	for ; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case ']':
+			return i + 1
+		}
+	}
+	return len(p)
 }

@@ -69,7 +69,7 @@ func Compare(want, got *Document) (Verdict, string) {
 var empty = map[string]bool{"null": true, "[]": true, "{}": true}
 
 func different(want, got any) string {
-	a, b := text(want), text(got)
+	a, b := nameless(text(want)), nameless(text(got))
 	if a == b || (empty[a] && empty[b]) {
 		return ""
 	}
@@ -101,12 +101,21 @@ func sameLine(a, b *Error) bool {
 	return a.File == b.File && a.Line == b.Line && slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameLine(&x, &y) })
 }
 
-var address = regexp.MustCompile(`0x[0-9a-f]+`)
+var (
+	address = regexp.MustCompile(`0x[0-9a-f]+`)
+	serial  = regexp.MustCompile(`(::[A-Za-z_]\w*) [0-9a-f]{2,16}\b`)
+)
+
+// nameless is a text without the addresses that Python has for names of
+// instances and other objects.
+func nameless(s string) string {
+	return serial.ReplaceAllString(address.ReplaceAllString(s, "0x0"), "$1 0")
+}
 
 // sameWords also wants the column, where the reference knows it. Addresses of
 // Python objects tell nothing.
 func sameWords(a, b *Error) bool {
-	if address.ReplaceAllString(a.Message, "0x0") != address.ReplaceAllString(b.Message, "0x0") || (a.Column > 0 && a.Column != b.Column) {
+	if nameless(a.Message) != nameless(b.Message) || (a.Column > 0 && a.Column != b.Column) {
 		return false
 	}
 	return slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameWords(&x, &y) })
