@@ -108,6 +108,9 @@ func shapeOf(e *types.Entity) *shape {
 	s := &shape{}
 	s.begin = append(jsontext.AppendString([]byte(`","type":`), e.Name), `,"attributes":{`...)
 	for n, a := range e.Attributes {
+		if a.Name == "self" {
+			continue // the instance itself
+		}
 		list := &s.attributes
 		if a.End != nil {
 			list = &s.relations
