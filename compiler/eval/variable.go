@@ -76,7 +76,7 @@ type delayed struct {
 	places    []source            // of items
 	members   map[uint64]struct{} // of items, when there are many
 	listeners []collector
-	pure      int  // listeners that do not count as blocked
+	pure      int // listeners that do not count as blocked
 }
 
 const membersFrom = 12
