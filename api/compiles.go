@@ -25,6 +25,9 @@ type notifyGet struct {
 type notify struct {
 	notifyGet
 	Metadata map[string]any `arg:"metadata"`
+	// Partial compiles some resource sets only.
+	Partial     bool     `arg:"partial"`
+	RemovedSets []string `arg:"removed_resource_sets"`
 }
 
 var compileList = list{
@@ -136,6 +139,7 @@ func (s *server) notify(ctx context.Context, a notify) (reply, error) {
 	trigger.Message, _ = a.Metadata["message"].(string)
 	_, warning, err := s.control.RequestCompile(ctx, a.ID, control.CompileRequest{
 		Update: a.Update, Reinstall: a.Reinstall, Metadata: a.Metadata, Trigger: trigger,
+		Partial: a.Partial, RemovedSets: a.RemovedSets,
 	})
 	if err != nil {
 		return reply{}, err
@@ -219,13 +223,17 @@ func compileBase(c intent.Compile) map[string]any {
 	if variables == nil {
 		variables = map[string]string{}
 	}
+	removed := c.RemovedSets
+	if removed == nil {
+		removed = []string{}
+	}
 	return map[string]any{
 		"id": c.ID, "remote_id": nil, "environment": c.Environment,
 		"requested": stamp(c.Requested), "started": maybe(c.Started),
 		"do_export": c.Export, "force_update": c.Update, "metadata": metadata,
 		"mergeable_environment_variables": map[string]string{},
 		"requested_environment_variables": variables, "environment_variables": variables,
-		"partial": false, "removed_resource_sets": []string{}, "exporter_plugin": nil,
+		"partial": c.Partial, "removed_resource_sets": removed, "exporter_plugin": nil,
 		"notify_failed_compile": nil, "failed_compile_message": nil, "links": map[string]any{},
 	}
 }

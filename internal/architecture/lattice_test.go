@@ -61,7 +61,8 @@ var lattice = []struct {
 
 	// The place of record.
 	{"internal/postgres", "internal/fault"},
-	{"internal/store", "internal/intent internal/fault"},
+	{"internal/partial", "internal/intent internal/fault"},
+	{"internal/store", "internal/intent internal/fault internal/partial"},
 	{"internal/store/storetest", "internal/store internal/postgres internal/fault internal/intent"},
 
 	// The verbs, and the doors to them.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,6 +39,14 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
 	}
 	shown := "ordain compile --export"
+	if job.Compile.Partial {
+		args = append(args, "--partial")
+		shown += " --partial"
+		for _, set := range job.Compile.RemovedSets {
+			args = append(args, "--delete-resource-set="+set)
+			shown += " --delete-resource-set " + strconv.Quote(set)
+		}
+	}
 	if sub := job.Environment.Source.Subdir; sub != "" {
 		shown += " --project " + sub
 	}

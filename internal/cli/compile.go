@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/layout"
 )
 
@@ -112,30 +110,6 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 		return err
 	}
 	return writeFile(f.modelJSON, out.ModelDocument().Write)
-}
-
-// writeFile writes a whole file or none; an empty path writes nothing.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	if path == "" {
-		return nil
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
-	if err != nil {
-		return fault.Wrap("cli.compile", fault.Invalid, err).Say("the result cannot be written")
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp.Name())
-		}
-	}()
-	if err := write(temp); err != nil {
-		_ = temp.Close()
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
 }
 
 // interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.

@@ -105,10 +105,7 @@ func newEnvironment() *cobra.Command {
 			body := row{"value": strings.TrimRight(string(value), "\r\n")}
 			return r.in(c, args[0], put, "/api/v2/environment/%s/secret/"+escape(args[1]), body, nil)
 		}),
-		command("sync NAME", "Fetch and compile now", func(c *cobra.Command, args []string) error {
-			body := row{"update": true, "metadata": row{"type": "cli", "message": "ordain environment sync"}}
-			return r.in(c, args[0], post, "/api/v1/notify/%s", body, nil)
-		}),
+		newSync(r),
 		command("halt NAME", "Stop compiles and deployments", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], post, "/api/v2/actions/environment/halt", nil, nil)
 		}),
@@ -122,6 +119,25 @@ func newEnvironment() *cobra.Command {
 			return r.in(c, args[0], remove, "/api/v2/environment/%s", nil, nil)
 		}),
 	)
+}
+
+// newSync makes `ordain environment sync`.
+func newSync(r *remote) *cobra.Command {
+	var partial bool
+	var removed []string
+	c := command("sync NAME", "Fetch and compile now", func(c *cobra.Command, args []string) error {
+		if len(removed) > 0 && !partial {
+			return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
+		}
+		body := row{"update": true, "metadata": row{"type": "cli", "message": "ordain environment sync"}}
+		if partial {
+			body["partial"], body["removed_resource_sets"] = true, removed
+		}
+		return r.in(c, args[0], post, "/api/v1/notify/%s", body, nil)
+	})
+	c.Flags().BoolVar(&partial, "partial", false, "export the resource sets of the model only; the newest version keeps the others")
+	c.Flags().StringArrayVar(&removed, "delete-resource-set", nil, "resource set to remove with a partial export")
+	return c
 }
 
 func newSettings() *cobra.Command {

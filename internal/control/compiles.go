@@ -17,6 +17,9 @@ type CompileRequest struct {
 	Metadata  map[string]any
 	Trigger   intent.Trigger
 	Variables map[string]string
+	// Partial compiles some resource sets only; RemovedSets go.
+	Partial     bool
+	RemovedSets []string
 }
 
 // RequestCompile records a request to compile and returns at once. When the
@@ -34,10 +37,14 @@ func (c *Control) RequestCompile(ctx context.Context, env intent.EnvironmentID, 
 		return uuid.Nil, "", fault.New("control.RequestCompile", fault.Invalid, "the environment "+e.Name+" is not bound to a repository").
 			Hint("ordain environment set " + e.Name + " --repo URL --branch NAME")
 	}
+	if len(r.RemovedSets) > 0 && !r.Partial {
+		return uuid.Nil, "", fault.New("control.RequestCompile", fault.Invalid, "resource sets are removed by a partial compile only").
+			Hint("a full compile removes the sets that the model does not have")
+	}
 	compile := intent.Compile{
 		ID: uuid.New(), Environment: env, Requested: c.cfg.Now(),
 		Trigger: r.Trigger, Metadata: r.Metadata, Update: r.Update, Reinstall: r.Reinstall,
-		Export: true, Variables: r.Variables,
+		Export: true, Variables: r.Variables, Partial: r.Partial, RemovedSets: r.RemovedSets,
 	}
 	if err := c.cfg.Store.EnqueueCompile(ctx, compile); err != nil {
 		return uuid.Nil, "", err

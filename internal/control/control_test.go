@@ -34,8 +34,9 @@ type parts struct {
 	holding  chan struct{} // gets a value when a compile waits
 	released []int         // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]string
-	broken   bool           // the model has errors
-	settings map[string]any // that project.yml asks for
+	broken   bool              // the model has errors
+	settings map[string]any    // that project.yml asks for
+	exported []export.Resource // instead of one resource
 }
 
 func (p *parts) Split(url string) (control.GitSource, error) {
@@ -85,7 +86,7 @@ func (p *parts) Install(context.Context, control.BuildJob, control.Output) (stri
 
 func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
 	p.mu.Lock()
-	hold, holding, broken, settings := p.hold, p.holding, p.broken, p.settings
+	hold, holding, broken, settings, exported := p.hold, p.holding, p.broken, p.settings, p.exported
 	p.mu.Unlock()
 	if hold != nil {
 		holding <- struct{}{}
@@ -98,6 +99,9 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 	out("compiling\n", "")
 	if broken {
 		return &export.Document{}, "ordain compile", nil
+	}
+	if exported != nil {
+		return &export.Document{Success: true, Resources: exported, Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets}, "ordain compile", nil
 	}
 	id := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
 	return &export.Document{Success: true, Settings: settings, Resources: []export.Resource{{

@@ -40,6 +40,9 @@ func (r *run) newVersion(doc *export.Document) (intent.NewVersion, error) {
 		Pip:         doc.Pip,
 		Unknowns:    doc.Unknowns,
 	}
+	if doc.Partial {
+		v.Partial = &intent.PartialChange{Removed: doc.RemovedSets}
+	}
 	seen := make(map[intent.ResourceID]bool, len(doc.Resources))
 	for _, resource := range doc.Resources {
 		if resource.ID.IsZero() || seen[resource.ID] {

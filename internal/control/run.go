@@ -190,7 +190,7 @@ func (r *run) skips(ctx context.Context, rev intent.Revision) bool {
 	if err != nil || last == nil || last.Revision == nil {
 		return false
 	}
-	return last.Revision.Commit == rev.Commit && last.Success != nil && *last.Success
+	return last.Revision.Commit == rev.Commit && last.Success != nil && *last.Success && !last.Partial
 }
 
 func (r *run) choose(ctx context.Context, rev intent.Revision) error {
@@ -276,6 +276,10 @@ func (r *run) store(ctx context.Context, doc *export.Document) error {
 		}
 		r.version = &number
 		c.publish(r.env, bus.Version, strconv.Itoa(number))
+		if v.Partial != nil {
+			out(fmt.Sprintf("Committed %d resources of the resource sets that changed with version %d\n", len(v.Resources), number), "")
+			return "", nil
+		}
 		out(fmt.Sprintf("Committed %d resources with version %d\n", len(v.Resources), number), "")
 		return "", nil
 	})

@@ -24,6 +24,10 @@ type Compile struct {
 	Reinstall   bool           // throw away checkout and virtual environment first
 	Export      bool           // store a version; false compiles only
 	Variables   map[string]string
+	// Partial: the model holds some resource sets only, and the newest version
+	// keeps the rest; RemovedSets go.
+	Partial     bool
+	RemovedSets []string
 	Success     *bool // nil until completed
 	Version     *int  // the version it stored, when it stored one
 	Revision    *Revision

@@ -30,7 +30,7 @@ type Environment struct {
 	// Protected names the settings that something else than a person decides,
 	// and what: ProtectedByProject.
 	Protected map[string]string
-	Created     time.Time
+	Created   time.Time
 }
 
 // ProtectedByProject is what decides settings that project.yml names under

@@ -41,6 +41,8 @@ type Provenance struct {
 	CompilerPython string            `json:"compiler_python,omitempty"`
 	Ordain         string            `json:"ordain,omitempty"` // version of this program
 	Variables      map[string]string `json:"variables,omitempty"`
+	// PartialBase is the version that a partial export was merged with; 0: it was whole.
+	PartialBase int `json:"partial_base,omitempty"`
 }
 
 // Resource is one resource as a version has it.
@@ -69,6 +71,16 @@ type NewVersion struct {
 	// Pip holds the index settings of the project, part of the blueprint.
 	Pip      PipConfig
 	Unknowns []Unknown
+	// Partial: Resources are those of some resource sets, to be merged with the
+	// newest version. Nil: they are all.
+	Partial *PartialChange
+}
+
+// PartialChange says how a partial export changes the version before it.
+type PartialChange struct {
+	Removed []string // resource sets that go
+	// AllowCode lets it bring another code for types of resources that stay.
+	AllowCode bool
 }
 
 // Unknown is a parameter that the model asked for and that has no value yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,8 @@ type compileRow struct {
 	Reinstall      bool
 	Export         bool
 	Variables      json.RawMessage
+	Partial        bool
+	RemovedSets    []string
 	Success        *bool
 	Version        *int
 	Revision       json.RawMessage
@@ -50,6 +53,7 @@ func (r compileRow) value() (intent.Compile, error) {
 		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started), Completed: utc(r.Completed),
 		Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
 		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
+		Partial: r.Partial, RemovedSets: append([]string(nil), r.RemovedSets...),
 		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
 	}
 	var err3 error
@@ -72,9 +76,13 @@ func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
 	if c.Variables == nil {
 		c.Variables = map[string]string{}
 	}
+	c.RemovedSets = slices.Sorted(slices.Values(c.RemovedSets))
+	if c.RemovedSets == nil {
+		c.RemovedSets = []string{}
+	}
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested,
-			cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables))
+			cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables), c.Partial, c.RemovedSets)
 		return err
 	})
 }

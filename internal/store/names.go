@@ -19,7 +19,7 @@ type statementTexts struct {
 	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists string
 	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions  string
 	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles              string
-	ClearAgents, ClearParameters, SettingSet, SettingDelete, SettingsProtect, SecretSet                    string
+	ClearAgents, ClearParameters, SettingSet, SettingDelete, SettingsProtect, SecretSet   string
 	SecretDelete, SecretList                                                              string
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string
@@ -36,9 +36,9 @@ type statementTexts struct {
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceDetail, ResourceHistoryRows string
 	// version.sql
-	VersionGet, VersionActive, VersionRows, VersionOfCompile, VersionCreate         string
-	VersionResources, VersionResourceRows, VersionResource, VersionCode, VersionOld string
-	VersionDelete, OrphanCollect, ContentCollect, ResourceCollect, ContentFind      string
-	KeysTake, CodeLockShared, CodeLockAlone, CodeStore, CodeCollect                 string
-	DiffContents, FilePut, FileGet, FileMissing                                     string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
+	VersionResources, VersionResourceRows, VersionResource, VersionCode, VersionOld        string
+	VersionDelete, OrphanCollect, ContentCollect, ResourceCollect, ContentFind             string
+	KeysTake, CodeLockShared, CodeLockAlone, CodeStore, CodeCollect                        string
+	DiffContents, FilePut, FileGet, FileMissing                                            string
 }

@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/partial"
 )
 
 // incoming is a resource of a new version on its way into the tables.
@@ -95,13 +96,9 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 	if err != nil {
 		return 0, err
 	}
-	undefined := 0
-	for i := range all {
-		if len(all[i].undefined) > 0 {
-			undefined++
-		}
-	}
+	export := v
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
+		v := export // of an attempt before nothing stays
 		last, err := lockEnvironment(ctx, tx, v.Environment)
 		if err != nil {
 			return err
@@ -111,6 +108,14 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 			compile = &id
 			err := tx.QueryRow(ctx, statements.VersionOfCompile, v.Environment, id).Scan(&number)
 			if !isNoRows(err) {
+				return err
+			}
+		}
+		if v.Partial != nil {
+			if v, err = mergePartial(ctx, tx, v); err != nil {
+				return err
+			}
+			if all, err = prepare(v.Resources); err != nil {
 				return err
 			}
 		}
@@ -127,10 +132,54 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		}
 		number = last + 1
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
-			toJSON(v.Provenance), toJSON(v.Unknowns), undefined, code, contents)
+			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents)
 		return err
 	})
 	return number, err
+}
+
+func undefined(all []incoming) (n int) {
+	for i := range all {
+		if len(all[i].undefined) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// mergePartial makes a whole version of a partial export. The caller holds the
+// lock of the environment, so the newest version stays the newest.
+func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.NewVersion, error) {
+	base := partial.Base{}
+	var unknowns json.RawMessage
+	err := tx.QueryRow(ctx, statements.VersionNewest, v.Environment).Scan(&base.Number, &unknowns)
+	if isNoRows(err) {
+		return v, fault.New("store.StoreVersion", fault.Invalid, "a partial export needs a version to build on, and there is none").
+			Hint("compile the whole model first")
+	}
+	if err != nil {
+		return v, err
+	}
+	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
+		return v, err
+	}
+	rows, err := many[resourceRow](ctx, tx, statements.VersionResources, v.Environment, base.Number)
+	if err != nil {
+		return v, err
+	}
+	if base.Resources, err = convert(rows, atVersion(0)); err != nil {
+		return v, err
+	}
+	var code json.RawMessage
+	if err := tx.QueryRow(ctx, statements.VersionCode, v.Environment, base.Number).Scan(&code); err != nil {
+		return v, err
+	}
+	document, err := fromJSON[codeJSON](code)
+	if err != nil {
+		return v, err
+	}
+	base.Code = document.Code
+	return partial.Merge(base, v)
 }
 
 func storeCode(ctx context.Context, tx pgx.Tx, document codeJSON) (uuid.UUID, error) {

@@ -1,6 +1,6 @@
 -- name: CompileEnqueue :exec
-INSERT INTO compile (id, environment, requested, trigger_type, trigger_message, metadata, update_source, reinstall, export, variables)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO compile (id, environment, requested, trigger_type, trigger_message, metadata, update_source, reinstall, export, variables, partial, removed_sets)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: CompileStartOver :one
@@ -14,13 +14,13 @@ WITH run AS (
 )
 UPDATE compile SET started = $2 FROM run WHERE compile.id = run.id
 RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, success, version, revision, substitute, diagnostics;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics;
 
 -- name: CompileStartNext :one
 UPDATE compile SET started = $2
 WHERE id = (SELECT id FROM compile WHERE environment = $1 AND started IS NULL ORDER BY requested, id LIMIT 1)
 RETURNING id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, success, version, revision, substitute, diagnostics;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics;
 
 -- name: CompileMerge :exec
 -- Waiting requests that ask for nothing more than the run are answered by it.
@@ -29,6 +29,7 @@ FROM compile run
 WHERE run.id = $1
   AND compile.environment = run.environment AND compile.started IS NULL AND compile.requested <= $2
   AND compile.export = run.export AND compile.reinstall = run.reinstall AND compile.variables = run.variables
+  AND compile.partial = run.partial AND compile.removed_sets = run.removed_sets
   AND (run.update_source OR NOT compile.update_source);
 
 -- name: CompileRevision :exec
@@ -44,23 +45,23 @@ WHERE id = $1 OR substitute = $1;
 
 -- name: CompileGet :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
 FROM compile WHERE id = $1;
 
 -- name: CompileRows :list
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
 FROM compile WHERE environment = $1;
 
 -- name: CompileOpen :many
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
 FROM compile WHERE environment = $1 AND completed IS NULL
 ORDER BY requested, id;
 
 -- name: CompileLast :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
 FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;

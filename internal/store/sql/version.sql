@@ -4,6 +4,9 @@ SELECT environment, number, created, released, status, total, undefined, provena
 -- name: VersionActive :one
 SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1 AND status = 'active';
 
+-- name: VersionNewest :one
+SELECT number, unknowns FROM version WHERE environment = $1 ORDER BY number DESC LIMIT 1;
+
 -- name: VersionRows :list
 SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1;
 

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// writeFile writes a whole file or none; an empty path writes nothing. A file
+// that is there keeps its mode, and a link still leads to it. What is no file,
+// such as a pipe or /dev/null, is written into and never replaced.
+func writeFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	mode := fs.FileMode(0o644)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return writeInto(path, write)
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return unwritable(err)
+	}
+	return replaceWhole(path, mode, write)
+}
+
+func unwritable(err error) error {
+	return fault.Wrap("cli.writeFile", fault.Invalid, err).Say("the result cannot be written")
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	out, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return unwritable(err)
+	}
+	return errors.Join(write(out), out.Close())
+}
+
+func replaceWhole(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
+	if err != nil {
+		return unwritable(err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	if err := errors.Join(write(temp), temp.Chmod(mode), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
