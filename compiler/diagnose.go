@@ -16,10 +16,19 @@ func reading(err error) diag.Diagnostic {
 	if errors.As(err, &parse) {
 		var m *module.Error
 		if !errors.As(err, &m) {
-			return locate(diag.Diagnostic{
+			d := locate(diag.Diagnostic{
 				Severity: diag.Error, Code: diag.Code(parse.Kind), Kind: parse.Kind,
-				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(),
+				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(), Expected: parse.Expected, Found: parse.Found,
 			}, parse.At)
+			if focus := locate(diag.Diagnostic{}, parse.Focus); focus.Location != nil {
+				d.Focus, d.Source = focus.Location, focus.Source
+			}
+			if parse.Other != nil {
+				if other := locate(diag.Diagnostic{}, *parse.Other); other.Location != nil {
+					d.Related = []diag.Related{{Label: "the other one is", Location: *other.Location, Source: other.Source}}
+				}
+			}
+			return d
 		}
 	}
 	var m *module.Error

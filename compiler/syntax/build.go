@@ -127,6 +127,16 @@ func (p *parser) wrong(left string, at Span, message string) any {
 
 func (p *parser) badName(left string, name token, message string) int {
 	p.wrong(left, p.span(name), message)
+	if p.refused == nil {
+		return 1
+	}
+	first, rest := name.text[:1], name.text[1:]
+	switch message {
+	case msgEntityName:
+		p.refused.err.Hint = "write " + strings.ToUpper(first) + rest
+	case msgAttributeName:
+		p.refused.err.Hint = "write " + strings.ToLower(first) + rest
+	}
 	return 1
 }
 

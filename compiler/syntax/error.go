@@ -33,6 +33,10 @@ type Error struct {
 	// Other is the second place of a DuplicateException.
 	Other *Span
 	Hint  string
+	// Expected and Found say in words what could have followed and what did.
+	Expected, Found string
+	// Focus is where people should look, when that is not At.
+	Focus Span
 }
 
 // Error gives the message as the reference prints it, with the place.

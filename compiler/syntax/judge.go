@@ -17,7 +17,7 @@ func judge(text []byte, file *File, r *refusal) *Error {
 	t := exact()
 	s := newScanner(&File{Path: file.Path, Namespace: file.Namespace}, text)
 	stack := []int16{0}
-	var tok, behind token
+	var tok, behind, before token
 	kind, behindKind := -1, -1 // of the token looked at, and of a token on top of the stack
 	for shifted := 0; ; {
 		state := stack[len(stack)-1]
@@ -35,10 +35,12 @@ func judge(text []byte, file *File, r *refusal) *Error {
 		case action == 0:
 			e := syntaxError(s, kind, tok, behindKind, behind)
 			e.At.File = file
+			e.explain(t, stack, s, kind, tok, before)
+			e.Focus.File = file
 			return e
 		case action > 0:
 			stack = append(stack, action-1)
-			behind, behindKind = tok, kind
+			behind, behindKind, before = tok, kind, tok
 			kind = -1
 			shifted++
 		case action == -acceptRule-1:
