@@ -35,6 +35,8 @@ type Options struct {
 	Partial bool   // export the changed resource sets only
 	// DeleteSets are resource sets to remove with a partial export.
 	DeleteSets []string
+	// NoProvenance leaves out of an export where fields were set.
+	NoProvenance bool
 	// Python runs plug-ins: the interpreter of the project's virtual
 	// environment. SitePackages replaces the folders of packages that the
 	// project's own .env has, when it is set.
@@ -241,7 +243,7 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 	r.timed("export", func() {
 		err := export.Export(ctx, export.Input{
 			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
-			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, ProjectDir: r.o.Project,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, NoProvenance: r.o.NoProvenance, ProjectDir: r.o.Project,
 		})
 		if err != nil {
 			r.fail(export.Diagnostic(err))

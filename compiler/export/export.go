@@ -35,6 +35,8 @@ type Input struct {
 	// sets to remove.
 	Partial    bool
 	DeleteSets []string
+	// NoProvenance leaves out where fields were set.
+	NoProvenance bool
 	// ProjectDir is what places of Python functions are shown relative to.
 	ProjectDir string
 }

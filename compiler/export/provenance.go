@@ -53,7 +53,7 @@ const maxReads = 30
 
 // provenance notes where the fields of all resources were set.
 func (e *exporter) provenance() error {
-	if e.in.Result == nil {
+	if e.in.Result == nil || e.in.NoProvenance {
 		return nil
 	}
 	p := &provenancer{exporter: e, Tracer: lineage.New(), labels: map[uint64]string{}}

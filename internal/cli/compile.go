@@ -55,6 +55,7 @@ func newCompile() *cobra.Command {
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	collectLate()
+	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
 	if err := f.say.check(); err != nil {
 		return err
 	}
