@@ -83,7 +83,7 @@ func (b *builder) unloaded(name string) bool {
 func (n *call) layout(l *layouter) { n.slot = l.next() }
 
 func (n *call) need(r *run, s *scope, f frame) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	frame, err := n.parts.prepare(r, s)
 	if err != nil {

@@ -106,8 +106,8 @@ func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Er
 }
 
 func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
-	u := &attrHook{unit: unit{scope: s}, n: n, c: c}
-	u.target.kind = proxy
+	u := r.hooks.one()
+	*u = attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
 	frame, err := n.x.prepare(r, s)
 	if err != nil {
@@ -150,7 +150,7 @@ func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return slotOf(of, n.x, n.attr, n)
+	return slotOf(of, n.x.expr, n.attr, n)
 }
 
 func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {

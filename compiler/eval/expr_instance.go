@@ -281,7 +281,8 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 // startSet starts the assignment of an expression to an attribute. A list
 // takes elements as they arrive.
 func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
-	u := &setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
+	u := r.sets.one()
+	*u = setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
 	var f frame
 	var err *Error
 	if v.kind == list {
@@ -397,7 +398,7 @@ type lookup struct {
 func (n *lookup) layout(l *layouter) { n.slot = l.next() }
 
 func (n *lookup) need(r *run, s *scope, f frame) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	frame, err := n.parts.prepare(r, s)
 	if err != nil {

@@ -17,7 +17,7 @@ type comprehension struct {
 func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
 
 func (n *comprehension) need(r *run, s *scope, f frame) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	frame, err := n.iter.prepare(r, s)
 	if err != nil {
@@ -30,7 +30,7 @@ func (n *comprehension) need(r *run, s *scope, f frame) *Error {
 // needGradual evaluates elements as they arrive; the list itself is complete
 // only when the iterable is.
 func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
 	frame, report, err := n.iter.prepareGradual(r, s, u)
@@ -68,7 +68,7 @@ func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
 func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	s := u.scope.inner(1, u.n.ns)
 	s.vars[0].put(r, v, at)
-	result := &variable{}
+	result := r.results.one()
 	u.results = append(u.results, result)
 	f := u.n.element.frame(r)
 	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result}

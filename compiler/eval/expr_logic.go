@@ -28,7 +28,7 @@ func (n *conditional) needGradual(r *run, s *scope, f frame, c collector) (bool,
 }
 
 func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	frame, err := n.cond.prepare(r, s)
 	if err != nil {
@@ -135,7 +135,7 @@ func (n *lazy) decides(b types.Bool) bool { return (n.op == "or") == bool(b) }
 func (n *lazy) layout(l *layouter) { n.slot = l.next() }
 
 func (n *lazy) need(r *run, s *scope, f frame) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	frame, err := n.left.prepare(r, s)
 	if err != nil {
@@ -400,7 +400,7 @@ type isDefined struct {
 func (n *isDefined) layout(l *layouter) { n.slot = l.next() }
 
 func (n *isDefined) need(r *run, s *scope, f frame) *Error {
-	target := &variable{}
+	target := r.results.one()
 	f[n.slot] = target
 	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
 	if n.x == nil {

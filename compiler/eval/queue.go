@@ -3,6 +3,8 @@ package eval
 import (
 	"context"
 	"sort"
+
+	"ordain.dev/ordain/compiler/types"
 )
 
 // waiter is a piece of work that waits for variables and then runs once.
@@ -45,6 +47,12 @@ type run struct {
 	slots     slab[variable]
 	delayed   slab[delayed]
 	frames    slab[*variable]
+	values    slab[types.Value]
+	sources   slab[source]
+	waiters   slab[waiters]
+	hooks     slab[attrHook]
+	sets      slab[setUnit]
+	results   slab[variable] // of expressions
 	instances []*Instance
 	byEntity  [][]*Instance // by number of the entity, with descendants
 	indexes   map[tableOf]*indexTable
@@ -70,7 +78,7 @@ func (r *run) start(w waiter, f frame) {
 		if v == nil {
 			continue
 		}
-		if !v.waitFor(w) {
+		if !v.waitFor(r, w) {
 			u.pending++
 			r.noteWaiter(v)
 		}

@@ -9,6 +9,9 @@ type slab[T any] struct {
 	rest []T
 }
 
+// one gives a zero value.
+func (s *slab[T]) one() *T { return &s.take(1)[0] }
+
 // take gives n zero values.
 func (s *slab[T]) take(n int) []T {
 	if n > len(s.rest) {

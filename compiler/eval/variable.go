@@ -73,13 +73,17 @@ type delayed struct {
 	inZero    bool  // waits in the second queue
 	zeroRank  int64 // its place there
 	items     []types.Value
+	frozen    types.List          // of items
 	places    []source            // of items
 	members   map[uint64]struct{} // of items, when there are many
 	listeners []collector
 	pure      int // listeners that do not count as blocked
 }
 
-const membersFrom = 12
+const (
+	membersFrom = 12
+	usualItems  = 2 // what a relation has place for with its first element
+)
 
 // collector takes the elements of a list as they arrive.
 type collector interface {
@@ -134,13 +138,14 @@ func (v *variable) peek() (types.Value, bool) {
 }
 
 // waitFor has w told when v has its value; true when it has it already.
-func (v *variable) waitFor(w waiter) bool {
+func (v *variable) waitFor(r *run, w waiter) bool {
 	v = v.target()
 	if v.has {
 		return true
 	}
 	if v.waiters == nil {
-		v.waiters = &waiters{first: w}
+		v.waiters = r.waiters.one()
+		v.waiters.first = w
 	} else {
 		v.waiters.rest = append(v.waiters.rest, w)
 	}
@@ -175,7 +180,7 @@ func (v *variable) connect(r *run, to *variable) {
 
 // takeOver lets a unit that waited for a proxy wait for v.
 func (v *variable) takeOver(r *run, w waiter) {
-	if v.waitFor(w) {
+	if v.waitFor(r, w) {
 		r.arrived(w)
 	} else {
 		r.noteWaiter(v)
@@ -382,6 +387,9 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if v.attr().End.High == 0 {
 		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
 	}
+	if d.items == nil {
+		d.items, d.places = r.values.take(usualItems)[:0], r.sources.take(usualItems)[:0]
+	}
 	d.items = append(d.items, value)
 	d.places = append(d.places, from)
 	if i, ok := value.(*Instance); ok {
@@ -517,7 +525,8 @@ func (v *variable) freeze(r *run) {
 	if v.kind == option {
 		v.value = types.Null{}
 	} else {
-		v.value = &types.List{Items: v.more.items}
+		v.more.frozen.Items = v.more.items
+		v.value = &v.more.frozen
 	}
 	v.wake(r)
 }
