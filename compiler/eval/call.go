@@ -138,6 +138,7 @@ type callUnit struct {
 	n      *call
 	target *variable
 	again  bool // the arguments are bound already
+	posted bool // the same, and the host was told to run it
 	// calling is set when the arguments are evaluated: from there on errors are
 	// those of the call.
 	calling bool
@@ -153,16 +154,37 @@ func (u *callUnit) blame(err *Error) *Error {
 }
 
 func (u *callUnit) run(r *run) *Error {
-	u.calling = u.again
-	if u.again {
+	u.calling = u.again || u.posted
+	if u.calling {
 		return u.call(r)
 	}
+	args, named, err := u.arguments(r)
+	if err != nil {
+		return err
+	}
+	u.calling = true
+	if u.n.plugin == nil {
+		return u.cast(r, args, named)
+	}
+	call, err := u.bind(args, named)
+	if err != nil {
+		return err
+	}
+	if !call {
+		u.target.put(r, unknown, &u.n.span)
+		return nil
+	}
+	return u.call(r)
+}
+
+// arguments evaluates the arguments.
+func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 	n := u.n
 	args := make([]types.Value, len(n.args))
 	for i, x := range n.args {
 		v, err := x.eval(r, u.scope, u.frame)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		args[i] = v
 	}
@@ -170,33 +192,29 @@ func (u *callUnit) run(r *run) *Error {
 	for _, a := range n.named {
 		v, err := a.part.eval(r, u.scope, u.frame)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		named = append(named, given{a.name, v})
 	}
 	for _, x := range n.splats {
 		v, err := x.eval(r, u.scope, u.frame)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		d, ok := v.(*types.Dict)
 		if !ok {
-			return notDict(x)
+			return nil, nil, notDict(x)
 		}
 		for _, k := range d.Keys {
 			for _, g := range named {
 				if g.name == k {
-					return runtimeError("Keyword argument %s repeated in function call", k)
+					return nil, nil, runtimeError("Keyword argument %s repeated in function call", k)
 				}
 			}
 			named = append(named, given{k, d.Values[k]})
 		}
 	}
-	u.calling = true
-	if n.plugin == nil {
-		return u.cast(r, args, named)
-	}
-	return u.bind(r, args, named)
+	return args, named, nil
 }
 
 func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
@@ -240,7 +258,7 @@ func (u *callUnit) call(r *run) *Error {
 	if u.n.plugin.sig.Deprecated {
 		u.deprecated(r)
 	}
-	out := r.host.Call(u.bound, &heap{r, u.scope, u.n})
+	out := r.outcome(u)
 	r.output = append(r.output, out.Output...)
 	switch {
 	case out.Err != nil:

@@ -43,6 +43,7 @@ type Signature struct {
 	// Return is the declared result; nil when it is not annotated.
 	Return       *Annotation
 	AllowUnknown bool // called with unknown arguments too
+	Context      bool // gets a Context, through which it may look at the model
 	// ReplacedBy and Deprecated come from @deprecated.
 	Deprecated bool
 	ReplacedBy string

@@ -15,6 +15,7 @@ type pluginInfo struct {
 	sig    *Signature
 	params []types.Type // nil: anything goes
 	result types.Type   // nil: anything goes
+	ahead  bool         // may run before its turn: see ahead.go
 }
 
 // addPlugins registers the plug-ins as names of their namespaces.
@@ -223,9 +224,10 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 	return nil, typingError("%s is not a type", text)
 }
 
-// bind gives the arguments to the parameters, with Python's own errors, checks
-// their types, and calls the plug-in.
-func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
+// bind gives the arguments to the parameters, with Python's own errors, and
+// checks their types. It reports whether the plug-in is called: not with an
+// argument that is unknown, unless it takes those.
+func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	info := u.n.plugin
 	sig := info.sig
 	short := sig.Name
@@ -245,7 +247,7 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments)
+		return false, runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments)
 	}
 	open := false
 	check := func(i int, v types.Value) *Error {
@@ -269,7 +271,7 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 			set[i] = true
 		}
 		if err := check(i, v); err != nil {
-			return err
+			return false, err
 		}
 		out.Args = append(out.Args, v)
 	}
@@ -288,34 +290,30 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) *Error {
 		}
 	}
 	if err := missingArguments(short, sig, covered); err != nil {
-		return err
+		return false, err
 	}
 	for _, g := range named {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments)
+			return false, runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments)
 		case i < 0 && varkeywords < 0:
-			return runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments)
+			return false, runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments)
 		case i < 0:
 			i = varkeywords
 		default:
 			set[i] = true
 		}
 		if err := check(i, g.value); err != nil {
-			return err
+			return false, err
 		}
 		if out.Named == nil {
 			out.Named = map[string]types.Value{}
 		}
 		out.Named[g.name] = g.value
 	}
-	if open && !sig.AllowUnknown {
-		u.target.put(r, unknown, &u.n.span)
-		return nil
-	}
 	u.bound = out
-	return u.call(r)
+	return !open || sig.AllowUnknown, nil
 }
 
 func missingArguments(name string, sig *Signature, set []bool) *Error {

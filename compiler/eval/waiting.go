@@ -49,6 +49,22 @@ func (q *readyQueue) pop() waiter {
 	return w
 }
 
+// first gives the next units in their order, at most so many, and leaves them.
+func (q *readyQueue) first(limit int) func(yield func(waiter) bool) {
+	return func(yield func(waiter) bool) {
+		p, at := q.head, q.from
+		for range min(limit, q.n) {
+			if at == len(p.units) {
+				p, at = p.next, 0
+			}
+			if !yield(p.units[at]) {
+				return
+			}
+			at++
+		}
+	}
+}
+
 // waitingList holds the units that have to wait and have not run, in order of
 // creation. What has run leaves a hole; holes are closed when they are many.
 type waitingList struct {

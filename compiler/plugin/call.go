@@ -19,21 +19,34 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 		return failed("RuntimeError", fmt.Sprintf("plug-in %s is not loaded", call.Plugin.Name))
 	}
 	h.use(call.Plugin.Name)
+	if err := h.awake(); err != nil {
+		return h.broken(call.Plugin, err)
+	}
+	h.settle()
 	h.heap, h.slots = heap, h.slots[:0]
 	defer func() { h.heap = nil }()
-	var reply struct {
-		V     json.RawMessage `json:"v"`
-		Unset []int           `json:"unset"`
-		Err   *exception      `json:"err"`
-		Out   []string        `json:"out"`
-	}
-	request, err := h.callRequest(index, call)
+	var reply callReply
+	b := &bytes.Buffer{}
+	err := h.writeCall(b, index, call, !h.introduced[index])
 	if err == nil {
-		err = h.ask("call", request, &reply, "plug-in "+call.Plugin.Name)
+		err = h.request("call", json.RawMessage(b.Bytes()), &reply, "plug-in "+call.Plugin.Name)
 	}
 	if err != nil {
 		return h.broken(call.Plugin, err)
 	}
+	return h.outcome(index, &reply)
+}
+
+// callReply is the reply to a call.
+type callReply struct {
+	V     json.RawMessage `json:"v"`
+	Unset []int           `json:"unset"`
+	Err   *exception      `json:"err"`
+	Out   []string        `json:"out"`
+}
+
+// outcome reads a reply.
+func (h *Host) outcome(index int, reply *callReply) eval.Outcome {
 	h.introduced[index] = h.introduced[index] || reply.Err == nil
 	outcome := eval.Outcome{Output: reply.Out}
 	if len(h.pending) > 0 {
@@ -51,18 +64,18 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 			outcome.Unset = append(outcome.Unset, h.slots[slot])
 		}
 	default:
-		outcome.Value, err = h.wire.decode(reply.V)
-		if err != nil {
+		var err error
+		if outcome.Value, err = h.wire.decode(reply.V); err != nil {
 			outcome.Err = &eval.PluginError{Kind: "external", Class: "TypeError", Message: err.Error()}
 		}
 	}
 	return outcome
 }
 
-// callRequest writes the arguments of the request "call".
-func (h *Host) callRequest(index int, call eval.PluginCall) (json.RawMessage, error) {
+// writeCall writes the arguments of the request "call"; with the signature,
+// where the worker has to be told of the plug-in.
+func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, introduce bool) error {
 	h.wire.begin()
-	b := &bytes.Buffer{}
 	b.WriteString(`{"p":`)
 	b.WriteString(strconv.Itoa(index))
 	b.WriteString(`,"a":[`)
@@ -71,18 +84,18 @@ func (h *Host) callRequest(index int, call eval.PluginCall) (json.RawMessage, er
 			b.WriteByte(',')
 		}
 		if err := h.wire.encode(b, arg); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	b.WriteByte(']')
-	if !h.introduced[index] {
+	if introduce {
 		b.WriteString(`,"sig":`)
 		b.Write(h.raw[index])
 	}
 	if len(call.Named) > 0 {
 		b.WriteString(`,"k":`)
 		if err := h.named(b, call.Named); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if call.Namespace != "" {
@@ -95,7 +108,7 @@ func (h *Host) callRequest(index int, call eval.PluginCall) (json.RawMessage, er
 		fmt.Fprintf(b, ",%d,%d,%d,%d]", at.Start.Line, at.Start.Col, at.End.Line, at.End.Col)
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return nil
 }
 
 // named writes keyword arguments in the order of their names: which order

@@ -74,6 +74,7 @@ type Host struct {
 	wire       *codec
 	heap       eval.Heap
 	slots      []eval.Slot // of the running call
+	posted     posted
 	plugins    map[*eval.Signature]int
 	raw        []json.RawMessage // the signatures as the worker wrote them
 	introduced []bool            // plug-ins that the worker was told of
@@ -241,6 +242,15 @@ const grace = 500 * time.Millisecond
 // ask sends a request and answers what Python wants to know meanwhile. When it
 // takes too long the worker is told to print its stack and then killed.
 func (h *Host) ask(op string, args, reply any, what string) error {
+	if err := h.awake(); err != nil {
+		return err
+	}
+	h.settle()
+	return h.request(op, args, reply, what)
+}
+
+// awake waits until the worker can be asked.
+func (h *Host) awake() error {
 	h.Begin()
 	<-h.came
 	if h.startErr != nil {
@@ -248,15 +258,18 @@ func (h *Host) ask(op string, args, reply any, what string) error {
 	}
 	if h.preloaded != nil {
 		<-h.preloaded
-		if h.loadErr != nil {
-			return h.loadErr
-		}
+		return h.loadErr
 	}
-	return h.request(op, args, reply, what)
+	return nil
 }
 
 // request is ask for a worker that is there.
 func (h *Host) request(op string, args, reply any, what string) error {
+	return h.guarded(what, func(ctx context.Context) error { return h.dialogue.Ask(ctx, op, args, reply, h.answer) })
+}
+
+// guarded ends the worker when what it does takes too long.
+func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(h.alive)
 	defer cancel(nil)
 	hang := &HangError{What: what, After: h.config.CallTimeout}
@@ -264,7 +277,7 @@ func (h *Host) request(op string, args, reply any, what string) error {
 	defer warn.Stop()
 	kill := time.AfterFunc(h.config.CallTimeout+grace, func() { cancel(hang) })
 	defer kill.Stop()
-	err := h.dialogue.Ask(ctx, op, args, reply, h.answer)
+	err := do(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
 		hang.Stack = moduleFrames(h.dialogue.LastWords())
 		return hang
@@ -319,6 +332,7 @@ type signature struct {
 	AllowUnknown bool             `json:"allow_unknown"`
 	Deprecated   bool             `json:"deprecated"`
 	ReplacedBy   string           `json:"replaced_by"`
+	Context      [3]any           `json:"context"` // position (below zero: none), name, keyword only
 	File         string           `json:"file"`
 	Line         int              `json:"line"`
 }
@@ -328,6 +342,8 @@ func (s *signature) signature() *eval.Signature {
 		Name: s.Name, Return: s.Return, AllowUnknown: s.AllowUnknown,
 		Deprecated: s.Deprecated, ReplacedBy: s.ReplacedBy, File: s.File, Line: s.Line,
 	}
+	at, _ := s.Context[0].(float64)
+	made.Context = s.Context[0] == nil || at >= 0
 	for _, p := range s.Params {
 		made.Params = append(made.Params, eval.Param{Name: p.Name, Kind: p.Kind, Type: p.Type, HasDefault: p.Default})
 	}

@@ -11,6 +11,7 @@ import (
 type dialogue struct {
 	p      *process
 	next   int64
+	posted int64 // the request of Post
 	broken error // set once the conversation cannot go on
 }
 
@@ -27,46 +28,102 @@ func StartDialogue(ctx context.Context, c Config) (Dialogue, error) {
 // Ask implements Dialogue. When ctx ends first the worker is killed: it is
 // single-threaded and cannot be asked to give up.
 func (d *dialogue) Ask(ctx context.Context, op string, args, reply any, answer Handler) error {
-	if d.broken != nil {
-		return d.broken
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d.next++
-	id := d.next
-	packet, err := packed(request{ID: id, Op: op, Args: args})
+	id, err := d.send(ctx, op, args)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() {
+	f, err := d.await(ctx, id, "", answer)
+	if err != nil {
+		return err
+	}
+	return f.into(reply, op)
+}
+
+// Post implements Dialogue.
+func (d *dialogue) Post(ctx context.Context, op string, args any) (err error) {
+	d.posted, err = d.send(ctx, op, args)
+	return err
+}
+
+// Result implements Dialogue.
+func (d *dialogue) Result(ctx context.Context, into any, answer Handler) (bool, error) {
+	if d.broken != nil {
+		return false, d.broken
+	}
+	f, err := d.await(ctx, d.posted, "result", answer)
+	if err != nil {
+		return false, err
+	}
+	if f.Re != 0 {
+		return false, f.into(nil, "")
+	}
+	if err := json.Unmarshal(f.Args, into); err != nil {
+		return false, fmt.Errorf("pyworker: a result: %w", err)
+	}
+	return true, nil
+}
+
+// into takes the value out of a reply.
+func (f frame) into(reply any, op string) error {
+	if f.Err != nil {
+		return f.Err
+	}
+	if reply == nil {
+		return nil
+	}
+	if err := json.Unmarshal(f.OK, reply); err != nil {
+		return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+	}
+	return nil
+}
+
+// send writes a request and gives its number.
+func (d *dialogue) send(ctx context.Context, op string, args any) (int64, error) {
+	if d.broken != nil {
+		return 0, d.broken
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	packet, err := packed(request{ID: d.next + 1, Op: op, Args: args})
+	if err != nil {
+		return 0, err
+	}
+	d.next++
+	stop := d.killWith(ctx)
+	defer stop()
+	if err := d.p.write(packet); err != nil {
+		return 0, d.fail(ctx, err)
+	}
+	return d.next, nil
+}
+
+// killWith ends the worker when ctx ends before stop is called.
+func (d *dialogue) killWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
 		d.p.kill()
 		_ = d.p.out.SetReadDeadline(time.Unix(1, 0))
 	})
+}
+
+// await answers what the worker asks until the reply to a request comes, or a
+// notice of a name.
+func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Handler) (frame, error) {
+	stop := d.killWith(ctx)
 	defer stop()
-	if err := d.p.write(packet); err != nil {
-		return d.fail(ctx, err)
-	}
 	for {
 		f, err := readFrame(d.p.frames)
 		if err != nil {
-			return d.fail(ctx, err)
+			return f, d.fail(ctx, err)
 		}
 		switch {
 		case f.Re == id:
-			if f.Err != nil {
-				return f.Err
-			}
-			if reply == nil {
-				return nil
-			}
-			if err := json.Unmarshal(f.OK, reply); err != nil {
-				return fmt.Errorf("pyworker: reply to %s: %w", op, err)
-			}
-			return nil
+			return f, nil
 		case f.Re != 0:
-			return d.fail(ctx, fmt.Errorf("%w: a reply to %d while %d is asked", ErrFrame, f.Re, id))
-		case f.ID == 0: // a notice
+			return f, d.fail(ctx, fmt.Errorf("%w: a reply to %d while %d is asked", ErrFrame, f.Re, id))
+		case f.ID == 0 && f.Op == notice:
+			return f, nil
+		case f.ID == 0: // another notice
 			continue
 		}
 		var value any
@@ -76,14 +133,14 @@ func (d *dialogue) Ask(ctx context.Context, op string, args, reply any, answer H
 			value, err = answer(f.Op, f.Args)
 		}
 		if d.broken != nil { // a question inside the answer broke the conversation
-			return d.broken
+			return f, d.broken
 		}
 		packet, err := answered(f.ID, value, err)
 		if err == nil {
 			err = d.p.write(packet)
 		}
 		if err != nil {
-			return d.fail(ctx, err)
+			return f, d.fail(ctx, err)
 		}
 	}
 }

@@ -50,6 +50,12 @@ type Dialogue interface {
 	// Ask sends a request and answers the worker's own requests with answer
 	// until the reply comes, which is decoded into reply (nil: dropped).
 	Ask(ctx context.Context, op string, args, reply any, answer Handler) error
+	// Post sends a request that gives its results as notices, one by one, before
+	// its reply. Nothing may be asked until Result says that there are no more.
+	Post(ctx context.Context, op string, args any) error
+	// Result waits for the next of these notices, as Ask does for a reply. It
+	// reports false when the reply came instead.
+	Result(ctx context.Context, into any, answer Handler) (bool, error)
 	// Close asks the worker to end, and kills it after grace.
 	Close(grace time.Duration) error
 	// LastWords are the last lines of output, for a worker that died.

@@ -169,7 +169,10 @@ class CompileRole:
 
     def answer(self, op: str, args: Any) -> Any:
         if op == "call":
+            self._decode_arguments(args)
             return self.call(args)
+        if op == "calls":
+            return self.calls(args["calls"])
         if op in ("start", "load", "finalize"):
             return getattr(self, op)(args)
         if op == "export_files" and self._exporting is None:
@@ -270,6 +273,7 @@ class CompileRole:
     # While the model runs.
 
     def call(self, args: dict[str, Any]) -> dict[str, Any]:
+        """A call whose arguments are decoded."""
         reply = self._call(args)
         lines = self.output.take()
         if lines:
@@ -277,13 +281,28 @@ class CompileRole:
         self.model.unset.clear()
         return reply
 
+    def calls(self, calls: list[dict[str, Any]]) -> None:
+        """Calls one after the other, until one does not give what it declares: each outcome is told at once."""
+        for each in calls:  # what is introduced by a call that will not run is known all the same
+            self._decode_arguments(each)
+        for each in calls:
+            reply = self.call(each)
+            self.talk.notify("result", reply)
+            if "v" not in reply or not self.plugins[each["p"]][1].gives(reply["v"]):
+                return
+
+    def _decode_arguments(self, args: dict[str, Any]) -> None:
+        decode = self.codec.decode
+        args["a"] = [each if type(each) is str else decode(each) for each in args["a"]]
+        named = args.get("k")
+        if named:
+            args["k"] = {name: decode(each) for name, each in named.items()}
+
     def _call(self, args: dict[str, Any]) -> dict[str, Any]:
         try:
             plugin, convert = self.plugins.get(args["p"]) or self._introduced(args)
-            positional = [
-                convert.at(index)(self.codec.decode(each)) for index, each in enumerate(args.get("a") or ())
-            ]
-            named = {name: convert.named(name)(self.codec.decode(each)) for name, each in (args.get("k") or {}).items()}
+            positional = [convert.at(index)(each) for index, each in enumerate(args["a"])]
+            named = {name: convert.named(name)(each) for name, each in (args.get("k") or {}).items()}
             if plugin._context >= 0:
                 context = self._context(plugin, args)
                 if plugin.context_keyword_only:
@@ -382,11 +401,16 @@ def _answer_facts(facts: dict[str, dict[str, str]], method: str, kwargs: dict[st
 class _Converters:
     """How each argument of a plug-in is shown to it."""
 
-    def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any) -> None:
+    def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any, result: Any) -> None:
+        self._result = result
         self._positional = positional
         self._rest = rest
         self._named = named
         self._extra = extra
+
+    def gives(self, value: Any) -> bool:
+        """Whether the value of an answer is what a plug-in that gives a plain value declares."""
+        return self._result is None or type(value) is self._result
 
     def at(self, index: int) -> Any:
         return self._positional[index] if index < len(self._positional) else self._rest
@@ -410,7 +434,11 @@ def _converters(signature: dict[str, Any]) -> _Converters:
         else:
             extra = convert
     plain = _converter("argument", {"k": "any"})
-    return _Converters(positional, rest or plain, named, extra or plain)
+    result = _PLAIN.get((signature["return"] or {}).get("name"))
+    return _Converters(positional, rest or plain, named, extra or plain, result)
+
+
+_PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
 
 
 def _converter(name: str, annotation: dict[str, Any]) -> Any:

@@ -1,0 +1,156 @@
+package eval
+
+import "ordain.dev/ordain/compiler/types"
+
+// Ahead is a host that can be told of several calls at once: to cross to
+// Python and back takes longer than most plug-ins run.
+//
+//	queue:  … call A │ x │ call B │ y │ call C (gets a Context) …
+//	A's turn: post A, B ─▶ the outcome of A; B's turn: its outcome, which is there already
+//
+// Only calls that cannot tell the difference are posted: their arguments are
+// known and plain, they get no Context, and they run in the order of their
+// turns, none before an earlier call that is not posted. When one fails, or
+// does not give what it declares, those behind it do not run. Where the model
+// itself turns out to be wrong between two turns the second call may have run:
+// nothing that it gave or printed is used.
+type Ahead interface {
+	// Post has calls run, in their order; Next gives their outcomes, one by one.
+	// It reports false when it did not: then they are called as usual.
+	Post(calls []PluginCall, heaps []Heap) bool
+	Next() Outcome
+}
+
+const (
+	// aheadCalls bounds how many calls are posted at once, aheadUnits how far
+	// the queue is searched for them.
+	aheadCalls = 64
+	aheadUnits = 2048
+)
+
+// runsAhead reports whether calls of a plug-in may be posted: nothing that
+// belongs to the model goes in or comes out, and no other plug-in decides
+// whether an argument belongs to its type.
+func runsAhead(info *pluginInfo) bool {
+	if info.sig.Context || info.sig.Deprecated || info.sig.AllowUnknown {
+		return false
+	}
+	for _, t := range info.params {
+		if !isPlainType(t) {
+			return false
+		}
+	}
+	switch info.result {
+	case nil, types.String, types.IntType, types.FloatT, types.BoolT:
+		return true
+	}
+	return false
+}
+
+// isPlainType reports whether values of a type are checked without the model.
+func isPlainType(t types.Type) bool {
+	switch t := t.(type) {
+	case nil, types.Primitive:
+		return true
+	case types.ListOf:
+		return isPlainType(t.Of)
+	case types.DictOf:
+		return isPlainType(t.Of)
+	case types.Optional:
+		return isPlainType(t.Of)
+	}
+	return false
+}
+
+// isPlain reports whether a value is one without parts of the model in it.
+func isPlain(v types.Value) bool {
+	switch v := v.(type) {
+	case types.Null, types.Bool, types.Int, types.BigInt, types.Float, types.Str:
+		return true
+	case *types.List:
+		for _, item := range v.Items {
+			if !isPlain(item) {
+				return false
+			}
+		}
+		return true
+	case *types.Dict:
+		for _, item := range v.Values {
+			if !isPlain(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func (u *callUnit) plain() bool {
+	if u.again || u.n.plugin == nil || !u.n.plugin.ahead {
+		return false
+	}
+	for _, v := range u.bound.Args {
+		if !isPlain(v) {
+			return false
+		}
+	}
+	for _, v := range u.bound.Named {
+		if !isPlain(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// outcome runs the plug-in of a unit whose turn it is.
+func (r *run) outcome(u *callUnit) Outcome {
+	if host, ok := r.host.(Ahead); ok {
+		if !u.posted && u.plain() {
+			r.post(host, u)
+		}
+		if u.posted {
+			return host.Next()
+		}
+	}
+	return r.host.Call(u.bound, &heap{r, u.scope, u.n})
+}
+
+// post tells the host of a call and of those that follow in the queue.
+func (r *run) post(host Ahead, first *callUnit) {
+	units := append(make([]*callUnit, 0, aheadCalls), first)
+	for w := range r.ready.first(aheadUnits) {
+		u, ok := w.(*callUnit)
+		if !ok || u.n.plugin == nil {
+			continue
+		}
+		if u.posted || u.again || !u.n.plugin.ahead {
+			break
+		}
+		args, named, err := u.arguments(r)
+		if err != nil {
+			break
+		}
+		call, err := u.bind(args, named)
+		if err != nil || call && !u.plain() {
+			break
+		}
+		if !call {
+			continue
+		}
+		if units = append(units, u); len(units) == aheadCalls {
+			break
+		}
+	}
+	if len(units) == 1 {
+		return
+	}
+	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
+	for n, u := range units {
+		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}
+	}
+	if host.Post(calls, heaps) {
+		for _, u := range units {
+			u.posted = true
+		}
+	}
+}
