@@ -16,6 +16,9 @@ const (
 	KindInvalidMetadata = "inmanta.module.InvalidMetadata"
 	KindNoProject       = "inmanta.module.ProjectNotFoundException"
 	KindNoFile          = "builtins.FileNotFoundError"
+	KindDirectory       = "builtins.IsADirectoryError"
+	// KindConfiguration is of a warning.
+	KindConfiguration = "inmanta.module.ProjectConfigurationWarning"
 )
 
 // Error is why a project or a module could not be read. A file that does not

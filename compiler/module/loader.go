@@ -119,6 +119,12 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 				Hint: "a project begins in main.cf beside project.yml; another file can be named with --main",
 			}
 		}
+		if errors.Is(err, errDirectory) {
+			err = &Error{
+				Kind: KindDirectory, Message: l.show(main) + " is a directory",
+				Hint: "the entry file must be a file; another one can be named with --main",
+			}
+		}
 		return nil, err
 	}
 	if prog.Errors == nil {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"fmt"
 	"net/mail"
 	"os"
@@ -105,6 +106,12 @@ func readYAML(path string) (*yamlFile, error) {
 		}
 		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid yaml syntax in " + path + ": " + problem, At: at(path, line, 0)}
 	}
+	if second := anotherDocument(text); second > 0 {
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Invalid yaml syntax in " + path + ": another document begins, and there must be one only",
+			At: at(path, second, 0), Hint: "remove the line `---` in the midst of the file",
+		}
+	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		line := max(1, doc.Line)
 		return nil, &Error{
@@ -114,6 +121,16 @@ func readYAML(path string) (*yamlFile, error) {
 	}
 	f.root = doc.Content[0]
 	return f, nil
+}
+
+// anotherDocument gives the line where a second document begins; 0: none does.
+func anotherDocument(text []byte) int {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	if d.Decode(&first) != nil || d.Decode(&second) != nil {
+		return 0
+	}
+	return max(1, second.Line)
 }
 
 func (f *yamlFile) fail(n *yaml.Node, format string, args ...any) {
@@ -147,6 +164,9 @@ func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
+// oldBoolean is what YAML 1.1 takes for a truth value, where it is not quoted.
+var oldBoolean = regexp.MustCompile(`^(yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
+
 // text reads a string; numbers are taken as they are written.
 func (f *yamlFile) text(m *yaml.Node, key string) string {
 	n := field(m, key)
@@ -160,8 +180,17 @@ func (f *yamlFile) text(m *yaml.Node, key string) string {
 func (f *yamlFile) scalar(n *yaml.Node, key string) (string, bool) {
 	if n.Kind == yaml.ScalarNode {
 		switch n.ShortTag() {
-		case "!!str", "!!int", "!!float", "!!timestamp":
+		case "!!str":
+			if n.Style != 0 || !oldBoolean.MatchString(n.Value) {
+				return n.Value, true
+			}
+			f.fail(n, "%s must be a text, and YAML takes %s for a truth value: write it in quotes", key, n.Value)
+			return "", false
+		case "!!int", "!!float":
 			return n.Value, true
+		case "!!timestamp":
+			f.fail(n, "%s must be a text, and YAML takes %s for a date: write it in quotes", key, n.Value)
+			return "", false
 		}
 	}
 	f.fail(n, "%s must be a text", key)
@@ -287,10 +316,13 @@ func (f *yamlFile) repos(m *ProjectMetadata) {
 				f.fail(n, "the type of a repo is git or package, not %q", r.Type)
 			}
 		default:
-			r.URL, _ = f.scalar(n, "repo")
+			if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+				f.fail(n, "a repo is a URL, or has a type and a url")
+			}
+			r.URL = n.Value
 		}
 		if r.Type == "package" {
-			m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; set pip.index_url instead")
+			m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; name the index under pip.index_url instead")
 		}
 		m.Repo = append(m.Repo, r)
 	}
@@ -351,9 +383,31 @@ func (f *yamlFile) environmentSettings(m *ProjectMetadata) {
 		f.fail(n, "environment_settings must be a section")
 		return
 	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !settingValue(follow(n.Content[i+1]), true) {
+			f.fail(n.Content[i+1], "environment_settings: the value of %s must be a text, a number, a truth value, or a section of these", n.Content[i].Value)
+		}
+	}
 	if err := n.Decode(&m.EnvironmentSettings); err != nil {
 		f.fail(n, "environment_settings: %v", err)
 	}
+}
+
+// settingValue tells whether a value may be one of a setting.
+func settingValue(n *yaml.Node, section bool) bool {
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		tag := n.ShortTag()
+		return tag == "!!str" || tag == "!!int" || tag == "!!float" && section || tag == "!!bool"
+	case n.Kind == yaml.MappingNode && section:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !settingValue(follow(n.Content[i+1]), false) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 func readModuleMetadata(path string) (*moduleMetadata, error) {

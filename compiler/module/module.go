@@ -115,8 +115,14 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 // openV1 reads a module of the first generation from its folder.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
+	if isDir(yml) {
+		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path) + ": " + yml + " is a directory"}
+	}
 	if !isFile(yml) {
-		if isFile(filepath.Join(path, "setup.cfg")) {
+		if cfg := filepath.Join(path, "setup.cfg"); isFile(cfg) {
+			if _, err := readSetupCfg(cfg); err != nil {
+				return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Cause: err}
+			}
 			return nil, &Error{
 				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module.",
 				Hint: "install it into the project's virtual environment (pip install -e " + path + "); the modulepath is for modules with a module.yml",
@@ -132,7 +138,7 @@ func openV1(path string) (*Module, error) {
 	if m.Requirements, err = readRequirements(filepath.Join(path, "requirements.txt")); err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + meta.Name, Cause: err}
 	}
-	if plugins := filepath.Join(path, "plugins"); isDir(plugins) {
+	if plugins := filepath.Join(path, "plugins"); exists(plugins) {
 		m.PluginDir = plugins
 	}
 	m.folders()

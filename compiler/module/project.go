@@ -37,6 +37,12 @@ func OpenProject(dir string) (*Project, error) {
 			Hint: "give the folder that holds project.yml, relative to the root of the repository",
 		}
 	}
+	if isDir(path) {
+		return nil, &Error{
+			Kind: KindDirectory, Message: path + " is a directory", At: at(path, 1, 0),
+			Hint: "project.yml must be a file; it holds at least a line such as `name: example`",
+		}
+	}
 	metadata, err := readProjectMetadata(path)
 	if err != nil {
 		return nil, err

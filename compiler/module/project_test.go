@@ -84,7 +84,7 @@ own_key: is fine
 		},
 		EnvironmentSettings: map[string]any{"auto_deploy": false, "recompile_backoff": 2},
 		Warnings: []string{
-			"project.yml: a repo of type package has no effect; set pip.index_url instead",
+			"project.yml: a repo of type package has no effect; name the index under pip.index_url instead",
 			"Found unexpected configuration value 'pip.colour' in 'project.yml'",
 		},
 	}
@@ -127,6 +127,13 @@ func TestMalformedProject(t *testing.T) {
 		"repo without url":    {"name: x\nrepo:\n  - type: git\n", 3, "needs a url"},
 		"pip is a text":       {"name: x\npip: https://example.com\n", 2, "must be a section"},
 		"no mail address":     {"name: x\nauthor_email: ann\n", 2, "mail address"},
+		"two documents":       {"name: x\n---\nname: y\n", 2, "another document"},
+		"a truth value":       {"name: x\ndescription: yes\n", 2, "write it in quotes"},
+		"a date":              {"name: 2026-01-01\n", 1, "for a date"},
+		"a number for a repo": {"name: x\nrepo: [5]\n", 2, "a repo is a URL"},
+		"a list for a value":  {"name: x\nenvironment_settings:\n  a: [1]\n", 3, "the value of a must be"},
+		"a null for a value":  {"name: x\nenvironment_settings:\n  a:\n", 3, "the value of a must be"},
+		"not UTF-8":           {"name: x\nlicense: \xff\n", 1, "UTF-8"},
 		"settings are a list": {"name: x\nenvironment_settings: [1]\n", 2, "must be a section"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,6 +147,126 @@ func TestMalformedProject(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where a file should be there is a folder, a link that leads to itself, or a
+// file of another kind: the reference's class of error, and never a panic.
+func TestThingsInTheWrongPlace(t *testing.T) {
+	v1 := map[string]string{"project.yml": "name: x\nmodulepath: libs\n", "main.cf": "import a\n", "libs/a/module.yml": "name: a\nversion: 1\nlicense: x\n", "libs/a/model/_init.cf": ""}
+	const loop, folder, gone = "->", "/", "-"
+	for name, c := range map[string]struct {
+		path, content string
+		kinds         string
+	}{
+		"project.yml a folder":   {"project.yml", folder, "IsADirectoryError"},
+		"project.yml a loop":     {"project.yml", loop, "ProjectNotFoundException"},
+		"main.cf a folder":       {"main.cf", folder, "IsADirectoryError"},
+		"main.cf missing":        {"main.cf", gone, "FileNotFoundError"},
+		"module.yml a folder":    {"libs/a/module.yml", folder, "ModuleLoadingException < InvalidModuleException"},
+		"module.yml a loop":      {"libs/a/module.yml", loop, "ModuleLoadingException < ModuleMetadataFileNotFound"},
+		"module.yml empty":       {"libs/a/module.yml", "", "ModuleLoadingException < InvalidModuleException < InvalidMetadata"},
+		"module a loop":          {"libs/a", loop, "ModuleLoadingException < ModuleNotFoundException"},
+		"module a file":          {"libs/a", "x", "ModuleLoadingException < ModuleMetadataFileNotFound"},
+		"the model a file":       {"libs/a/model", "x", "ModuleLoadingException < InvalidModuleException"},
+		"the plug-ins a file":    {"libs/a/plugins", "x", "InvalidModuleException"},
+		"setup.cfg for a module": {"libs/a/module.yml", "-cfg", "ModuleLoadingException < ModuleV2InV1PathException"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, v1)
+			path := filepath.Join(dir, c.path)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			switch c.content {
+			case gone:
+			case folder:
+				err = os.Mkdir(path, 0o755)
+			case loop:
+				err = os.Symlink(filepath.Base(path), path)
+			case "-cfg":
+				err = os.WriteFile(filepath.Join(dir, "libs/a/setup.cfg"), []byte("[metadata]\nname=inmanta-module-a\nversion=1\nlicense=x\n"), 0o644)
+			default:
+				err = os.WriteFile(path, []byte(c.content), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := module.OpenProject(dir)
+			if err == nil {
+				_, err = module.NewLoader(p).Load("main.cf", false)
+			}
+			kinds, _, _ := strings.Cut(describe(err, dir), " main.cf:")
+			if kinds, _, _ = strings.Cut(kinds, " libs/"); !strings.HasPrefix(kinds, c.kinds) {
+				t.Errorf("got %s (%v), want %s", kinds, err, c.kinds)
+			}
+		})
+	}
+}
+
+// A setup.cfg is read as strictly as the reference reads it.
+func TestMalformedSetupCfg(t *testing.T) {
+	const good = "[metadata]\nname = inmanta-module-a\nversion = 1.0\nlicense = x\n"
+	for name, c := range map[string]struct{ cfg, says string }{
+		"empty":               {"", "metadata section"},
+		"before any section":  {"name = x\n", "expected a [section]"},
+		"a section twice":     {good + "[metadata]\n", "[metadata] is there twice"},
+		"a key twice":         {good + "name = b\n", "the key name is there twice"},
+		"no name":             {"[metadata]\nversion = 1\nlicense = x\n", "`name` is missing"},
+		"a name of another":   {"[metadata]\nname = foo\nversion = 1\nlicense = x\n", "must be inmanta-module-"},
+		"a version and a tag": {"[metadata]\nname = inmanta-module-a\nversion = 1.0.dev1\nlicense = x\n", "tag_build"},
+		"a tag that is none":  {good + "[egg_info]\ntag_build = foo\n", "tag_build foo"},
+		"not UTF-8":           {"[metadata]\nname = \xff\n", "not UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, map[string]string{
+				"project.yml": "name: x\n", "main.cf": "import a\n",
+				".env/lib/python3.13/site-packages/inmanta_plugins/a/__init__.py":    "",
+				".env/lib/python3.13/site-packages/inmanta_plugins/a/model/_init.cf": "",
+				".env/lib/python3.13/site-packages/inmanta_plugins/a/setup.cfg":      c.cfg,
+			})
+			p, err := module.OpenProject(dir)
+			if err == nil {
+				_, err = module.NewLoader(p).Load("main.cf", false)
+			}
+			if got := describe(err, dir); !strings.HasPrefix(got, "ModuleLoadingException < InvalidModuleException < InvalidMetadata main.cf:1") || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %s: %v", got, err)
+			}
+		})
+	}
+}
+
+// FuzzSetupCfg: packages come from strangers too.
+func FuzzSetupCfg(f *testing.F) {
+	f.Add("[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n", "name: a\nversion: 1\nlicense: x\nrequires: [b>1]\n")
+	f.Fuzz(func(t *testing.T, cfg, yml string) {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"project.yml": "name: x\nmodulepath: libs\n", "main.cf": "import a\nimport b\n", "libs/b/module.yml": yml, "libs/b/model/_init.cf": "",
+			".env/lib/python3.13/site-packages/inmanta_plugins/a/__init__.py": "", ".env/lib/python3.13/site-packages/inmanta_plugins/a/setup.cfg": cfg,
+			".env/lib/python3.13/site-packages/inmanta_plugins/a/model/_init.cf": "",
+		} {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := module.OpenProject(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := module.NewLoader(p).Load("main.cf", false); err != nil {
+			var e *module.Error
+			if !errors.As(err, &e) || e.Kind != module.KindLoading {
+				t.Fatalf("not the reference's class: %v", err)
+			}
+		}
+		p.Wishes(p.Scan("main.cf").Modules)
+		p.Constraints()
+	})
 }
 
 // What an installer needs: the project's own requirements, those of the v1

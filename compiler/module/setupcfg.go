@@ -3,7 +3,9 @@ package module
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // setupCfg is what counts of a setup.cfg.
@@ -20,6 +22,9 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	if !utf8.Valid(text) {
+		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": it is not UTF-8", At: at(path, 1, 0)}
 	}
 	values, err := parseINI(path, string(text))
 	if err != nil {
@@ -42,8 +47,11 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	if !ok || name == "" || strings.Contains(c.Name, "_") {
 		return fail("the name %q must be inmanta-module-<name>, with hyphens", c.Name)
 	}
-	if !isVersion(meta["version"]) {
-		return fail("version %s is not a version", meta["version"])
+	if !baseVersion.MatchString(meta["version"]) {
+		return fail("version %s is not a version such as 1.2.3; what comes after that goes to tag_build in [egg_info]", meta["version"])
+	}
+	if !isVersion(c.Version) {
+		return fail("tag_build %s in [egg_info] makes no version", values["egg_info"]["tag_build"])
 	}
 	for line := range strings.SplitSeq(values["options"]["install_requires"], "\n") {
 		if line = strings.TrimSpace(line); line != "" {
@@ -57,6 +65,8 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	return c, nil
 }
 
+var baseVersion = regexp.MustCompile(`^\s*v?(\d+!)?\d+(\.\d+)*\s*$`)
+
 // tag is the suffix that a pre-release or development version has.
 func tag(build string) string {
 	if strings.HasPrefix(build, "dev") || strings.HasPrefix(build, "post") {
@@ -67,6 +77,9 @@ func tag(build string) string {
 
 func parseINI(path, text string) (map[string]map[string]string, error) {
 	values := map[string]map[string]string{}
+	fail := func(line int, format string, args ...any) *Error {
+		return &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": " + fmt.Sprintf(format, args...), At: at(path, line, 0)}
+	}
 	var section map[string]string
 	key := ""
 	for i, line := range strings.Split(text, "\n") {
@@ -78,16 +91,20 @@ func parseINI(path, text string) (map[string]map[string]string, error) {
 			section[key] += "\n" + trimmed
 		case line[0] == '[' && strings.HasSuffix(line, "]"):
 			name := line[1 : len(line)-1]
-			if values[name] == nil {
-				values[name] = map[string]string{}
+			if values[name] != nil {
+				return nil, fail(i+1, "the section [%s] is there twice", name)
 			}
+			values[name] = map[string]string{}
 			section, key = values[name], ""
 		default:
 			cut := strings.IndexAny(trimmed, "=:")
 			if section == nil || cut < 1 {
-				return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": expected a [section] or `key = value`", At: at(path, i+1, 0)}
+				return nil, fail(i+1, "expected a [section] or `key = value`")
 			}
 			key = strings.ToLower(strings.TrimSpace(trimmed[:cut]))
+			if _, twice := section[key]; twice {
+				return nil, fail(i+1, "the key %s is there twice", key)
+			}
 			section[key] = strings.TrimSpace(trimmed[cut+1:])
 		}
 	}

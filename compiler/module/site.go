@@ -169,3 +169,8 @@ func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

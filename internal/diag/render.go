@@ -25,7 +25,7 @@ func (d Diagnostic) Render() string { return Style{}.Render(d) }
 func (s Style) Render(d Diagnostic) string {
 	p := painter{Style: s}
 	p.whole(d, "")
-	return p.String()
+	return strings.ToValidUTF8(p.String(), "\uFFFD") // lines of files may hold anything
 }
 
 // RenderAll draws diagnostics one after the other. Of very many it draws the
