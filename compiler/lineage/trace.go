@@ -31,7 +31,6 @@ type callKey struct {
 	entity   *types.Entity
 	at       *syntax.Span // of the implementation
 	selected *syntax.Span
-	made     *syntax.Span
 }
 
 // New begins with an empty table.
@@ -138,7 +137,9 @@ func (t *Tracer) step(o *eval.Origin) int {
 		missing = append(missing, o)
 	}
 	for n := len(missing) - 1; n >= 0; n-- {
-		parent = t.Step(t.call(missing[n]), Label(missing[n].Instance()), parent)
+		i := missing[n].Instance()
+		made := t.Statement(provenance.Statement{Kind: provenance.Constructor, Place: t.Place(i.Made()[0])})
+		parent = t.Step(t.call(missing[n]), Label(i), parent, made)
 		t.steps[missing[n]] = parent
 	}
 	return parent
@@ -146,12 +147,12 @@ func (t *Tracer) step(o *eval.Origin) int {
 
 func (t *Tracer) call(o *eval.Origin) provenance.Call {
 	i := o.Instance()
-	key := callKey{i.Entity(), o.At(), o.Selected(), i.Made()[0]}
+	key := callKey{i.Entity(), o.At(), o.Selected()}
 	c, ok := t.calls[key]
 	if !ok {
 		c = provenance.Call{
 			Type: i.Entity().Name, Implementation: o.Implementation(),
-			At: t.Place(o.At()), Selected: t.Place(o.Selected()), Made: t.Place(i.Made()[0]),
+			At: t.Place(o.At()), Selected: t.Place(o.Selected()),
 		}
 		t.calls[key] = c
 	}

@@ -44,9 +44,10 @@ func (b *Builder) Statement(s Statement) int { return once(b.statements, &b.tabl
 // Text gives the index of a text.
 func (b *Builder) Text(s string) int { return once(b.texts, &b.table.Texts, s) }
 
-// Step adds the run of an implementation for one instance and gives its index.
-func (b *Builder) Step(c Call, label string, parent int) int {
-	b.table.Steps = append(b.table.Steps, step{once(b.calls, &b.table.Calls, c), b.Text(label), parent})
+// Step adds the run of an implementation for one instance and gives its index;
+// parent is the step that made the instance, by the statement made.
+func (b *Builder) Step(c Call, label string, parent, made int) int {
+	b.table.Steps = append(b.table.Steps, step{once(b.calls, &b.table.Calls, c), b.Text(label), parent, made})
 	return len(b.table.Steps) - 1
 }
 

@@ -6,8 +6,8 @@
 // from the same statements differ in their instances only:
 //
 //	Statements  the places in the text, with their source lines; as many as the model has
-//	Calls       an implementation, the statement that chose it, the constructor of its instance
-//	Steps       a Call for one instance, and the Step that this instance was made in
+//	Calls       an implementation and the statement that chose it
+//	Steps       a Call for one instance, the constructor and the Step that made the instance
 //	Shapes      which field was set by which Statement, in which Step of the resource
 //	Resources   a Shape and the Steps that it speaks of
 //

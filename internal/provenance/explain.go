@@ -26,6 +26,7 @@ type Setting struct {
 type Step struct {
 	Instance string `json:"instance"` // mod::Host[name=web1]
 	Call
+	Made       Place   `json:"made,omitzero"`         // the constructor of the instance
 	Commit     *Commit `json:"commit,omitempty"`      // of the implement statement
 	MadeCommit *Commit `json:"made_commit,omitempty"` // of the constructor
 }
@@ -62,7 +63,7 @@ func (t *Table) chain(i int) []Step {
 	var steps []Step
 	for ; i >= 0; i = t.Steps[i][2] {
 		s := t.Steps[i]
-		steps = append(steps, Step{Instance: t.Texts[s[1]], Call: t.Calls[s[0]]})
+		steps = append(steps, Step{Instance: t.Texts[s[1]], Call: t.Calls[s[0]], Made: t.Statements[s[3]].Place})
 	}
 	return steps
 }

@@ -20,6 +20,8 @@ const (
 	Expression Kind = "expression" // anything else
 	Function   Kind = "function"   // get_<field> or a map, in Python
 	Unset      Kind = "unset"      // nobody set it: the field's own default
+	// Constructor is the statement that makes an instance.
+	Constructor Kind = "constructor"
 )
 
 // Place is a piece of a file: line and column count from 1.
@@ -47,12 +49,12 @@ type Call struct {
 	Implementation string `json:"implementation"`
 	At             Place  `json:"at,omitzero"`       // the implementation
 	Selected       Place  `json:"selected,omitzero"` // the implement statement that chose it
-	Made           Place  `json:"made,omitzero"`     // the constructor of the instance
 }
 
 // step is a Call for one instance: index of the call, of the label among the
-// texts, and of the step that made the instance; -1 for the top level.
-type step [3]int
+// texts, of the step that made the instance, -1 for the top level, and of the
+// constructor among the statements.
+type step [4]int
 
 // row of a shape: depth (0 a field, 1 what its function read), name among the
 // texts, statement, 1 when the other side of a relation was set, and the step
@@ -105,7 +107,7 @@ func Unpack(packed []byte) (*Table, error) {
 func (t *Table) Check() error {
 	wrong := func(what string) error { return fmt.Errorf("provenance: the table has a wrong %s", what) }
 	for i, s := range t.Steps {
-		if !below(s[0], t.Calls) || !below(s[1], t.Texts) || s[2] < -1 || s[2] >= i {
+		if !below(s[0], t.Calls) || !below(s[1], t.Texts) || s[2] < -1 || s[2] >= i || !below(s[3], t.Statements) {
 			return wrong("step")
 		}
 	}
