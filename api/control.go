@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // Control is the part of the server's verbs that the API speaks to;
@@ -46,6 +47,7 @@ type Control interface {
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
 	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
 	VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (intent.Resource, error)
+	Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error)
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 
 	StartDryRun(ctx context.Context, env intent.EnvironmentID, number int) (intent.ActionID, error)

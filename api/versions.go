@@ -119,6 +119,17 @@ func (s *server) versions(g *gin.Engine) {
 		out["resource_version_id"], out["version"] = r.ID.AtVersion(r.Version), r.Version
 		return v2(out)
 	})
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/:version/resource/:rid/provenance", func(ctx context.Context, a struct {
+		inEnvironment
+		Version int               `arg:"version,required"`
+		ID      intent.ResourceID `arg:"rid,required"`
+	}) (reply, error) {
+		explained, err := s.control.Explain(ctx, a.Env, a.Version, a.ID)
+		if err != nil {
+			return reply{}, err
+		}
+		return v2(explained)
+	})
 	call(s, g, http.MethodGet, "/api/v2/desiredstate/diff/:from/:to", func(ctx context.Context, a struct {
 		inEnvironment
 		From int `arg:"from,required"`

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // Control has the methods of *control.Control that the doors use. Its fields
@@ -32,6 +34,7 @@ type Control struct {
 	Projs    []intent.Project
 	Envs     []*Env
 	FileData map[string][]byte
+	Origins  map[intent.ResourceID][]provenance.Field // of any version
 	Now      func() time.Time
 	// Down makes Ping fail with it.
 	Down error
@@ -539,6 +542,25 @@ func (c *Control) VersionResource(ctx context.Context, id uuid.UUID, number int,
 		}
 	}
 	return intent.Resource{}, missing("resource in this version")
+}
+
+// Explain is a verb: it knows what is in Origins.
+func (c *Control) Explain(ctx context.Context, id uuid.UUID, number int, rid intent.ResourceID) (provenance.Explanation, error) {
+	r, err := c.VersionResource(ctx, id, number, rid)
+	if err != nil {
+		return provenance.Explanation{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fields, ok := c.Origins[rid]
+	if !ok {
+		return provenance.Explanation{}, missing("provenance")
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(r.Attributes, &values); err != nil {
+		return provenance.Explanation{}, err
+	}
+	return provenance.Explanation{Subject: rid.String(), Version: number, Commit: "c", Attributes: provenance.WithValues(fields, values)}, nil
 }
 
 // PutFile is a verb.

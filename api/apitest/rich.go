@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // Rich is a server with a history: two environments, a compile that runs, one
@@ -214,6 +215,7 @@ func (r *Rich) resources() {
 			state.Compliance, state.LastRun, state.Attempts, state.LastSuccess = intent.NonCompliant, intent.RunFailed, 3, ptr(at.Add(-5*time.Hour))
 			if n == 23 {
 				r.FailedFile = rid
+				r.Origins = originsOf(rid)
 			}
 		case 24, 44, 45:
 			state.Compliance, state.LastRun = intent.NonCompliant, intent.RunSkipped
@@ -304,5 +306,26 @@ func (r *Rich) actions() {
 			{ID: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/new.html"}, Kind: intent.DiffAdded,
 				Attributes: map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}}},
 		},
+	}}
+}
+
+// originsOf says who decided the attributes of a file of the site.
+func originsOf(rid intent.ResourceID) map[intent.ResourceID][]provenance.Field {
+	commit := &provenance.Commit{ID: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", Author: "Noor <b>Haddad", Email: "noor@example.com", Subject: "A page", Date: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
+	content := provenance.Setting{
+		Statement: provenance.Statement{Kind: provenance.Argument, Place: provenance.Place{File: "main.cf", Line: 12, EndLine: 12, Column: 9, Source: "        content = page"}},
+		Commit:    commit,
+		Steps: []provenance.Step{{
+			Instance: "web::Site[name=shop]", Call: provenance.Call{Type: "web::Site", Implementation: "web::site", At: provenance.Place{File: "libs/web/model/_init.cf", Line: 20}},
+			Made: provenance.Place{File: "main.cf", Line: 3}, MadeCommit: commit,
+		}},
+	}
+	hash := provenance.Setting{
+		Statement: provenance.Statement{Kind: provenance.Function, Plugin: "File.get_hash", Place: provenance.Place{File: "inmanta_plugins/fs/resources.py", Line: 40}},
+		Steps:     []provenance.Step{}, Inputs: []provenance.Field{{Name: "content", Settings: []provenance.Setting{content}}},
+	}
+	return map[intent.ResourceID][]provenance.Field{rid: {
+		{Name: "content", Settings: []provenance.Setting{content}},
+		{Name: "purged", Settings: []provenance.Setting{hash}},
 	}}
 }

@@ -51,7 +51,7 @@ var lattice = []struct {
 
 	// Git.
 	{"internal/secret", "internal/fault"},
-	{"gitsync", "internal/intent internal/fault internal/secret"},
+	{"gitsync", "internal/intent internal/fault internal/secret internal/provenance"},
 	{"webhooks", "internal/intent internal/fault"},
 
 	// Deciding and doing.
@@ -66,10 +66,10 @@ var lattice = []struct {
 	{"internal/store/storetest", "internal/store internal/postgres internal/fault internal/intent"},
 
 	// The verbs, and the doors to them.
-	{"internal/control", "internal/intent internal/fault internal/bus compiler/export internal/diag"},
-	{"api", "internal/control internal/intent internal/fault internal/bus internal/diag"},
-	{"api/apitest", "api internal/control internal/intent internal/fault internal/bus internal/diag"},
-	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag"},
+	{"internal/control", "internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance"},
+	{"api", "internal/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api/apitest", "api internal/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 
 	// Wiring.
 	{"internal/client", "internal/fault"},
@@ -148,7 +148,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/":     {"internal/store", "internal/store/storetest"},
 		"github.com/go-git/go-git/": {"gitsync"},
-		"github.com/gin-gonic/":     {"api", "internal/server"},
+		"github.com/gin-gonic/":     {"api", "internal/server internal/provenance"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

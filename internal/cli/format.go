@@ -156,6 +156,9 @@ func replaceFile(path string, content []byte) (err error) {
 	if err != nil {
 		return err
 	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file; - formats standard input", path)
+	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
 	if err != nil {
 		return err

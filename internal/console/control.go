@@ -6,6 +6,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // Control is the part of the server's verbs that the console speaks to;
@@ -39,6 +40,7 @@ type Control interface {
 	Version(ctx context.Context, env intent.EnvironmentID, number int) (intent.Version, error)
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error)
 	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
+	Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error)
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 
 	StartDryRun(ctx context.Context, env intent.EnvironmentID, number int) (intent.ActionID, error)

@@ -55,6 +55,24 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	}
 }
 
+// The page of a resource says beside each attribute who decided it: the line,
+// the commit and its author, whose name cannot do anything to the page.
+func TestTheResourcePageSaysWhoDecided(t *testing.T) {
+	r := apitest.NewRich(present)
+	page := get(t, newConsole(t, r), paths(r)["resource-failed"]).Body.String()
+	for _, want := range []string{
+		"Decided", "set at <span class=\"mono\" title=\"content = page\">main.cf:12</span>", "1a2b3c4", "Noor &lt;b&gt;Haddad",
+		"in web::site of web::Site[name=shop], made at main.cf:3", "computed by File.get_hash at",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if page := get(t, newConsole(t, r), paths(r)["resource-healthy"]).Body.String(); strings.Contains(page, "Decided") {
+		t.Error("the page of a resource without provenance has a column for it")
+	}
+}
+
 // paths are the pages of a rich server.
 func paths(r *apitest.Rich) map[string]string {
 	env := "/e/" + r.Production.ID.String()

@@ -1,14 +1,17 @@
 package console
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // resourcePage tells why a resource is as it is.
@@ -39,12 +42,68 @@ type resourceHead struct {
 type desired struct {
 	Rows  []desiredRow
 	Found *time.Time // when the found values were read
+	// Origins: it is known who decided the values.
+	Origins bool
 }
 
 type desiredRow struct {
 	attribute
+	Origin  *origin
 	Found   string
 	Differs bool
+}
+
+// origin says who decided the value of an attribute.
+type origin struct {
+	Words  string // set, default …
+	Place  string // file:line; empty when nobody set it
+	Source string
+	Commit *provenance.Commit
+	Short  string // of the commit
+	Via    []string
+}
+
+// originOf tells of the statement that set an attribute. A list that several
+// statements filled is told of by the first.
+func originOf(f provenance.Field) *origin {
+	if len(f.Settings) == 0 {
+		return nil
+	}
+	s := f.Settings[0]
+	o := &origin{Words: settingWords(s), Source: strings.TrimSpace(s.Source), Commit: s.Commit}
+	if s.File != "" {
+		o.Place = s.File + ":" + strconv.Itoa(s.Line)
+	}
+	if s.Commit != nil {
+		o.Short = short(s.Commit.ID)
+	}
+	for _, input := range s.Inputs {
+		for _, from := range input.Settings {
+			if from.File != "" {
+				o.Via = append(o.Via, input.Name+" was set at "+from.File+":"+strconv.Itoa(from.Line))
+			}
+		}
+	}
+	for _, step := range s.Steps {
+		o.Via = append(o.Via, "in "+step.Implementation+" of "+step.Instance+", made at "+step.Made.File+":"+strconv.Itoa(step.Made.Line))
+	}
+	return o
+}
+
+// settingWords says how a value was set.
+func settingWords(s provenance.Setting) string {
+	words := map[provenance.Kind]string{
+		provenance.Default: "default at", provenance.Function: "computed by " + s.Plugin + " at", provenance.Unset: "nobody set it",
+	}[s.Kind]
+	switch {
+	case words != "":
+		return words
+	case s.Plugin != "":
+		return "set to what " + s.Plugin + " gave, at"
+	case s.Implied:
+		return "set from the other side at"
+	}
+	return "set at"
 }
 
 type edges struct {
@@ -154,6 +213,9 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	p.Head.Sentence = explain(d, actions, p.Head.AgentPaused)
 	p.Desired = desiredOf(d, actions)
+	if err := c.addOrigins(ctx, e.ID, d.Resource, &p.Desired); err != nil {
+		return view{}, err
+	}
 	p.Needs = edges{ID: "requires", Title: "Requires", Empty: "It waits for nothing."}
 	for _, id := range slices.SortedFunc(maps.Keys(d.RequiresStatus), compareIDs) {
 		s := stateOf(d.RequiresStatus[id])
@@ -250,6 +312,26 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 		out.Rows = append(out.Rows, row)
 	}
 	return out
+}
+
+// addOrigins says beside each attribute who decided it, where that is known.
+func (c *console) addOrigins(ctx context.Context, env intent.EnvironmentID, r intent.Resource, to *desired) error {
+	explained, err := c.control.Explain(ctx, env, r.Version, r.ID)
+	if fault.Is(err, fault.NotFound) {
+		return nil // the version was stored before that was kept
+	}
+	if err != nil {
+		return err
+	}
+	for _, a := range explained.Attributes {
+		for i := range to.Rows {
+			if to.Rows[i].Name == a.Name {
+				to.Rows[i].Origin = originOf(a.Field)
+				to.Origins = true
+			}
+		}
+	}
+	return nil
 }
 
 // attempt shows an action with its changes and log lines.

@@ -138,7 +138,7 @@ func (c *console) version(r *http.Request) (view, error) {
 	if v.Provenance.Compile != uuid.Nil {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
-	p.Facts = provenance(v.Provenance)
+	p.Facts = versionFacts(v.Provenance)
 	runs, err := c.control.DryRuns(r.Context(), e.ID, v.Number)
 	if err != nil {
 		return view{}, err
@@ -159,8 +159,8 @@ func (c *console) version(r *http.Request) (view, error) {
 	return view{template: "version", data: p, fragments: []fragment{{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.Dries}}}, nil
 }
 
-// provenance lists where a version came from.
-func provenance(p intent.Provenance) []attribute {
+// versionFacts lists where a version came from.
+func versionFacts(p intent.Provenance) []attribute {
 	var out []attribute
 	add := func(name, value string) {
 		if value != "" {

@@ -36,6 +36,7 @@ type Control struct {
 	running context.Context // nil before Start and after Stop
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
+	blames  blames
 }
 
 // New checks the configuration; nothing runs before Start.

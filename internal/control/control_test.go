@@ -17,6 +17,7 @@ import (
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 	"ordain.dev/ordain/internal/store"
 	"ordain.dev/ordain/internal/store/storetest"
 )
@@ -67,6 +68,14 @@ func (p *parts) Checkout(_ context.Context, _ control.GitSource, commit, _ strin
 	return control.Step{Command: "git checkout " + commit}, nil
 }
 
+// Blame says that Eve wrote every line of main.cf.
+func (p *parts) Blame(_ context.Context, _ control.GitSource, commit, path string) (provenance.Blame, error) {
+	if path != "main.cf" {
+		return nil, fault.New("fake", fault.NotFound, "there is no such file")
+	}
+	return provenance.Blame{{ID: commit, Author: "Eve"}, {ID: commit, Author: "Eve"}, {ID: commit, Author: "Eve"}}, nil
+}
+
 func (p *parts) Watch(env intent.EnvironmentID, _ control.GitSource, _ time.Duration, seen string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +113,13 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 		return &export.Document{Success: true, Resources: exported, Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets}, "ordain compile", nil
 	}
 	id := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
-	return &export.Document{Success: true, Settings: settings, Resources: []export.Resource{{
+	table, entry := provenance.NewBuilder(), provenance.Entry{}
+	for _, file := range []string{"main.cf", "/elsewhere/std/_init.cf"} {
+		statement := provenance.Statement{Kind: provenance.Argument, Place: provenance.Place{File: file, Line: 3}}
+		entry.Set(table.Text("commit"), table.Statement(statement), false, false, provenance.TopLevel)
+	}
+	table.Add(id.String(), &entry)
+	return &export.Document{Success: true, Provenance: table.Table(), Settings: settings, Resources: []export.Resource{{
 		ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
 	}}}, "ordain compile", nil
 }
@@ -235,6 +250,27 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	}
 	if !slices.Equal(s.parts.released, []int{1}) {
 		t.Errorf("the deployer heard of %v", s.parts.released)
+	}
+}
+
+// Who decided a value is stored with the version, and told with the commit of
+// the line; of a file outside of the repository there is none.
+func TestWhoDecidedAValue(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	note := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
+	got, err := s.Explain(t.Context(), s.env, 1, note)
+	if err != nil || len(got.Attributes) != 1 || string(got.Attributes[0].Value) != `"c1"` || got.Commit != "c1" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	from := got.Attributes[0].Settings
+	if len(from) != 2 || from[0].Commit == nil || from[0].Commit.Author != "Eve" || from[1].Commit != nil {
+		t.Errorf("%+v", from)
+	}
+	note.Value = "2"
+	if _, err := s.Explain(t.Context(), s.env, 1, note); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a resource that is not there: %v", err)
 	}
 }
 

@@ -43,6 +43,13 @@ func (r *run) newVersion(doc *export.Document) (intent.NewVersion, error) {
 	if doc.Partial {
 		v.Partial = &intent.PartialChange{Removed: doc.RemovedSets}
 	}
+	if doc.Provenance != nil {
+		packed, err := doc.Provenance.Pack()
+		if err != nil {
+			return v, fault.Wrap("control.newVersion", fault.Internal, err)
+		}
+		v.Origins = packed
+	}
 	seen := make(map[intent.ResourceID]bool, len(doc.Resources))
 	for _, resource := range doc.Resources {
 		if resource.ID.IsZero() || seen[resource.ID] {

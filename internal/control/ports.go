@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // Store is the place of record. Every method is one transaction; what it
@@ -109,6 +110,8 @@ type VersionStore interface {
 	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
 	VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (intent.Resource, error)
 	VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error)
+	// VersionOrigins gives NewVersion.Origins as it was stored.
+	VersionOrigins(ctx context.Context, env intent.EnvironmentID, number int) ([]byte, error)
 	// DiffVersions compares two versions; unchanged resources are left out.
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 	// PruneVersions deletes the oldest retired and skipped versions, so that at most keep remain.
@@ -191,6 +194,9 @@ type Git interface {
 	Fetch(ctx context.Context, s GitSource) (intent.Revision, Step, error)
 	// Checkout makes dir exactly the commit, but for the entries of the compiler's own.
 	Checkout(ctx context.Context, s GitSource, commit, dir string) (Step, error)
+	// Blame gives who wrote each line of a file, as it was at a commit that was
+	// fetched. NotFound when the commit has no such file.
+	Blame(ctx context.Context, s GitSource, commit, path string) (provenance.Blame, error)
 }
 
 // Watcher notices that sources move, by polling and by watching local

@@ -74,6 +74,9 @@ type NewVersion struct {
 	// Partial: Resources are those of some resource sets, to be merged with the
 	// newest version. Nil: they are all.
 	Partial *PartialChange
+	// Origins says where every value was set, packed by internal/provenance; nil
+	// when nobody knows.
+	Origins []byte
 }
 
 // PartialChange says how a partial export changes the version before it.

@@ -7,6 +7,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // git fits gitsync to what control asks for.
@@ -27,6 +28,10 @@ func (g git) Fetch(ctx context.Context, s control.GitSource) (intent.Revision, c
 func (g git) Checkout(ctx context.Context, s control.GitSource, commit, dir string) (control.Step, error) {
 	report, err := g.syncer.Checkout(ctx, source(s), commit, dir)
 	return control.Step{Command: report.Command, Output: lines(report.Output)}, err
+}
+
+func (g git) Blame(ctx context.Context, s control.GitSource, commit, path string) (provenance.Blame, error) {
+	return g.syncer.Blame(ctx, source(s), commit, path)
 }
 
 func source(s control.GitSource) gitsync.Source {

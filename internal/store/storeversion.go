@@ -132,7 +132,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		}
 		number = last + 1
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
-			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents)
+			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents, v.Origins)
 		return err
 	})
 	return number, err

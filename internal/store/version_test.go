@@ -22,6 +22,7 @@ func TestVersionComesBackAsItWasStored(t *testing.T) {
 	rs[3].Undefined, rs[3].ResourceSet, rs[3].Purged, rs[3].ReceiveEvents = []string{"content"}, "set", true, true
 	rs[4].Attributes = json.RawMessage(`{"odd":"\u0000 \ud800","n":1e400}`)
 	v := version(env, rs)
+	v.Origins = []byte{0, 1, 2}
 	slices.Reverse(v.Resources)
 	n := get(s.StoreVersion(ctx, v, epoch))(t)
 	if n != 1 || get(s.StoreVersion(ctx, v, epoch))(t) != 1 {
@@ -46,6 +47,14 @@ func TestVersionComesBackAsItWasStored(t *testing.T) {
 	if !cmp.Equal(code, v.Code) || !cmp.Equal(pip, v.Pip) {
 		t.Errorf("code %v, pip %v", code, pip)
 	}
+	if origins := get(s.VersionOrigins(ctx, env, 1))(t); !slices.Equal(origins, v.Origins) {
+		t.Errorf("origins %v", origins)
+	}
+	if origins := get(s.VersionOrigins(ctx, env, 2))(t); origins != nil {
+		t.Errorf("version 2 has origins %v", origins)
+	}
+	_, err = s.VersionOrigins(ctx, env, 3)
+	want(t, err, fault.NotFound)
 	info := get(s.Version(ctx, env, 1))(t)
 	if info.Status != intent.VersionCandidate || info.Total != 9 || info.Provenance.Commit != v.Provenance.Commit || !info.Created.Equal(epoch) || info.Released != nil {
 		t.Errorf("%+v", info)

@@ -179,6 +179,14 @@ func (s *Store) VersionCode(ctx context.Context, env intent.EnvironmentID, numbe
 	return document.Code, document.Pip, err
 }
 
+// VersionOrigins gives where the values of a version were set, packed.
+func (s *Store) VersionOrigins(ctx context.Context, env intent.EnvironmentID, number int) (packed []byte, err error) {
+	err = s.read(ctx, "store.VersionOrigins", func(q querier) error {
+		return q.QueryRow(ctx, statements.VersionOrigins, env, number).Scan(&packed)
+	})
+	return packed, err
+}
+
 // DeleteVersion deletes a version; Conflict for the active one.
 func (s *Store) DeleteVersion(ctx context.Context, env intent.EnvironmentID, number int) error {
 	const op = "store.DeleteVersion"

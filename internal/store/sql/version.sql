@@ -17,8 +17,11 @@ SELECT number FROM version WHERE environment = $1 AND compile = $2;
 WITH counted AS (
     UPDATE environment SET last_version = $2 WHERE id = $1
 )
-INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents)
-VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10);
+INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents, origins)
+VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: VersionOrigins :one
+SELECT origins FROM version WHERE environment = $1 AND number = $2;
 
 -- name: VersionResources :many
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,

@@ -1,0 +1,123 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
+)
+
+// blameTime is how long one explanation may look through histories; what is
+// not known by then is left out.
+const blameTime = 5 * time.Second
+
+// maxBlames bounds how many files' histories are remembered.
+const maxBlames = 200
+
+// blames remembers who wrote the lines of files at commits, which never changes.
+type blames struct {
+	mu    sync.Mutex
+	known map[blameKey]provenance.Blame
+}
+
+type blameKey struct{ url, commit, path string }
+
+// Explain tells where the attributes of a resource were set, and by whose
+// commits. NotFound when the version has no such resource, or does not say.
+func (c *Control) Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error) {
+	const op = "control.Explain"
+	out := provenance.Explanation{Subject: id.String(), Version: number}
+	resource, err := c.cfg.Store.VersionResource(ctx, env, number, id)
+	if err != nil {
+		return out, err
+	}
+	fields, commit, err := c.origins(ctx, env, number, id)
+	if err != nil {
+		return out, err
+	}
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	out.Commit = commit
+	c.blame(ctx, e, out.Commit, fields)
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(resource.Attributes, &values); err != nil {
+		return out, fault.Wrap(op, fault.Internal, err)
+	}
+	out.Attributes = provenance.WithValues(fields, values)
+	return out, nil
+}
+
+// origins finds what is known of a resource, and the commit that it was compiled
+// from. A version from a partial compile knows the resources of that compile;
+// the others are as in the version before it.
+func (c *Control) origins(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) ([]provenance.Field, string, error) {
+	const op = "control.Explain"
+	for number > 0 {
+		packed, err := c.cfg.Store.VersionOrigins(ctx, env, number)
+		if err != nil {
+			return nil, "", err
+		}
+		version, err := c.cfg.Store.Version(ctx, env, number)
+		if err != nil {
+			return nil, "", err
+		}
+		if packed != nil {
+			table, err := provenance.Unpack(packed)
+			if err != nil {
+				return nil, "", fault.Wrap(op, fault.Internal, err)
+			}
+			if fields, ok := table.Explain(id.String()); ok {
+				return fields, version.Provenance.Commit, nil
+			}
+		}
+		number = min(version.Provenance.PartialBase, number-1)
+	}
+	return nil, "", fault.New(op, fault.NotFound, "no version says where the values of "+id.String()+" were set").
+		Hint("compile again: versions are stored with it now")
+}
+
+// blame adds the commits of the lines, as far as the repository has the files.
+func (c *Control) blame(ctx context.Context, e intent.Environment, commit string, fields []provenance.Field) {
+	ctx, cancel := context.WithTimeout(ctx, blameTime)
+	defer cancel()
+	source := GitSource{URL: e.Source.URL}
+	provenance.Attach(fields, func(file string) provenance.Blame {
+		inside := path.Join(e.Source.Subdir, file)
+		if path.IsAbs(file) || commit == "" || ctx.Err() != nil {
+			return nil
+		}
+		key := blameKey{e.Source.URL, commit, inside}
+		if known, ok := c.blames.get(key); ok {
+			return known
+		}
+		lines, err := c.cfg.Git.Blame(ctx, source, commit, inside)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil // it took too long, or cannot be read now: the next one asks again
+		}
+		c.blames.put(key, lines)
+		return lines
+	})
+}
+
+func (b *blames) get(k blameKey) (provenance.Blame, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines, ok := b.known[k]
+	return lines, ok
+}
+
+func (b *blames) put(k blameKey, lines provenance.Blame) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil || len(b.known) >= maxBlames {
+		b.known = map[blameKey]provenance.Blame{}
+	}
+	b.known[k] = lines
+}
