@@ -16,6 +16,7 @@ type builder struct {
 	top  *naming
 	stmt syntax.Node // the statement that errors are reported in
 	errs []*Error
+	self *types.Entity // of the implementation, where its body is resolved
 	// assigning remembers which blocks hold assignments to attributes.
 	assigning map[syntax.Stmt]bool
 }
@@ -468,11 +469,20 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 
 func (b *builder) noVariable(name string) *Error {
 	e := notFound("variable %s not found", name)
-	var names []string
-	for block := b.top; block != nil; block = block.up {
-		names = append(names, block.names...)
+	top, self, ns := b.top, b.self, b.ns
+	e.hint = func() string {
+		names := slices.Clone(ns.names)
+		for block := top; block != nil; block = block.up {
+			names = append(names, block.names...)
+		}
+		if self != nil {
+			names = append(names, attributeNames(self)...)
+		}
+		if hint := suggest("variable", name, names); hint != "" {
+			return hint
+		}
+		return "a variable that is assigned in a `for` or an `if` is not seen outside of it"
 	}
-	e.Hint = suggest("variable", name, append(names, b.ns.names...))
 	return e
 }
 
@@ -481,7 +491,7 @@ func (b *builder) qualified(n *ref, ns, last string) {
 	space := b.ns.visible(ns)
 	if space == nil {
 		n.kind = refAbsent
-		n.absent = noNamespace(ns).in(n)
+		n.absent = noNamespace(ns).in(n).hinted(b.ns.suggestImport(ns))
 		b.fail(n.absent)
 		return
 	}

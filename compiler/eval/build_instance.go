@@ -31,6 +31,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		written[a.Name.Name] = true
 		n.explicit = append(n.explicit, a.Name.Name)
 	}
+	misnamed := false
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -42,6 +43,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			err.Stmt = name
 			err.Hint = suggest("attribute", name, attributeNames(e))
 			b.failAt(err, at)
+			misnamed = true
 			return
 		}
 		if made, is := value.(*syntax.Construct); is && attr.End == nil {
@@ -74,7 +76,9 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	for _, s := range x.Splats {
 		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
-	b.inverse(n, left)
+	if !misnamed { // or else the key may be what was meant
+		b.inverse(n, left)
+	}
 	return n
 }
 

@@ -153,6 +153,7 @@ func (r *run) check() *Error {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
 				e := notFound("No match in index on type %s with key %s", key.entity.Name, keyText(key.entity, key.index, p.values))
+				e.Hint = r.suggestInstance(key.entity)
 				errs = append(errs, e.in(p.n))
 			}
 		}

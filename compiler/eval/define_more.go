@@ -292,6 +292,9 @@ func (p *program) resolveBodies(d *definitions) {
 	for _, info := range d.impls {
 		b := &builder{p: p, ns: info.ns, stmt: info.ast}
 		b.top = p.moduleNaming(info.ns)
+		if info.target != nil {
+			b.self = info.target.entity
+		}
 		info.impl.body = b.block(info.ast.Body, nil, true)
 		p.report(b.errs...)
 	}

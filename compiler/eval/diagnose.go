@@ -49,6 +49,9 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 
 // Diagnostic is the error with its place, source line, causes and hint.
 func (e *Error) Diagnostic() diag.Diagnostic {
+	if e.Hint == "" && e.hint != nil {
+		e.Hint = e.hint()
+	}
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
 		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats,

@@ -39,6 +39,8 @@ type Error struct {
 	Causes []*Error
 	// Hint says how to mend it, where more can be said than the message does.
 	Hint string
+	// hint makes Hint, where that takes work and most likely is never needed.
+	hint func() string
 	// Importance orders the errors of a MultiException: lower comes first.
 	Importance int
 
@@ -221,6 +223,12 @@ func (e *Error) with(label string, at *place) *Error {
 	if at != nil && at.File != nil && at.Start.Line > 0 {
 		e.related = append(e.related, related{label, at})
 	}
+	return e
+}
+
+// hinted says how to mend it.
+func (e *Error) hinted(hint string) *Error {
+	e.Hint = hint
 	return e
 }
 

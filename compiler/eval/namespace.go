@@ -56,7 +56,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 			if ns.file != nil {
 				err.Message += " in " + ns.file.Path
 			}
-			err.Hint = "add `import " + prefix + "` at the top of the file"
+			err.Hint = ns.suggestImport(prefix)
 			err.topic = "import " + prefix
 			err.at = &name.At
 			return nil, err
@@ -68,7 +68,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 			return nil, excused()
 		}
 		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
-		err.Hint = suggest("name", last, keys(space.things))
+		err.Hint = suggestThing(prefix+"::", last, space)
 		err.at = &name.At
 		return nil, err
 	}
@@ -84,15 +84,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 		}
 	}
 	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)
-	err.Hint = suggest("name", last, append(keys(ns.things), "string", "int", "float", "bool", "dict", "list"))
+	err.Hint = suggestThing("", last, ns)
 	err.at = &name.At
 	return nil, err
-}
-
-func keys(m map[string]any) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }

@@ -247,7 +247,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return false, runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments)
+		return false, runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
 	}
 	open := false
 	check := func(i int, v types.Value) *Error {
@@ -290,15 +290,15 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		}
 	}
 	if err := missingArguments(short, sig, covered); err != nil {
-		return false, err
+		return false, err.hinted(suggestCall(sig, named))
 	}
 	for _, g := range named {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return false, runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments)
+			return false, runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
 		case i < 0 && varkeywords < 0:
-			return false, runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments)
+			return false, runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
 		case i < 0:
 			i = varkeywords
 		default:

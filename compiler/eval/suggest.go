@@ -2,52 +2,113 @@ package eval
 
 import (
 	"fmt"
-	"sort"
+	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // suggest gives the hint "did you mean" when one of the names is near.
 func suggest(what, wrong string, names []string) string {
-	best, distance := "", len(wrong)/2+1
-	sorted := append([]string(nil), names...)
-	sort.Strings(sorted)
-	for _, name := range sorted {
-		if d := editDistance(wrong, name, distance); d < distance {
-			best, distance = name, d
-		}
-	}
+	best := diag.Nearest(wrong, names)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("did you mean the %s %s?", what, best)
 }
 
-// editDistance is the number of letters to add, take away, change or swap with
-// their neighbour; limit or more is all the same.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
+// suggestThing is suggest for what a namespace holds: types, implementations
+// and plug-ins. prefix is what stands before the name.
+func suggestThing(prefix, wrong string, spaces ...*namespace) string {
+	names := []string{"string", "int", "float", "bool", "dict", "list"}
+	if prefix != "" {
+		names = nil
 	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	things := map[string]any{}
+	for _, space := range spaces {
+		for name, thing := range space.things {
+			names = append(names, name)
+			things[name] = thing
+		}
 	}
-	for i := range len(a) {
-		before, last, row = last, row, before
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last[j]
-			if a[i] != b[j] {
-				cost++
-			}
-			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
+	best := diag.Nearest(wrong, names)
+	if best == "" {
+		return ""
+	}
+	what := "type"
+	switch things[best].(type) {
+	case *entityInfo:
+		what = "entity"
+	case *implementationInfo:
+		what = "implementation"
+	case *pluginInfo:
+		what = "plug-in"
+	}
+	return fmt.Sprintf("did you mean the %s %s%s?", what, prefix, best)
+}
+
+// suggestImport is the hint for a namespace that is not visible in a file.
+func (ns *namespace) suggestImport(prefix string) string {
+	visible := []string{ns.name, "std"}
+	for name := range ns.imports {
+		visible = append(visible, name)
+	}
+	if best := diag.Nearest(prefix, visible); best != "" && best != prefix {
+		return "did you mean " + best + "? Otherwise add `import " + prefix + "` at the top of the file"
+	}
+	return "add `import " + prefix + "` at the top of the file"
+}
+
+// signatureText is how a plug-in is called.
+func signatureText(sig *Signature) string {
+	params := make([]string, 0, len(sig.Params))
+	for _, p := range sig.Params {
+		text := p.Name
+		switch p.Kind {
+		case VarArgs:
+			text = "*" + text
+		case VarKeywords:
+			text = "**" + text
+		}
+		if p.Type != nil && (p.Type.Text != "" || p.Type.Name != "") {
+			text += ": " + strings.Trim(first(p.Type.Text, p.Type.Name), "'\"")
+		}
+		if p.HasDefault {
+			text += " = …"
+		}
+		params = append(params, text)
+	}
+	return sig.Name + "(" + strings.Join(params, ", ") + ")"
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// suggestCall is the hint for a call that does not fit: the name that was
+// probably meant, or how the plug-in is called.
+func suggestCall(sig *Signature, named []given) string {
+	names := make([]string, len(sig.Params))
+	for i, p := range sig.Params {
+		names[i] = p.Name
+	}
+	for _, g := range named {
+		known := false
+		for _, name := range names {
+			known = known || name == g.name
+		}
+		if !known {
+			if hint := suggest("argument", g.name, names); hint != "" {
+				return hint + " It is called as " + signatureText(sig)
 			}
 		}
 	}
-	return row[len(b)]
+	return "it is called as " + signatureText(sig)
 }
 
 func attributeNames(e *types.Entity) []string {
@@ -56,4 +117,22 @@ func attributeNames(e *types.Entity) []string {
 		names[i] = a.Name
 	}
 	return names
+}
+
+// suggestInstance tells what a lookup could have found.
+func (r *run) suggestInstance(e *types.Entity) string {
+	const most = 3
+	have := r.byEntity[e.Number]
+	if len(have) == 0 {
+		return "nothing makes an instance of " + e.Name
+	}
+	titles := make([]string, 0, most)
+	for _, i := range have[:min(len(have), most)] {
+		titles = append(titles, i.Title())
+	}
+	text := "there is " + strings.Join(titles, ", ")
+	if more := len(have) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -17,6 +17,8 @@ import (
 
 // ProjectMetadata is project.yml.
 type ProjectMetadata struct {
+	// Misspelt says of keys that mean nothing which ones look like others.
+	Misspelt     []string
 	Name         string
 	Description  string
 	Author       string
@@ -289,6 +291,7 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	f.precedence(m)
 	f.pip(m)
 	f.environmentSettings(m)
+	m.Misspelt = f.misspelt(projectKeys)
 	for i, r := range m.Requires {
 		if _, err := requirement(r); err != nil {
 			f.fail(f.nodes(f.root, "requires")[i], "requires: %v", err)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ordain.dev/ordain/internal/diag"
 )
 
 // Module is one module as found on disk.
@@ -67,10 +69,43 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if len(p.ModulePath) > 0 {
 		where += ", nor a folder on the modulepath"
 	}
+	hint := ""
+	if near := diag.Nearest(name, p.moduleNames(s)); near != "" {
+		hint = "did you mean " + near + "? Otherwise "
+	}
+	for _, key := range p.Metadata.Misspelt {
+		hint = key + "; "
+	}
 	return nil, &Error{
 		Kind: KindNotFound, Message: "Could not find module " + name + ": " + where + ".",
-		Hint: "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
+		Hint: hint + "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
 	}
+}
+
+// moduleNames are the modules that are there, by the names of their folders.
+func (p *Project) moduleNames(s *site) []string {
+	var names []string
+	for _, root := range p.ModulePath {
+		names = append(names, folders(root)...)
+	}
+	for _, dir := range s.dirs {
+		names = append(names, folders(filepath.Join(dir, "inmanta_plugins"))...)
+	}
+	return names
+}
+
+func folders(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if name := e.Name(); name[0] != '.' && name[0] != '_' {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // openV2 reads a module of the second generation from the folder of its package.
