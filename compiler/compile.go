@@ -44,6 +44,8 @@ type Options struct {
 	SitePackages []string
 	CacheDir     string // for the Python runtime
 	Environment  string // id of the environment; empty off line
+	// Known is what the server knows that plug-ins may ask for; nil off line.
+	Known *plugin.Known
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
@@ -173,7 +175,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
-		CacheDir: r.o.CacheDir,
+		CacheDir: r.o.CacheDir, MemoryMax: r.o.MemoryMax, Known: r.o.Known,
 	})
 	if !r.o.NoStd && !r.o.Check {
 		r.host.Anticipate()

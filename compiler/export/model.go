@@ -1,6 +1,9 @@
 package export
 
 import (
+	"maps"
+	"slices"
+
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
 )
@@ -44,6 +47,10 @@ func Finished(result *eval.Result) eval.Heap {
 	}
 	return f
 }
+
+// Entities lists the names of all entities, for dependency managers that walk
+// over the model.
+func (f *finished) Entities() []string { return slices.Sorted(maps.Keys(f.entities)) }
 
 // Attribute implements eval.Heap.
 func (f *finished) Attribute(of types.Instance, name string) eval.Read {

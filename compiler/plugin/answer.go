@@ -53,6 +53,11 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 		return json.RawMessage(b.Bytes()), err
 	case "type":
 		return describe(h.heap.Type(request.Name), request.Name), nil
+	case "entities":
+		if all, ok := h.heap.(interface{ Entities() []string }); ok {
+			return all.Entities(), nil
+		}
+		return []string{}, nil
 	case "accepts":
 		v, err := h.wire.decode(request.Value)
 		if err != nil {

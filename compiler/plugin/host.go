@@ -32,8 +32,8 @@ type Config struct {
 	Metadata map[string]any
 	// Settings are configuration options by section and name: config.environment …
 	Settings map[string]map[string]any
-	// Facts are values learnt from the outside, by resource id and name.
-	Facts map[string]map[string]string
+	// Known is what the server knows; nil where there is none.
+	Known *Known
 
 	Env         []string // the environment of the worker; empty: a minimal one
 	MemoryMax   uint64
@@ -43,6 +43,22 @@ type Config struct {
 	// OnOutput gets what plug-ins write past sys.stdout: standard error, and
 	// what programs that they start print.
 	OnOutput func(stream, line string)
+}
+
+// Known is what a server knows that plug-ins may ask for, as it travels from
+// the server to the compiler and on to the worker.
+type Known struct {
+	Environment Environment `json:"environment"`
+	// Facts are facts by resource id and name; parameters of the environment
+	// are those of no resource.
+	Facts map[string]map[string]string `json:"facts"`
+}
+
+// Environment is the environment that is compiled for.
+type Environment struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"project_id"`
 }
 
 // Host runs plug-ins in a worker process. It is for one goroutine.
@@ -149,7 +165,7 @@ func (h *Host) start() {
 		PID    int    `json:"pid"`
 		Python string `json:"python"`
 	}
-	h.startErr = h.dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "facts": c.Facts}, &reply, nil)
+	h.startErr = h.dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
 	h.pid, h.python = reply.PID, reply.Python
 }
 

@@ -118,7 +118,7 @@ func TestFacts(t *testing.T) {
 	for _, set := range plugintest.Sets {
 		t.Run(set.Python, func(t *testing.T) {
 			p := openPublished(t, plugintest.Venv(t, set), set.Modules, func(c *Config) {
-				c.Facts = map[string]map[string]string{"std::testing::NullResource[a,name=n]": {"ip": "10.0.0.1"}}
+				c.Known = &Known{Facts: map[string]map[string]string{"std::testing::NullResource[a,name=n]": {"ip": "10.0.0.1"}}, Environment: Environment{Name: "here"}}
 			})
 			i := p.heap.add("std::testing::NullResource", "name", types.Str("n"), "agentname", types.Str("a"))
 			if got := p.value("std::getfact", i, types.Str("ip")); got != types.Str("10.0.0.1") {
@@ -126,6 +126,9 @@ func TestFacts(t *testing.T) {
 			}
 			if got := p.value("std::getfact", i, types.Str("mac")); got != (types.Unknown{}) {
 				t.Errorf("a fact that nobody knows is %v", got)
+			}
+			if got := p.value("std::environment_name"); got != types.Str("here") {
+				t.Errorf("the environment is called %v", got)
 			}
 		})
 	}

@@ -212,7 +212,11 @@ def name() -> "string":
 				t.Fatal("the load was not remembered at all")
 			}
 			change(c)
-			if c.remembered() {
+			p := c.compile()
+			if want := strings.HasPrefix(name, "a plug-in is edited"); (p.plugins["b::old"].Params[0].Type.Name == "number") != want {
+				t.Errorf("b::old takes %+v", p.plugins["b::old"].Params[0].Type)
+			}
+			if !p.done() {
 				t.Error("the next compile went by what was before")
 			}
 			if !c.remembered() {

@@ -2,6 +2,7 @@ package builder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/layout"
@@ -38,6 +40,11 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 		"--python", filepath.Join(b.layout.Environment(job.Environment.ID).CompilerVenvLink(), "bin", "python"),
 		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
 	}
+	known, err := writeKnown(work, job)
+	if err != nil {
+		return nil, "", err
+	}
+	args = append(args, "--known", known)
 	shown := "ordain compile --export"
 	if job.Compile.Partial {
 		args = append(args, "--partial")
@@ -87,6 +94,34 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
 	return doc, shown, nil
+}
+
+// writeKnown writes what plug-ins may ask the server for.
+func writeKnown(dir string, job control.BuildJob) (string, error) {
+	e := job.Environment
+	known := plugin.Known{
+		Environment: plugin.Environment{ID: e.ID.String(), Name: e.Name, Project: e.ProjectID.String()},
+		Facts:       map[string]map[string]string{},
+	}
+	for _, p := range job.Parameters {
+		resource := ""
+		if !p.Resource.IsZero() {
+			resource = p.Resource.String()
+		}
+		if known.Facts[resource] == nil {
+			known.Facts[resource] = map[string]string{}
+		}
+		known.Facts[resource][p.Name] = p.Value
+	}
+	text, err := json.Marshal(known)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "known.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", layout.Explain("builder.Compile", file, err)
+	}
+	return file, nil
 }
 
 // scratch makes a folder for one compile's result; what a killed server leaves

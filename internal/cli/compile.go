@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/layout"
 )
 
@@ -19,6 +22,7 @@ type compileFlags struct {
 	options    compiler.Options
 	modelJSON  string
 	exportJSON string
+	known      string
 	compiler   []string
 	memoryMax  uint64
 	say        sayer
@@ -41,6 +45,8 @@ func newCompile() *cobra.Command {
 	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
 	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
+	flags.StringVar(&f.known, "known", "", "file with what a server lets plug-ins ask for")
+	_ = flags.MarkHidden("known") // for the server's own compiles
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
@@ -79,11 +85,29 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	} else if err := chooseInterpreter(c.Context(), &f.options); err != nil {
 		return f.say.failed(c, err)
 	}
+	if f.known != "" {
+		if err := f.readKnown(); err != nil {
+			return err
+		}
+	}
 	out := compiler.Run(c.Context(), f.options)
 	if err := f.write(out); err != nil {
 		return err
 	}
 	return f.say.outcome(c, out)
+}
+
+// readKnown reads what a server lets a compile know.
+func (f *compileFlags) readKnown() error {
+	text, err := os.ReadFile(f.known)
+	if err == nil {
+		f.options.Known = &plugin.Known{}
+		err = json.Unmarshal(text, f.options.Known)
+	}
+	if err != nil {
+		return fault.Wrap("cli.compile", fault.Invalid, err).Say("what the server knows cannot be read")
+	}
+	return nil
 }
 
 // limits says when a model that does not end is stopped.

@@ -214,6 +214,8 @@ type BuildJob struct {
 	Compile     intent.Compile
 	Dir         string // of the checkout
 	ProjectDir  string // folder with project.yml: Dir or one below it
+	// Parameters and facts of the environment, which plug-ins may ask for.
+	Parameters []intent.Parameter
 	// Credentials of the environment's repository, for modules in repositories
 	// of the same host.
 	Credentials GitSource

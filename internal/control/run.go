@@ -223,10 +223,34 @@ func (r *run) install(ctx context.Context) error {
 	})
 }
 
+// parameters reads what plug-ins may ask for: all parameters and facts.
+func (r *run) parameters(ctx context.Context) ([]intent.Parameter, error) {
+	var all []intent.Parameter
+	for _, facts := range []bool{false, true} {
+		q := intent.ListQuery{Limit: 1000, Sort: "name"}
+		for {
+			page, err := r.control.cfg.Store.Parameters(ctx, r.e.ID, facts, q)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, page.Items...)
+			if page.After == 0 || len(page.Items) == 0 {
+				break
+			}
+			last := page.Items[len(page.Items)-1]
+			q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
+		}
+	}
+	return all, nil
+}
+
 // compileModel compiles, stores what came of it and releases it.
 func (r *run) compileModel(ctx context.Context) error {
 	var doc *export.Document
 	err := r.stage(ctx, intent.StageCompile, func(out Output) (command string, err error) {
+		if r.job.Parameters, err = r.parameters(ctx); err != nil {
+			return "", err
+		}
 		doc, command, err = r.control.cfg.Builder.Compile(ctx, r.job, out)
 		if err != nil {
 			return command, err

@@ -146,6 +146,9 @@ class EngineModel:
     def instances_of(self, name: str) -> list[Instance]:
         return self._codec.decode(self._talk.ask("instances", {"n": name}))
 
+    def entities(self) -> list[str]:
+        return self._talk.ask("entities", {})
+
     def accepts(self, name: str, value: object) -> bool:
         return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(DynamicProxy.unwrap(value))})
 
@@ -204,8 +207,9 @@ class CompileRole:
             # Go sends it when a call takes too long, to learn where it hangs.
             faulthandler.register(_signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
         Config.load_config_from_dict(args.get("settings") or {})
-        facts = args.get("facts") or {}
-        endpoints.answer_with(lambda method, kwargs: _answer_facts(facts, method, kwargs))
+        known = args.get("known")
+        if known is not None:
+            endpoints.answer_with(lambda method, kwargs: _answer(known, method, kwargs))
         runtime.install(self.model)
         self.finder = loading.install()
         return {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
@@ -370,12 +374,13 @@ class CompileRole:
         return reply
 
 
-def _answer_facts(facts: dict[str, dict[str, str]], method: str, kwargs: dict[str, Any]) -> Any:
-    """Facts that the server gave along: all that a compile may learn from the outside."""
+def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:
+    """What the server gave along: all that a compile may learn from the outside."""
     from inmanta.protocol.common import Result
 
-    if not facts:
-        return None
+    facts: dict[str, dict[str, str]] = known.get("facts") or {}
+    if method in ("get_environment", "environment_get") and known.get("environment"):
+        return Result(200, {"environment": known["environment"], "data": known["environment"]})
     if method == "list_params":
         return Result(
             200,

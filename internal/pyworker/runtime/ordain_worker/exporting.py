@@ -7,7 +7,7 @@ dependency managers add. Values in answers are plain JSON, not the tagged form.
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -147,7 +147,10 @@ class Exporting:
         before = [set(each.requires) for each in made]
         by_id = {each.id: each for each in made}
         for manager in Exporter._dependency_managers:
-            manager(_Types(), by_id)
+            try:
+                manager(_Types(), by_id)
+            except UnknownException:
+                pass  # what it wanted to know is not known in this compile
         added: dict[str, list[str]] = {}
         for index, each in enumerate(made):
             if each.requires != before[index]:
@@ -176,23 +179,25 @@ class Exporting:
         return {"modules": code_of(args["types"])}
 
 
-class _Types:
-    """The entities of the model by name, as dependency managers get them."""
+class _Types(Mapping[str, Any]):
+    """The entities of the model by name, as dependency managers and export functions get them."""
 
     def __getitem__(self, name: str) -> Any:
+        from inmanta.ast import TypeNotFoundException
         from inmanta.execute import runtime
 
-        return runtime.model().type_of(name)
-
-    def __contains__(self, name: str) -> bool:
         try:
-            self[name]
-        except Exception:
-            return False
-        return True
+            return runtime.model().type_of(name)
+        except TypeNotFoundException:
+            raise KeyError(name) from None
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+    def __iter__(self) -> Iterator[str]:
+        from inmanta.execute import runtime
+
+        return iter(runtime.model().entities())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def described() -> dict[str, Any]:

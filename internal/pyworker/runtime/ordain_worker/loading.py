@@ -7,17 +7,18 @@ import sys
 
 # What importlib.machinery and importlib.util hand on, without what they import beside.
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
+from _frozen_importlib_external import SourceFileLoader, cache_from_source, spec_from_file_location
 
 from inmanta import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
     from typing import Any, Optional
 
 PACKAGE = "inmanta_plugins"
+FRESH = 2.0  # seconds
 
 
 def top(python: str) -> str:
@@ -100,6 +101,24 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
             raise ImportStopped(module, name) from exc
 
 
+def _distrust(files: Iterable[str]) -> None:
+    """Keep bytecode of files that were just written out of the way.
+
+    Python tells bytecode from its source by a time in whole seconds and the size: what is written twice in a
+    second would go by what it was before.
+    """
+    from time import time
+
+    now = time()
+    for file in files:
+        if now - os.stat(file).st_mtime < FRESH:
+            sys.dont_write_bytecode = True
+            try:
+                os.unlink(cache_from_source(file))
+            except OSError:
+                pass
+
+
 class Modules:
     """The modules of the model. All are imported at once or, when it is known what that would do, each when
     something of it is used.
@@ -119,6 +138,7 @@ class Modules:
         for each in modules:
             if each.get("dir"):
                 finder.add(each["name"], each["dir"])
+            _distrust(each.get("files") or ())
         if lazy is not None:
             finder.imported = self._follow
             _lazy.when_whole(self.rest)

@@ -29,6 +29,9 @@ class Model:
     def instances_of(self, name: str) -> "list[Instance]":
         """All instances of an entity and its children so far."""
 
+    def entities(self) -> list[str]:
+        """The names of all entities."""
+
     def accepts(self, name: str, value: object) -> bool:
         """Whether value belongs to the type of that name."""
 
