@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newHook(),
+	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(), newHook(),
 		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newAgent())
 	return root
 }
