@@ -193,7 +193,7 @@ func (r *run) unreadable(ctx context.Context, project *module.Project, program *
 		r.fail(reading(one))
 	}
 	in := r.input(project, program)
-	in.Missing = program.Missing
+	in.Missing, in.Lint = program.Missing, r.o.Check
 	in.Unload()
 	if result := eval.Check(ctx, in); result.Err != nil {
 		r.fail(result.Diagnostics()...)
@@ -220,6 +220,7 @@ func (r *run) evaluate(ctx context.Context, project *module.Project, program *mo
 	if r.o.NoPlugins {
 		in.Unload()
 	}
+	in.Lint = r.o.Check
 	compile := eval.Compile
 	if r.o.Check {
 		compile = eval.Check

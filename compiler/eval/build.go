@@ -17,6 +17,8 @@ type builder struct {
 	stmt syntax.Node // the statement that errors are reported in
 	errs []*Error
 	self *types.Entity // of the implementation, where its body is resolved
+	// sure is set while what is resolved will run in any case.
+	sure bool
 	// assigning remembers which blocks hold assignments to attributes.
 	assigning map[syntax.Stmt]bool
 }
@@ -81,6 +83,7 @@ func (l *lhs) whole() *lhs {
 
 // block resolves the statements of a nested block.
 func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementation bool) *block {
+	defer b.perhaps()()
 	up := b.top
 	b.top = newNaming(up)
 	b.top.body = implementation
@@ -318,15 +321,18 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	case *syntax.FString:
 		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces)}
 	case *syntax.Conditional:
+		defer b.perhaps()()
 		return &conditional{at: standing(x), cond: b.root(x.Cond), then: newRoot(b.assigned(x.Then, left)), els: newRoot(b.assigned(x.Else, left))}
 	case *syntax.Not:
 		return &not{standing(x), b.expr(x.X)}
 	case *syntax.Binary:
 		if x.Op == "and" || x.Op == "or" {
+			defer b.perhaps()()
 			return &lazy{at: standing(x), op: string(x.Op), left: b.root(x.L), right: b.root(x.R)}
 		}
 		return &binary{at: standing(x), op: x.Op, placeless: x.Negated, l: b.expr(x.L), r: b.expr(x.R)}
 	case *syntax.IsDefined:
+		defer b.perhaps()()
 		n := &isDefined{at: standing(x), attr: x.Attr.Name}
 		if x.X == nil {
 			n.v = b.ref(&syntax.Ref{Name: syntax.Name{Text: x.Attr.Name, At: x.Attr.At}})
@@ -454,6 +460,7 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 				n.ns, n.index = b.ns, i
 			} else {
 				n.absent = b.noVariable(name).focused(&n.span)
+				b.absent(n)
 			}
 			return n
 		}
@@ -464,6 +471,7 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 		return n
 	}
 	n.kind, n.absent = refAbsent, b.noVariable(name).focused(&n.span)
+	b.absent(n)
 	return n
 }
 
@@ -501,6 +509,9 @@ func (b *builder) qualified(n *ref, ns, last string) {
 		n.absent = notFound("variable %s not found", last)
 		n.absent.Hint = suggest("variable", last, space.names)
 		n.absent.focused(&n.span)
+		if !space.missing {
+			b.absent(n)
+		}
 		return
 	}
 	n.ns, n.index = space, i
@@ -535,6 +546,7 @@ func cutLast(name string) (ns, last string, qualified bool) {
 }
 
 func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
+	defer b.perhaps()()
 	n := &comprehension{at: standing(x), ns: b.ns}
 	n.iter = newRoot(b.assigned(x.Iter, &lhs{gradual: left != nil && left.gradual}))
 	b.top = newNaming(b.top)

@@ -34,6 +34,9 @@ type Input struct {
 	MemoryMax uint64
 	// Static: no plug-in is called, whatever comes.
 	Static bool
+	// Lint tells of variables that nothing assigns before they are needed: as an
+	// error where they certainly will be, else as a warning.
+	Lint bool
 	// Missing are namespaces whose files could not be read. Names in them are
 	// not missed.
 	Missing map[string]bool

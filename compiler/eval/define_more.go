@@ -319,7 +319,7 @@ func (p *program) moduleNaming(ns *namespace) *naming {
 
 // topLevel resolves the statements of a file, in source order.
 func (p *program) topLevel(ns *namespace) {
-	b := &builder{p: p, ns: ns}
+	b := &builder{p: p, ns: ns, sure: true}
 	b.top = newNaming(nil)
 	for _, name := range ns.names {
 		b.top.declare(name, ns.first[name])

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +75,43 @@ func TestCompileReportsAsJSON(t *testing.T) {
 	status, stdout, _ = ordain("", "compile", "--project", good, "--no-std", "-o", "json")
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 || !report.Success {
 		t.Errorf("status %d, %v, %s", status, err, stdout)
+	}
+}
+
+// A variable that nothing assigns is an error where it will be read in any case,
+// and a warning where that depends; attributes of those that extend an entity
+// count as there.
+func TestCheckTellsOfVariables(t *testing.T) {
+	dir := project(t, map[string]string{"main.cf": `port = 80
+x = prt
+if x == 80:
+    y = pxrt
+end
+entity A:
+    string name
+end
+entity B extends A:
+    string more
+end
+implementation a for A:
+    n = nmae
+    m = more
+end
+implement A using a
+z = q is defined ? q : 1
+`})
+	status, stdout, _ := ordain("", "check", "--project", dir, "--no-std", "-o", "json")
+	var report diag.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	var got []string
+	for _, d := range report.Diagnostics {
+		got = append(got, fmt.Sprintf("%s %d", d.Severity, d.Location.Line))
+	}
+	slices.Sort(got)
+	want := "error 2,warning 13,warning 17,warning 17,warning 4"
+	if status != 1 || strings.Join(got, ",") != want {
+		t.Errorf("status %d, told: %s\nwant: %s", status, strings.Join(got, ","), want)
 	}
 }
