@@ -3,10 +3,13 @@ package compiler
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/fault"
 )
 
 // reading makes a diagnostic of an error from reading files: of the parser, or
@@ -42,7 +45,21 @@ func reading(err error) diag.Diagnostic {
 		}
 		return locate(d, m.At)
 	}
-	return diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+	d := diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+	var f *fault.Error
+	if errors.As(err, &f) && f.Advice != "" {
+		d.Hint = f.Advice
+		d.Message = strings.TrimSuffix(d.Message, "; "+f.Advice)
+	}
+	return d
+}
+
+// Failed is the outcome of a compile that could not begin: what it needs could
+// not be installed.
+func Failed(err error) *Outcome {
+	doc := export.NewDocument()
+	doc.Diagnostics = append(doc.Diagnostics, reading(err))
+	return &Outcome{Document: doc, Text: doc.Diagnostics[0].Render()}
 }
 
 // panicked makes a diagnostic of a fault of the compiler.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -59,6 +60,17 @@ func newCompile() *cobra.Command {
 	return c
 }
 
+// compile compiles, also when there is no interpreter to be had: then that is
+// what is wrong with the project, and the files say so as for any other error.
+func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
+	if f.options.Python == "" {
+		if err := chooseInterpreter(ctx, &f.options); err != nil {
+			return compiler.Failed(err)
+		}
+	}
+	return compiler.Run(ctx, f.options)
+}
+
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	collectLate()
 	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
@@ -82,15 +94,13 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	f.options.OnOutput = func(_, line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
 	if f.options.Python != "" {
 		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
-	} else if err := chooseInterpreter(c.Context(), &f.options); err != nil {
-		return f.say.failed(c, err)
 	}
 	if f.known != "" {
 		if err := f.readKnown(); err != nil {
 			return err
 		}
 	}
-	out := compiler.Run(c.Context(), f.options)
+	out := f.compile(c.Context())
 	if err := f.write(out); err != nil {
 		return err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
@@ -54,7 +54,9 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	} else if requirements, err = project.Requirements(); err != nil {
 		return nil // the compile says it, in its way
 	}
-	sum := sha256.Sum256([]byte(strings.Join(requirements, "\n")))
+	// Projects that want other versions, or from elsewhere, get an environment
+	// each: one that another compile uses is never made anew under its feet.
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %+v", requirements, project.Constraints(), project.PipConfig())))
 	made, err := maker.Ensure(ctx, pyenv.Spec{
 		Dir:          filepath.Join(o.CacheDir, "compile", interpreter.Minor+"-"+hex.EncodeToString(sum[:8])),
 		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(),

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -76,6 +78,10 @@ func (l *local) install(c *cobra.Command, update bool) error {
 			fmt.Fprint(c.ErrOrStderr(), stderr)
 		},
 	})
+	var f *fault.Error
+	if errors.As(err, &f) && f.Kind == fault.Forbidden && errors.Is(err, fs.ErrPermission) {
+		return f.Hint("the folder of the project must be writable for this; `ordain compile` alone installs packages into its cache instead")
+	}
 	if err != nil {
 		return err
 	}

@@ -237,7 +237,21 @@ func (m *Maker) explain(s Spec, r Result) error {
 	case strings.Contains(said, "inmanta-core"):
 		advice = "a package asks for another inmanta-core than the " + CoreVersion + " that Ordain stands for; to install the real one list it in the requirements"
 	}
-	return fault.New("pyenv.Ensure", kind, "cannot install the Python packages: "+said).Hint(advice)
+	return fault.New("pyenv.Ensure", kind, "cannot install the Python packages: "+errorsOnly(said)).Hint(advice)
+}
+
+// errorsOnly leaves out pip's warnings of each try, where it says more.
+func errorsOnly(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		if !strings.HasPrefix(line, "WARNING: ") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return said
+	}
+	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
 // diskFull says whether the last command failed for want of space: by its own
