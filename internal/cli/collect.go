@@ -8,7 +8,7 @@ import (
 
 // firstCollection is how large the heap of a compile grows before the first
 // collection of garbage: most compiles are over by then.
-const firstCollection = 32 << 20
+const firstCollection = 48 << 20
 
 // minimalHeap is where the runtime's first collection lies at 100 percent.
 const minimalHeap = 4 << 20
