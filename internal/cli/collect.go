@@ -6,22 +6,24 @@ import (
 	"runtime/debug"
 )
 
-// firstCollection is how large the heap of a compile grows before the first
-// collection of garbage: most compiles are over by then.
-const firstCollection = 48 << 20
+const (
+	// firstCollection is how large the heap of a compile grows before the
+	// first collection of garbage: most compiles are over by then.
+	firstCollection = 48 << 20
+	// laterPercent is how much the heap grows from one collection to the next:
+	// a model is mostly what stays, so waiting longer saves little.
+	laterPercent = 60
+	// minimalHeap is where the runtime's first collection lies at 100 percent.
+	minimalHeap = 4 << 20
+)
 
-// minimalHeap is where the runtime's first collection lies at 100 percent.
-const minimalHeap = 4 << 20
-
-// collectLate tunes the collector for a process that does one thing and ends:
-// the first collection waits, those after it come as usual. GOGC and
-// GOMEMLIMIT in the environment have precedence.
+// collectLate tunes the collector for a process that does one thing and ends.
+// GOGC and GOMEMLIMIT in the environment have precedence.
 func collectLate() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	usual := debug.SetGCPercent(firstCollection / minimalHeap * 100)
-	// The finalizer of something that nobody holds runs after a collection.
-	first := &struct{ percent int }{usual}
-	runtime.SetFinalizer(first, func(first *struct{ percent int }) { debug.SetGCPercent(first.percent) })
+	debug.SetGCPercent(firstCollection / minimalHeap * 100)
+	// The cleanup of something that nobody holds runs after a collection.
+	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)
 }
