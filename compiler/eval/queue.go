@@ -42,7 +42,7 @@ type run struct {
 	zero    []*variable // what nobody waited for when it was looked at
 	revived []*variable // of zero: somebody waits for it now
 	nzero   int64
-	dropped []*variable // left the queue because of outstanding promises
+	dropped int // how many left the queue because of outstanding promises
 
 	slots     slab[variable]
 	delayed   slab[delayed]
@@ -125,6 +125,7 @@ func (r *run) enqueueIfComplete(v *variable) {
 		return
 	}
 	d.queued = true
+	r.pick(v)
 	r.wait.push(v)
 }
 
@@ -219,7 +220,19 @@ func (r *run) toZero(v *variable) {
 // drop takes a variable out of the queues until its promises are kept.
 func (r *run) drop(v *variable) {
 	v.more.queued = false
-	r.dropped = append(r.dropped, v)
+	if !v.more.dropped {
+		v.more.dropped = true
+		r.dropped++
+	}
+}
+
+// pick notes that a variable is no longer dropped: it is back in the queue, or
+// has its value.
+func (r *run) pick(v *variable) {
+	if d := v.more; d != nil && d.dropped {
+		d.dropped = false
+		r.dropped--
+	}
 }
 
 // reviveZero moves what somebody waits for by now from the second queue to
@@ -241,36 +254,25 @@ func (r *run) reviveZero() {
 // breakCycle freezes one of the variables that units wait for although more
 // is promised: all promises that are left wait for such a freeze.
 func (r *run) breakCycle() bool {
+	if r.dropped == 0 {
+		return false
+	}
 	var best *variable
-	kept := r.dropped[:0]
-	for _, v := range r.dropped {
-		if v.has || v.more.queued {
-			continue
-		}
-		kept = append(kept, v)
-	}
-	clear(r.dropped[len(kept):])
-	r.dropped = kept
-	if len(kept) == 0 {
-		return false
-	}
-	candidate := map[*variable]bool{}
-	for _, v := range kept {
-		if v.more.promises > 0 && v.potential() > 0 {
-			candidate[v] = true
-		}
-	}
-	if len(candidate) == 0 {
-		return false
-	}
+search:
 	for w := range r.waiting.all {
 		for _, v := range w.base().frame {
 			if v == nil {
 				continue
 			}
 			v = v.target()
-			if candidate[v] && (best == nil || rank(v) < rank(best)) {
+			if d := v.more; d == nil || v.has || !d.dropped || d.promises <= 0 || v.potential() <= 0 {
+				continue
+			}
+			if best == nil || rank(v) < rank(best) {
 				best = v
+			}
+			if rank(best) == 0 {
+				break search // no other comes before it
 			}
 		}
 	}

@@ -71,6 +71,7 @@ type delayed struct {
 	promises  int32 // outstanding
 	queued    bool
 	inZero    bool  // waits in the second queue
+	dropped   bool  // left the queues until its promises are kept
 	zeroRank  int64 // its place there
 	items     []types.Value
 	frozen    types.List          // of items
@@ -265,6 +266,7 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 			return err
 		}
 	}
+	r.pick(v)
 	v.take(value, from)
 	if !null {
 		if err := v.setInverse(r, value, from); err != nil {
@@ -522,6 +524,7 @@ func (v *variable) freeze(r *run) {
 		return
 	}
 	v.has = true
+	r.pick(v)
 	if v.kind == option {
 		v.value = types.Null{}
 	} else {

@@ -70,6 +70,7 @@ func (q *readyQueue) first(limit int) func(yield func(waiter) bool) {
 type waitingList struct {
 	rows  []waiter
 	holes int
+	from  int // the rows before are holes
 }
 
 func (l *waitingList) add(w waiter) {
@@ -96,12 +97,15 @@ func (l *waitingList) close() {
 		}
 	}
 	clear(l.rows[len(kept):])
-	l.rows, l.holes = kept, 0
+	l.rows, l.holes, l.from = kept, 0, 0
 }
 
 // all gives the units one by one; none is added meanwhile.
 func (l *waitingList) all(yield func(waiter) bool) {
-	for _, w := range l.rows {
+	for l.from < len(l.rows) && l.rows[l.from] == nil {
+		l.from++
+	}
+	for _, w := range l.rows[l.from:] {
 		if w != nil && !yield(w) {
 			return
 		}
