@@ -75,7 +75,7 @@ var lattice = []struct {
 	{"internal/client", "internal/fault"},
 	{"internal/config", "internal/fault"},
 	{"internal/install", "internal/pep440 compiler/module gitsync internal/fault internal/pyenv"},
-	{"internal/builder", "internal/install gitsync compiler/export compiler/module internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
+	{"internal/builder", "internal/install gitsync compiler/export compiler/module compiler/plugin internal/control internal/intent internal/fault internal/diag internal/pyenv internal/pyworker layout"},
 	{"internal/server", "*"},
 	{"internal/demo", "*"},
 	{"internal/cli", "*"},
