@@ -175,7 +175,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
-		CacheDir: r.o.CacheDir, MemoryMax: r.o.MemoryMax, Known: r.o.Known,
+		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known,
 	})
 	if !r.o.NoStd && !r.o.Check {
 		r.host.Anticipate()
@@ -253,6 +253,16 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 		}
 	})
 	r.doc.Python = r.host.Python()
+}
+
+// workerMemory is the limit of the worker's address space. Threads and
+// libraries reserve far more of that than they use: a small limit would stop
+// what fits well.
+func workerMemory(limit uint64) uint64 {
+	if limit == 0 {
+		return 0
+	}
+	return max(limit, 4<<30)
 }
 
 // PackagesOf gives the folders of packages of the virtual environment that an

@@ -84,6 +84,10 @@ def fails(how: "string") -> None:
         raise ast.RuntimeException(None, "not like this")
     if how == "exit":
         sys.exit(3)
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "memory":
+        bytearray(8 << 30)
     {}["absent"]
 
 @plugin
@@ -281,12 +285,17 @@ func TestOutput(t *testing.T) {
 
 // Exceptions say what they are, and where in the module they were raised.
 func TestErrors(t *testing.T) {
-	p := open(t, echo)
+	p, err := tryOpen(t, echo, func(c *Config) { c.MemoryMax = 4 << 30 })
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ how, kind, class, message string }{
 		{"plugin", "plugin", "inmanta.ast.PluginException", "use another value"},
 		{"compiler", "compiler", "inmanta.ast.RuntimeException", "not like this"},
 		{"key", "external", "KeyError", "'absent'"},
 		{"exit", "external", "SystemExit", "3"},
+		{"interrupt", "external", "KeyboardInterrupt", ""},
+		{"memory", "external", "MemoryError", ""},
 	} {
 		e := p.call("t::fails", types.Str(c.how)).Err
 		if e == nil {
