@@ -118,6 +118,7 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 		}
 	case *types.Reference:
 		if info := r.prog.infoOf(v.Of); info != nil && len(v.Fields) > 0 {
+			giveTypes(info, v.Fields)
 			return u.instance(r, info, v.Fields)
 		}
 	case *types.List:
@@ -126,6 +127,17 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 		return u.dict(r, v)
 	}
 	return v, nil
+}
+
+// giveTypes says of the references to a dataclass's fields what they give:
+// what the attributes of the model say.
+func giveTypes(info *entityInfo, fields []types.ReferenceArg) {
+	for _, f := range fields {
+		ref, ok := f.Value.(*types.Reference)
+		if a := info.entity.Attribute(f.Name); ok && a != nil {
+			ref.Of = a.Type.String()
+		}
+	}
 }
 
 func (u *callUnit) list(r *run, l *types.List) (types.Value, *Error) {

@@ -68,7 +68,7 @@ func (p Primitive) Validate(v Value) error {
 		return nil
 	}
 	if ref, is := v.(*Reference); is {
-		return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(ref), p), Typing: true}
+		return ref.mismatch(p)
 	}
 	switch p {
 	case ListT, DictT:
@@ -101,10 +101,7 @@ func (p Primitive) has(v Value) bool {
 	case *Dict:
 		return p == Any || ((p == DictT || p == Literal) && DictT.validateContainer(v) == nil)
 	case *Reference:
-		if t, ok := LookupPrimitive(v.Of); ok {
-			return t == p || p == Any || p == Literal || (p == Number && (t == IntType || t == FloatT))
-		}
-		return p == Any || p == Literal
+		return p == Any || p == Literal || v.gives(p)
 	}
 	return p == Any
 }
@@ -153,6 +150,8 @@ func (t ListOf) Validate(v Value) error {
 			}
 		}
 		return nil
+	case *Reference:
+		return v.mismatch(t)
 	}
 	return mistyped(v, t.String())
 }
@@ -164,8 +163,13 @@ func (t Optional) String() string { return t.Of.String() + "?" }
 
 // Validate implements Type.
 func (t Optional) Validate(v Value) error {
-	if _, null := v.(Null); null {
+	switch v := v.(type) {
+	case Null:
 		return nil
+	case *Reference:
+		if v.mismatch(t) == nil {
+			return nil
+		}
 	}
 	return t.Of.Validate(v)
 }
@@ -187,6 +191,8 @@ func (t DictOf) Validate(v Value) error {
 			}
 		}
 		return nil
+	case *Reference:
+		return v.mismatch(t)
 	}
 	return mismatch(v, "dict")
 }
@@ -246,14 +252,7 @@ func (t ReferenceTo) Validate(v Value) error {
 	case Unknown:
 		return nil
 	case *Reference:
-		if t.Of == nil {
-			return nil
-		}
-		if p, ok := t.Of.(Primitive); ok {
-			if p.has(v) {
-				return nil
-			}
-		} else if v.Of == t.Of.String() {
+		if t.Of == nil || t.Of == Any || v.gives(t.Of) {
 			return nil
 		}
 	}

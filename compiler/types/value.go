@@ -1,6 +1,10 @@
 package types
 
-import "math/big"
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
 
 // Value is any value of the language. The concrete types are Null, Bool, Int,
 // *big.Int wrapped as BigInt, Float, Str, *List, *Dict, Instance, Unknown,
@@ -52,11 +56,38 @@ type Instance interface {
 type Reference struct {
 	Handle uint64
 	Type   string // as registered: std::Environment
-	Of     string // the type of what it gives: "string", "int", an entity …
+	Of     string // the type of what it gives, as a model writes it: "string?", "int[]", an entity …
 	Args   []ReferenceArg
 	// Fields is set for a reference to a dataclass: a reference to each of its
 	// fields (core::AttributeReference), for the instance that stands for it.
 	Fields []ReferenceArg
+}
+
+// gives tells whether what the reference stands for is always of type t.
+func (r *Reference) gives(t Type) bool {
+	if _, ok := t.(DictOf); ok {
+		return r.Of == string(DictT)
+	}
+	return narrower(r.Of, t.String())
+}
+
+func narrower(a, b string) bool {
+	inner, optional := strings.CutSuffix(b, "?")
+	switch {
+	case a == b:
+		return true
+	case optional:
+		return narrower(strings.TrimSuffix(a, "?"), inner)
+	}
+	return b == string(Number) && (a == string(IntType) || a == string(FloatT))
+}
+
+// mismatch says that the reference does not give a t; nil when it does.
+func (r *Reference) mismatch(t Type) error {
+	if r.gives(t) {
+		return nil
+	}
+	return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(r), t), Typing: true}
 }
 
 // ReferenceArg is an argument of a reference.

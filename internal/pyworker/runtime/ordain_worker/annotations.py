@@ -42,9 +42,17 @@ def dataclass_entity(cls: Optional[type]) -> Optional[str]:
     return "::".join([*parts[1:], cls.__qualname__])
 
 
-def model_name(cls: Any) -> str:
-    """The type of the model that a Python class stands for."""
-    return _PRIMITIVES.get(cls) or dataclass_entity(cls) or "any"
+def model_name(annotation: Any) -> str:
+    """The type that a value of this annotation has in a model, as a model writes it."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Union or origin is types.UnionType:
+        parts = [each for each in arguments if each is not type(None)]
+        return model_name(parts[0]) + "?" if len(parts) == 1 and len(parts) < len(arguments) else "any"
+    if annotation in _DICTS or origin in _DICTS:
+        return "dict"
+    if annotation in _LISTS or origin in _LISTS:
+        return f"{model_name(arguments[0])}[]" if arguments else "list"
+    return _PRIMITIVES.get(annotation) or dataclass_entity(annotation) or "any"
 
 
 class Normalizer:
