@@ -166,7 +166,7 @@ func (u *callUnit) run(r *run) *Error {
 	if u.n.plugin == nil {
 		return u.cast(r, args, named)
 	}
-	call, err := u.bind(args, named)
+	call, err := u.bind(r, args, named)
 	if err != nil {
 		return err
 	}
@@ -326,11 +326,13 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if v == nil {
 		v = null
 	}
+	ref, is := v.(*types.Reference)
+	promised := is && u.n.plugin.result != nil && acceptsReference(u.n.plugin.result, ref)
 	v, err := u.instances(r, v)
 	if err != nil {
 		return nil, err
 	}
-	if isUnknown(v) || u.n.plugin.result == nil {
+	if promised || isUnknown(v) || u.n.plugin.result == nil {
 		return v, nil
 	}
 	if err := u.n.plugin.result.Validate(v); err != nil {

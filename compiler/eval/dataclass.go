@@ -119,7 +119,11 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 	case *types.Reference:
 		if info := r.prog.infoOf(v.Of); info != nil && len(v.Fields) > 0 {
 			giveTypes(info, v.Fields)
-			return u.instance(r, info, v.Fields)
+			made, err := u.instance(r, info, v.Fields)
+			if err == nil {
+				r.standIns[made] = v
+			}
+			return made, err
 		}
 	case *types.List:
 		return u.list(r, v)
@@ -127,6 +131,20 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 		return u.dict(r, v)
 	}
 	return v, nil
+}
+
+// behind is the reference that an instance stands for, where t takes it; else
+// the value itself.
+func (r *run) behind(v types.Value, t types.Type) types.Value {
+	if len(r.standIns) == 0 {
+		return v
+	}
+	if i, is := v.(types.Instance); is {
+		if ref := r.standIns[i]; ref != nil && acceptsReference(t, ref) {
+			return ref
+		}
+	}
+	return v
 }
 
 // giveTypes says of the references to a dataclass's fields what they give:

@@ -227,7 +227,7 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 // bind gives the arguments to the parameters, with Python's own errors, and
 // checks their types. It reports whether the plug-in is called: not with an
 // argument that is unknown, unless it takes those.
-func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
+func (u *callUnit) bind(r *run, args []types.Value, named []given) (bool, *Error) {
 	info := u.n.plugin
 	sig := info.sig
 	short := sig.Name
@@ -250,19 +250,20 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		return false, runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
 	}
 	open := false
-	check := func(i int, v types.Value) *Error {
+	check := func(i int, v types.Value) (types.Value, *Error) {
 		if isUnknown(v) {
 			open = true
-			return nil
+			return v, nil
 		}
 		t := info.params[i]
 		if t == nil {
-			return nil
+			return v, nil
 		}
+		v = r.behind(v, t)
 		if err := t.Validate(v); err != nil {
-			return u.argumentError(sig.Params[i].Name, v, t, err)
+			return v, u.argumentError(sig.Params[i].Name, v, t, err)
 		}
-		return u.referenceAllowed(sig.Params[i].Name, v, t)
+		return v, u.referenceAllowed(sig.Params[i].Name, v, t)
 	}
 	for k, v := range args {
 		i := varargs
@@ -270,7 +271,8 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 			i = positional[k]
 			set[i] = true
 		}
-		if err := check(i, v); err != nil {
+		v, err := check(i, v)
+		if err != nil {
 			return false, err
 		}
 		out.Args = append(out.Args, v)
@@ -304,13 +306,14 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		default:
 			set[i] = true
 		}
-		if err := check(i, g.value); err != nil {
+		v, err := check(i, g.value)
+		if err != nil {
 			return false, err
 		}
 		if out.Named == nil {
 			out.Named = map[string]types.Value{}
 		}
-		out.Named[g.name] = g.value
+		out.Named[g.name] = v
 	}
 	u.bound = out
 	return !open || sig.AllowUnknown, nil
