@@ -408,7 +408,7 @@ func loadError(err error) *Error {
 		return e
 	}
 	cause := raised.Raised()
-	e.Message = raised.Error()
+	e.Message, e.code = raised.Error(), diag.Code("PluginModuleLoadException")
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
 	switch {
 	case strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
@@ -418,9 +418,9 @@ func loadError(err error) *Error {
 		e.File, e.Line = "", 0
 	case !strings.HasSuffix(cause.Class, ".AnnotationError"):
 	case strings.Contains(cause.Message, "should be annotated"):
-		e.Kind, e.Message = "RuntimeException", cause.Message
+		e.Kind, e.Message, e.code = "RuntimeException", cause.Message, diag.Code("InvalidTypeAnnotation")
 	default:
-		e.Kind, e.Message = "TypingException", cause.Message
+		e.Kind, e.Message, e.code = "TypingException", cause.Message, diag.Code("InvalidTypeAnnotation")
 	}
 	return e
 }

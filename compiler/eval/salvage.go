@@ -45,7 +45,11 @@ func (r *run) salvageAll(found *collected) {
 	for !found.full() && budget > 0 {
 		switch {
 		case r.ready.len() > 0:
-			found.add(r.drainSome(&budget))
+			err := r.drainSome(&budget)
+			if err != nil && err.final {
+				return
+			}
+			found.add(err)
 		case len(r.rests) > 0:
 			next := r.rests[0]
 			r.rests = r.rests[1:]

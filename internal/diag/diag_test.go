@@ -1,6 +1,10 @@
 package diag
 
-import "testing"
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
 
 // A diagnostic is drawn with its line, a caret under the place, and its causes
 // set in below.
@@ -55,5 +59,24 @@ func TestCodesAreUnique(t *testing.T) {
 	}
 	if Code("inmanta.ast.DoubleSetException") != "E0202" || Code("x.NewError") != "E0000" || Code("x.NewWarning") != "W0000" {
 		t.Error("Code does not find codes")
+	}
+}
+
+// Colours only colour: without them the text is the same.
+func TestColoursChangeNothingElse(t *testing.T) {
+	d := Diagnostic{
+		Severity: Warning, Code: "W0101", Message: "a variable hides another one", Hint: "rename it", Expected: "a", Found: "b",
+		Location: &Location{File: "main.cf", Line: 2, Column: 1, EndColumn: 3}, Source: "xy = 1", Repeats: 1,
+		Related: []Related{{Label: "it was", Location: Location{File: "main.cf", Line: 1}, Source: "xy = 2"}},
+		Chain:   []Step{{Instance: "a::B", Implementation: "a::c", Made: &Location{File: "main.cf", Line: 9}, Source: "B()"}},
+		Python:  []Frame{{Location: Location{File: "p.py", Line: 3}, Function: "f", Source: "return g()"}},
+		Causes:  []Diagnostic{{Severity: Error, Message: "why"}},
+	}
+	plainly, coloured := Style{}.Render(d), Style{Colour: true}.Render(d)
+	if strings.Contains(plainly, "\x1b") || !strings.Contains(coloured, yellow+"warning[W0101]"+plain) {
+		t.Errorf("drawn as %q and %q", plainly, coloured)
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured, ""); got != plainly {
+		t.Errorf("without its colours:\n%s\nwant:\n%s", got, plainly)
 	}
 }
