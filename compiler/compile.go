@@ -69,6 +69,8 @@ type Outcome struct {
 	Document *export.Document
 	// Text is what is printed for a person when the compile failed.
 	Text string
+	// Folders are those of the modules that were loaded, with their plug-ins.
+	Folders []string
 
 	exported bool // an export was asked for
 }
@@ -79,7 +81,7 @@ func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
 	defer r.close()
 	result := r.guarded(ctx)
-	out := &Outcome{Result: result, Document: r.doc, exported: o.Export}
+	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
 	quote(o.Project, r.doc.Diagnostics)
 	quote(o.Project, r.doc.Warnings)
@@ -92,6 +94,8 @@ type run struct {
 	o    Options
 	doc  *export.Document
 	host *plugin.Host
+
+	folders []string // of the modules
 }
 
 func (r *run) close() {
@@ -152,6 +156,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 	r.doc.Modules = make(map[string]string, len(program.Modules))
 	for _, m := range program.Modules {
 		r.doc.Modules[m.Name] = m.Version
+		r.folders = append(r.folders, m.Path, m.PluginDir)
 	}
 	result := r.evaluate(ctx, project, program)
 	if result.Err == nil && r.o.Export && !r.o.Check {

@@ -72,6 +72,7 @@ var lattice = []struct {
 	{"internal/console", "internal/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 
 	// Wiring.
+	{"internal/projectwatch", ""},
 	{"internal/client", "internal/fault"},
 	{"internal/config", "internal/fault"},
 	{"internal/install", "internal/pep440 compiler/module gitsync internal/fault internal/pyenv"},

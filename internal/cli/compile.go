@@ -26,6 +26,7 @@ type compileFlags struct {
 	known      string
 	compiler   []string
 	memoryMax  uint64
+	again      bool // on every save
 	say        sayer
 }
 
@@ -56,6 +57,7 @@ func newCompile() *cobra.Command {
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
 	flags.Uint64Var(&f.memoryMax, "memory-max", 0, "MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
+	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.say.flag(c)
 	return c
 }
@@ -63,12 +65,13 @@ func newCompile() *cobra.Command {
 // compile compiles, also when there is no interpreter to be had: then that is
 // what is wrong with the project, and the files say so as for any other error.
 func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
-	if f.options.Python == "" {
-		if err := chooseInterpreter(ctx, &f.options); err != nil {
+	o := f.options // chosen anew each time: with --watch, requirements may have changed
+	if o.Python == "" {
+		if err := chooseInterpreter(ctx, &o); err != nil {
 			return compiler.Failed(err)
 		}
 	}
-	return compiler.Run(ctx, f.options)
+	return compiler.Run(ctx, o)
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
@@ -100,11 +103,23 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 			return err
 		}
 	}
-	out := f.compile(c.Context())
-	if err := f.write(out); err != nil {
-		return err
+	if f.again {
+		return f.watch(c)
 	}
-	return f.say.outcome(c, out)
+	_, err := f.once(c)
+	return err
+}
+
+// once compiles and says what is wrong.
+func (f *compileFlags) once(c *cobra.Command) (*compiler.Outcome, error) {
+	out := f.compile(c.Context())
+	if c.Context().Err() != nil && f.again {
+		return out, nil // interrupted: there is nothing to say
+	}
+	if err := f.write(out); err != nil {
+		return out, err
+	}
+	return out, f.say.outcome(c, out)
 }
 
 // readKnown reads what a server lets a compile know.

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// screen is where a command prints; tests wait for what appears on it.
+type screen struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	seen  int
+	moved chan struct{}
+}
+
+func newScreen() *screen { return &screen{moved: make(chan struct{}, 1)} }
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.moved <- struct{}{}:
+	default:
+	}
+	return s.text.Write(b)
+}
+
+// wait waits until a text appears after the one that was waited for before.
+func (s *screen) wait(t *testing.T, want string) {
+	t.Helper()
+	late := time.After(time.Minute)
+	for {
+		s.mu.Lock()
+		text := s.text.String()
+		i := strings.Index(text[s.seen:], want)
+		if i >= 0 {
+			s.seen += i + len(want)
+		}
+		s.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		select {
+		case <-s.moved:
+		case <-late:
+			t.Fatalf("%q does not appear:\n%s", want, text)
+		}
+	}
+}
+
+// Somebody works on a model: each save compiles again, an error is shown and the
+// next save is tried all the same, an editor takes the file away and puts
+// another there, a module comes; in the end an interrupt is no failure.
+func TestCompileOnEverySave(t *testing.T) {
+	dir := project(t, map[string]string{"main.cf": "x = 1\n"})
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		// As editors do: another file takes the place of the one before.
+		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, ended := newScreen(), make(chan error, 1)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	c := newRoot()
+	c.SetOut(io.Discard)
+	c.SetErr(s)
+	c.SetArgs([]string{"compile", "--watch", "--no-std", "--project", dir, "--cache-dir", t.TempDir()})
+	go func() { ended <- c.ExecuteContext(ctx) }()
+	s.wait(t, "compiled in ")
+	write("main.cf", "x = y\n")
+	s.wait(t, "main.cf changed ────")
+	s.wait(t, "failed after ")
+	if err := os.Remove(filepath.Join(dir, "main.cf")); err != nil {
+		t.Fatal(err)
+	}
+	write("main.cf", "entity A:\nend\nimplementation a for A:\nend\nimplement A using a\nA()\n")
+	s.wait(t, "compiled in ")
+	s.wait(t, ": 1 instance")
+	write("project.yml", "name: [\n")
+	s.wait(t, "project.yml changed ────")
+	write("project.yml", "name: test\nmodulepath: libs\n")
+	s.wait(t, ": 1 instance")
+	write("libs/m/module.yml", "name: m\nversion: 1.0\nlicense: x\n")
+	write("libs/m/model/_init.cf", "z = 1\n")
+	s.wait(t, "changed ────")
+	write("main.cf", "import m\n")
+	s.wait(t, ": 0 instances")
+	write("libs/m/model/_init.cf", "z = q\n")
+	s.wait(t, "libs/m/model/_init.cf changed ────")
+	s.wait(t, "failed after ")
+	interrupt()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("an interrupt ends it with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+	}
+}
+
+// With an export, what changed since the last good one is named.
+func TestWhatAnExportChanged(t *testing.T) {
+	outcome := func(resources ...[2]string) *compiler.Outcome {
+		doc := export.NewDocument()
+		for _, r := range resources {
+			id := intent.ResourceID{Type: "m::R", Agent: "a", Attribute: "n", Value: r[0]}
+			doc.Resources = append(doc.Resources, export.Resource{ID: id, AttributeHash: r[1]})
+		}
+		return &compiler.Outcome{Document: doc}
+	}
+	var out bytes.Buffer
+	w := &watcher{compileFlags: &compileFlags{}, out: &out}
+	say := func(o *compiler.Outcome, want string) {
+		t.Helper()
+		out.Reset()
+		if w.compare(o); out.String() != want {
+			t.Errorf("%q and not %q", out.String(), want)
+		}
+	}
+	say(outcome([2]string{"1", "x"}, [2]string{"2", "x"}), "")
+	say(outcome([2]string{"1", "x"}, [2]string{"2", "x"}), "no resource changed\n")
+	say(outcome([2]string{"2", "y"}, [2]string{"3", "x"}), "  - m::R[a,n=1]\n  ~ m::R[a,n=2]\n  + m::R[a,n=3]\n")
+}
