@@ -150,6 +150,19 @@ func TestPluginsInTheDocument(t *testing.T) {
 	}
 }
 
+// A project that has no virtual environment and no std has plug-ins all the
+// same: any interpreter of the machine runs them.
+func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
+	plugintest.Python(t) // or skip
+	dir := project(t, map[string]string{
+		"main.cf": "import m\nx = m::twice(4)\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: x\n", "libs/m/model/_init.cf": "",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\n\n@plugin\ndef twice(n: \"int\") -> \"int\":\n    return 2 * n\n",
+	})
+	if r := ordainCompile(t, dir, "--no-std"); !r.Success || string(r.Variables["__config__::x"]) != "8" {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // A plug-in that never returns is stopped, and the message says where it was.
 func TestAPluginThatHangs(t *testing.T) {
 	dir := project(t, map[string]string{

@@ -19,7 +19,7 @@ import (
 // the machine with what the modules need, in a virtual environment in the
 // cache that is made once.
 func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
-	if o.Python = interpreterIn(o.Project); o.Python != "" || o.NoStd {
+	if o.Python = interpreterIn(o.Project); o.Python != "" {
 		return nil
 	}
 	project, err := module.OpenProject(o.Project)
@@ -28,10 +28,22 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	}
 	python, memo := "", pyenv.Memo{Dir: filepath.Join(o.CacheDir, "interpreters")}
 	for _, site := range project.SitePackages {
-		if found, err := memo.FindMinor(ctx, minorOf(site)); err == nil {
-			python = found.Path
-			break
+		found, err := memo.FindMinor(ctx, minorOf(site))
+		if err != nil {
+			continue
 		}
+		if o.NoStd || len(pyenv.Lacking(project.SitePackages, found)) == 0 {
+			o.Python = found.Path // all that the modules need lies beside them
+			return nil
+		}
+		python = found.Path
+		break
+	}
+	if o.NoStd { // any will do, or none: a model without std seldom has plug-ins
+		if found, err := memo.Find(ctx, ""); err == nil {
+			o.Python = found.Path
+		}
+		return nil
 	}
 	maker, err := pyenv.New(pyenv.Config{
 		Python: python, CacheDir: o.CacheDir, ToolsDir: filepath.Join(o.CacheDir, "tools"),
