@@ -44,8 +44,11 @@ func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (pr
 // are not committed say so. NotFound when no repository has the file.
 func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	none := func(err error) error { return fault.Wrap(opBlame, fault.NotFound, err) }
-	path, err := filepath.EvalSymlinks(path)
+	path, err := filepath.Abs(path)
 	if err != nil {
+		return nil, none(err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, none(err)
 	}
 	text, err := os.ReadFile(path)

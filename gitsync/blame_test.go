@@ -91,6 +91,10 @@ func TestWhoWroteALineOfAWorkingTree(t *testing.T) {
 	if got := ask(path); got != "one, one, one" {
 		t.Errorf("committed: %s", got)
 	}
+	t.Chdir(o.work)
+	if got := ask("main.cf"); got != "one, one, one" {
+		t.Errorf("by a relative path: %s", got)
+	}
 	o.write(map[string]string{"main.cf": "new\na\nB\nc\nend", "fresh.cf": "x\n"})
 	if got := ask(path); got != "uncommitted, one, uncommitted, one, uncommitted" {
 		t.Errorf("changed: %s", got)
