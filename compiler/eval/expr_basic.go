@@ -82,7 +82,8 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 	if err := n.need(r, s, f); err != nil {
 		return false, err
 	}
-	return true, f[n.slot].listen(r, c)
+	v := f[n.slot]
+	return v.kind != element, v.listen(r, c)
 }
 
 func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }

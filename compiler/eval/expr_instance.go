@@ -237,6 +237,8 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 		if v.kind == option || attr.End.Low == 0 {
 			v.more.queued = true
 			r.wait.push(v)
+		} else {
+			r.drop(v) // until it has as many as it needs
 		}
 	}
 	i.self.value, i.self.has, i.self.owner, i.self.position = i, true, i, -1
@@ -351,7 +353,10 @@ func (u *setUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 func (u *setUnit) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
 	if err != nil {
-		return err
+		if err.Kind == "OptionalValueException" {
+			return u.wrap(err.drawn(u.stmt))
+		}
+		return u.wrap(err)
 	}
 	at := u.x.where()
 	if u.report {

@@ -513,7 +513,7 @@ func (u *definedUnit) run(r *run) *Error {
 	return setDefined(r, u.target, defined(u.watched), &u.n.span)
 }
 
-func (u *definedUnit) pure() bool { return u.target.has }
+func (u *definedUnit) pure() bool { return false }
 
 func (u *definedUnit) receive(r *run, v types.Value, _ *place) *Error {
 	if u.target.has || isUnknown(v) {

@@ -17,6 +17,7 @@ const (
 	option               // relation [0:1]
 	list                 // relation with more
 	gathered             // elements of a list literal that feeds a relation
+	element              // the variable of a comprehension: there from the start
 )
 
 // variable is a place that gets a value some time: a future. Units that need
@@ -273,11 +274,6 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 			return err
 		}
 	}
-	if !null {
-		if err := v.tell(r, value, from.at); err != nil {
-			return err
-		}
-	}
 	v.wake(r)
 	return nil
 }
@@ -465,11 +461,8 @@ func (v *variable) tell(r *run, value types.Value, at *place) *Error {
 func (v *variable) listen(r *run, c collector) *Error {
 	v = v.target()
 	switch v.kind {
-	case option:
-		if v.has {
-			return nil
-		}
-		v.more.listeners = append(v.more.listeners, c)
+	case element:
+		return c.receive(r, v.value, v.at)
 	case list, gathered:
 		for i := 0; i < len(v.more.items); i++ {
 			if err := c.receive(r, v.more.items[i], v.more.places[i].at); err != nil {
@@ -558,7 +551,7 @@ func typeError(err error) *Error {
 
 // attributeError wraps an error of setting an attribute.
 func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
-	if cause.foreign {
+	if cause.foreign || cause.final {
 		return cause // no CompilerException: nothing wraps it
 	}
 	switch cause.Kind {
