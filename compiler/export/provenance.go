@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/lineage"
@@ -123,13 +122,13 @@ func (p *provenancer) label(i *eval.Instance) string {
 
 // shown makes a path short: relative to the project, or to the folder of packages.
 func (p *provenancer) shown(path string) string {
+	if short := lineage.Shown(path); short != path {
+		return short
+	}
 	if dir, err := filepath.Abs(p.in.ProjectDir); err == nil && p.in.ProjectDir != "" {
 		if relative, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(relative) {
 			return relative
 		}
-	}
-	if _, inside, ok := strings.Cut(path, "/site-packages/"); ok {
-		return inside
 	}
 	return path
 }

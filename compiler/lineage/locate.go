@@ -2,6 +2,7 @@ package lineage
 
 import (
 	"slices"
+	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -27,9 +28,18 @@ func locate(file *syntax.File) *located {
 // maxSource is how much of a source line is kept.
 const maxSource = 200
 
+// Shown makes the path of an installed module's file short, and the same on
+// every machine.
+func Shown(path string) string {
+	if i := strings.LastIndex(path, "/site-packages/"); i >= 0 {
+		return path[i+len("/site-packages/"):]
+	}
+	return path
+}
+
 // place names lines of the file.
 func (l *located) place(start syntax.Pos, end int32) provenance.Place {
-	p := provenance.Place{File: l.file.Path, Line: int(start.Line), Column: int(start.Col), EndLine: int(max(end, start.Line))}
+	p := provenance.Place{File: Shown(l.file.Path), Line: int(start.Line), Column: int(start.Col), EndLine: int(max(end, start.Line))}
 	if n := p.Line; n >= 1 && n <= len(l.file.Lines) {
 		p.Source = l.file.Lines[n-1]
 		if runes := []rune(p.Source); len(p.Source) > maxSource && len(runes) > maxSource {
