@@ -47,7 +47,10 @@ var lattice = []struct {
 	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},
 	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},
 	{"compiler/internal/parity", "compiler"},
-	{"compiler/internal/parity/record", "compiler compiler/internal/parity"},
+	{"compiler/internal/parity/generate", "compiler/internal/parity"},
+	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
+	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
+	{"compiler/internal/parity/differ", "compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle"},
 
 	// Git.
 	{"internal/secret", "internal/fault"},

@@ -150,8 +150,8 @@ func last(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:]
 
 // canonical numbers instances by what they are. Each gets a colour: first of
 // its type, then again and again of its values and the colours of those it
-// knows, until that tells no more of them apart. Instances that still share a
-// colour look the same from everywhere, so any order of them will do.
+// knows, until that tells no more of them apart. Of instances that still share a
+// colour, which look the same from everywhere, one is marked, and so on.
 func canonical(instances []Instance, variables map[string]any) ([]Instance, map[string]any) {
 	colour := map[string]string{}
 	for _, i := range instances {
@@ -175,25 +175,13 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 		}
 		return "nobody"
 	}
-	count := func() int {
-		seen := map[string]bool{}
-		for _, c := range colour {
-			seen[c] = true
-		}
-		return len(seen)
-	}
-	for before := 0; ; {
-		next := map[string]string{}
-		for _, i := range instances {
-			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named))))
-			next[i.ID] = hex.EncodeToString(sum[:8])
-		}
-		colour = next
-		if now := count(); now == before || now == len(instances) {
+	for {
+		refine(instances, colour, named)
+		alike := tied(instances, colour)
+		if alike == "" {
 			break
-		} else {
-			before = now
 		}
+		colour[alike] += " first" // of those that look the same from everywhere, any one will do
 	}
 	sorted := slices.Clone(instances)
 	slices.SortStableFunc(sorted, func(a, b Instance) int {
@@ -218,6 +206,50 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 		vars[name] = plain(v, numbered)
 	}
 	return sorted, vars
+}
+
+// refine tells instances apart by the colours of those they know, until that
+// tells no more.
+func refine(instances []Instance, colour map[string]string, named func(string) string) {
+	count := func() int {
+		seen := map[string]bool{}
+		for _, c := range colour {
+			seen[c] = true
+		}
+		return len(seen)
+	}
+	for before := 0; ; {
+		next := map[string]string{}
+		for _, i := range instances {
+			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named))))
+			next[i.ID] = hex.EncodeToString(sum[:8])
+		}
+		for id, c := range next {
+			colour[id] = c
+		}
+		now := count()
+		if now == before || now == len(instances) {
+			return
+		}
+		before = now
+	}
+}
+
+// tied gives an instance of the first colour that several share; empty when
+// all are told apart.
+func tied(instances []Instance, colour map[string]string) string {
+	first := map[string]string{}
+	least, found := "", ""
+	for _, i := range instances {
+		c := colour[i.ID]
+		if id, have := first[c]; have && (least == "" || c < least) {
+			least, found = c, id
+		}
+		if _, have := first[c]; !have {
+			first[c] = i.ID
+		}
+	}
+	return found
 }
 
 // plain is the instance with other ids, empty relations left out, others sorted.

@@ -8,11 +8,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -24,10 +20,8 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/compiler/internal/parity/oracle"
 )
-
-//go:embed reference.py
-var reference string
 
 type options struct {
 	reference, python string
@@ -87,7 +81,7 @@ func run(ctx context.Context, o options) error {
 	if o.recorded {
 		want, err = parity.LoadOutcomes(filepath.Join(o.corpus, "outcomes"))
 	} else {
-		want, err = ask(ctx, o, cases, filepath.Join(dir, "reference"))
+		want, err = oracle.Compile(ctx, o.reference, cases, filepath.Join(dir, "reference"))
 	}
 	if err != nil {
 		return err
@@ -112,60 +106,6 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	return parity.WriteOutcomes(outcomes, want)
-}
-
-// ask compiles all cases with the reference.
-func ask(ctx context.Context, o options, cases []parity.Case, dir string) (parity.Outcomes, error) {
-	type line struct {
-		Name     string          `json:"name"`
-		Dir      string          `json:"dir,omitempty"`
-		Std      bool            `json:"std"`
-		Export   bool            `json:"export"`
-		Partial  bool            `json:"partial"`
-		Delete   []string        `json:"delete"`
-		Document json.RawMessage `json:"document,omitempty"`
-	}
-	var in bytes.Buffer
-	dirs := map[string]string{}
-	for i, c := range cases {
-		sub := filepath.Join(dir, fmt.Sprint(i))
-		if err := c.Write(sub); err != nil {
-			return nil, err
-		}
-		dirs[c.ID()] = sub
-		if err := json.NewEncoder(&in).Encode(line{Name: c.ID(), Dir: sub, Std: c.Std, Export: c.Export, Partial: c.Partial, Delete: c.Delete}); err != nil {
-			return nil, err
-		}
-	}
-	command := exec.CommandContext(ctx, o.reference, "-c", reference)
-	command.Stdin, command.Stderr = &in, os.Stderr
-	pipe, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	out := parity.Outcomes{}
-	answers := bufio.NewScanner(pipe)
-	answers.Buffer(nil, 1<<28)
-	for answers.Scan() {
-		var l line
-		if err := json.Unmarshal(answers.Bytes(), &l); err != nil {
-			return nil, err
-		}
-		if len(l.Document) == 0 || string(l.Document) == "null" {
-			fmt.Fprintf(os.Stderr, "record: the reference did not finish %s: it is left out\n", l.Name)
-			continue
-		}
-		if out[l.Name], err = parity.Normalise(l.Document, append(compiler.PackagesOf(o.reference), dirs[l.Name])...); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
-	}
-	if err := answers.Err(); err != nil {
-		return nil, err
-	}
-	return out, command.Wait()
 }
 
 // compare compiles all cases with our compiler and prints what differs.

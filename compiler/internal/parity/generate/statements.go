@@ -1,0 +1,233 @@
+package generate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// scope is what statements at a place can name.
+type scope struct {
+	self      *entity // nil at module level
+	variables []variable
+	growing   bool // in a loop over a relation: what makes instances here may never end
+}
+
+type variable struct {
+	name, typ string
+	entity    *entity // for instances; a list of them with typ "[]"
+}
+
+func (s *scope) with(v variable) *scope {
+	return &scope{self: s.self, growing: s.growing, variables: append(append([]variable(nil), s.variables...), v)}
+}
+
+// instances are the expressions that name an instance.
+func (s *scope) instances() []variable {
+	var found []variable
+	if s.self != nil {
+		found = append(found, variable{name: "self", entity: s.self})
+	}
+	for _, v := range s.variables {
+		if v.entity != nil && v.typ != "[]" {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// instance picks an instance of an entity or its children; empty when there is none.
+func (g *generator) instance(s *scope, of *entity) string {
+	var found []string
+	for _, v := range s.instances() {
+		if of == nil || v.entity.is(of) {
+			found = append(found, v.name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return pick(g, found)
+}
+
+// multi picks a list relation of an instance in scope, which can be added to
+// at will.
+func (g *generator) multi(s *scope) (path string, r *relation) {
+	type choice struct {
+		path string
+		r    *relation
+	}
+	var found []choice
+	for _, v := range s.instances() {
+		for _, r := range v.entity.allRelations() {
+			if r.high == 0 {
+				found = append(found, choice{v.name + "." + r.name, r})
+			}
+		}
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	c := pick(g, found)
+	return c.path, c.r
+}
+
+// statement makes one that sets no attribute and no single relation twice.
+func (g *generator) statement(s *scope, depth int) string {
+	if depth > 3 {
+		return ""
+	}
+	switch g.IntN(9) {
+	case 0: // a variable
+		typ := pick(g, []string{"int", "string", "bool", "int[]", "dict"})
+		name := g.fresh("v")
+		text := name + " = " + g.expression(typ, s, 3, "")
+		if depth <= 1 {
+			s.variables = append(s.variables, variable{name: name, typ: typ})
+		}
+		return text
+	case 1, 2: // into a list
+		path, r := g.multi(s)
+		if r == nil {
+			return ""
+		}
+		op := pick(g, []string{"=", "+="})
+		if value := g.elements(s, r, depth); value != "" {
+			return path + " " + op + " " + value
+		}
+	case 3: // a loop over a relation
+		path, r := g.multi(s)
+		if r == nil {
+			return ""
+		}
+		name := g.fresh("e")
+		inner := s.with(variable{name: name, typ: r.target.name, entity: r.target})
+		inner.growing = true
+		body := g.block(inner, depth+1)
+		return fmt.Sprintf("for %s in %s:\n%s\nend", name, path, indent(body))
+	case 4: // a loop over numbers
+		name := g.fresh("i")
+		body := g.block(s.with(variable{name: name, typ: "int"}), depth+1)
+		return fmt.Sprintf("for %s in %s:\n%s\nend", name, g.expression("int[]", s, 1, ""), indent(body))
+	case 5, 6: // a condition
+		var b strings.Builder
+		fmt.Fprintf(&b, "if %s:\n%s\n", g.expression("bool", s, 3, ""), indent(g.block(s.with(variable{}), depth+1)))
+		if g.chance(30) {
+			fmt.Fprintf(&b, "elif %s:\n%s\n", g.expression("bool", s, 2, ""), indent(g.block(s.with(variable{}), depth+1)))
+		}
+		if g.chance(50) {
+			fmt.Fprintf(&b, "else:\n%s\n", indent(g.block(s.with(variable{}), depth+1)))
+		}
+		return b.String() + "end"
+	case 7: // one more instance that nobody names
+		return g.constructor(g.deeper(s, nil), s, 1)
+	case 8: // the instances of a relation, read as a whole
+		path, r := g.multi(s)
+		if r == nil {
+			return ""
+		}
+		return g.fresh("w") + " = [" + "y.key for y in " + path + g.guard(s, r) + "]"
+	}
+	return ""
+}
+
+func (g *generator) guard(s *scope, r *relation) string {
+	if g.chance(50) {
+		return ""
+	}
+	return " if " + g.expression("bool", s.with(variable{name: "y", entity: r.target}), 2, "")
+}
+
+func (g *generator) block(s *scope, depth int) []string {
+	var out []string
+	for range 1 + g.IntN(2) {
+		if st := g.statement(s, depth); st != "" {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// deeper picks an entity that a constructor may make here: in an
+// implementation a deeper one, in a loop that may feed itself none, so that
+// models end.
+func (g *generator) deeper(s *scope, of *entity) *entity {
+	if s.growing {
+		return nil
+	}
+	var found []*entity
+	for _, e := range g.entities {
+		if (of == nil || e.is(of)) && (s.self == nil || e.depth > s.self.depth) {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return pick(g, found)
+}
+
+// elements makes what can be put into a list relation.
+func (g *generator) elements(s *scope, r *relation, depth int) string {
+	if r.inverse != nil && r.inverse.high == 1 {
+		// an element belongs to one list only: a new one
+		if e := g.deeper(s, r.target); e != nil {
+			return g.constructor(e, s, 1)
+		}
+		return ""
+	}
+	switch g.IntN(6) {
+	case 0:
+		if e := g.deeper(s, r.target); e != nil {
+			return g.constructor(e, s, depth+1)
+		}
+	case 1: // another relation, as it grows
+		path, other := g.multi(s)
+		if other != nil && other.target.is(r.target) {
+			return path
+		}
+	case 2:
+		path, other := g.multi(s)
+		if other != nil && other.target.is(r.target) {
+			return "[y for y in " + path + g.guard(s, other) + "]"
+		}
+	case 3:
+		return "[]"
+	case 4:
+		a, b := g.instance(s, r.target), g.instance(s, r.target)
+		if a != "" {
+			return "[" + a + ", " + b + "]"
+		}
+	}
+	return g.instance(s, r.target)
+}
+
+// constructor makes an instance with all that its plan leaves to constructors.
+func (g *generator) constructor(e *entity, s *scope, depth int) string {
+	if e == nil {
+		return ""
+	}
+	var args []string
+	for _, a := range e.all() {
+		switch {
+		case a.name == "key":
+			g.keys++
+			key := fmt.Sprint(g.keys)
+			if s.self != nil { // each instance of the implemented entity makes its own
+				key = fmt.Sprintf("self.key * 100 + %d", g.keys%97)
+			}
+			args = append(args, "key="+key)
+		case a.giver == byConstructor, a.giver == byDefault && g.chance(25):
+			args = append(args, a.name+"="+g.expression(a.typ, s, 2, ""))
+		}
+	}
+	for _, r := range e.allRelations() {
+		if r.implicit || r.low == 1 || r.high != 1 || !g.chance(50) {
+			continue
+		}
+		if other := g.instance(s, r.target); other != "" && (r.inverse == nil || r.inverse.high == 0) {
+			args = append(args, r.name+"="+other)
+		}
+	}
+	g.Shuffle(len(args), func(i, j int) { args[i], args[j] = args[j], args[i] })
+	return e.name + "(" + strings.Join(args, ", ") + ")"
+}
