@@ -35,10 +35,7 @@ func Compare(want, got *Document) (Verdict, string) {
 	case !want.Success && got.Success:
 		return Accepted, "the reference says " + want.Error.String()
 	case want.Success:
-		if d := different(want.Instances, got.Instances); d != "" {
-			return Model, d
-		}
-		if d := different(want.Variables, got.Variables); d != "" {
+		if d := differentModel(want, got); d != "" {
 			return Model, d
 		}
 		if d := otherExport(want, got); d != "" {
@@ -63,6 +60,27 @@ func Compare(want, got *Document) (Verdict, string) {
 		return Warning, different(want.Warnings, got.Warnings)
 	}
 	return Same, ""
+}
+
+// differentModel numbers instances again before it says that models differ: what
+// is recorded may have been numbered in another way.
+func differentModel(want, got *Document) string {
+	model := func(d *Document) (string, string) {
+		instances, variables := canonical(d.Instances, d.Variables)
+		return text(instances), text(variables)
+	}
+	if different(want.Instances, got.Instances) == "" && different(want.Variables, got.Variables) == "" {
+		return ""
+	}
+	a, x := model(want)
+	b, y := model(got)
+	switch {
+	case a != b:
+		return fmt.Sprintf("want %s\n got %s", a, b)
+	case x != y && !(empty[x] && empty[y]):
+		return fmt.Sprintf("want %s\n got %s", x, y)
+	}
+	return ""
 }
 
 // empty are the ways to write nothing: what is recorded leaves it out.
