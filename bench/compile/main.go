@@ -85,6 +85,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	var rows []*row
+	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // of what was measured, when the rest is cut short
 	for _, size := range strings.Split(o.sizes, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil {
@@ -95,13 +96,12 @@ func run(ctx context.Context, o options) error {
 				continue
 			}
 			measured, err := b.measure(ctx, model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))})
+			rows = append(rows, measured...)
 			if err != nil {
 				return err
 			}
-			rows = append(rows, measured...)
 		}
 	}
-	report(os.Stdout, o.runs, b.version, rows)
 	return nil
 }
 
@@ -142,27 +142,27 @@ func (b *bench) measure(ctx context.Context, m model) ([]*row, error) {
 	var rows []*row
 	for _, export := range []bool{false, true} {
 		r := &row{model: m, export: export}
-		rows = append(rows, r)
 		ours, theirs := b.ordain(m, export), b.theirs(m, export)
 		for i := range b.runs + 1 {
 			if err := r.ordain.add(ctx, ours, i > 0); err != nil {
-				return nil, err
+				return rows, err
 			}
 			if both {
 				if err := r.reference.add(ctx, theirs, i > 0); err != nil {
-					return nil, err
+					return rows, err
 				}
 			}
 		}
 		var err error
 		if r.ordain.peak, err = ours.memory(ctx); err != nil {
-			return nil, err
+			return rows, err
 		}
 		if both {
 			if r.reference.peak, err = theirs.memory(ctx); err != nil {
-				return nil, err
+				return rows, err
 			}
 		}
+		rows = append(rows, r)
 		r.progress(os.Stderr)
 	}
 	return rows, nil
