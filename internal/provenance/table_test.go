@@ -1,0 +1,87 @@
+package provenance
+
+import (
+	"strings"
+	"testing"
+)
+
+func sample() *Table {
+	b, e := NewBuilder(), Entry{}
+	made := b.Statement(Statement{Kind: Constructor, Place: Place{File: "main.cf", Line: 9}})
+	top := b.Step(Call{Type: "m::A", Implementation: "m::a"}, "m::A[name=x]", TopLevel, made)
+	below := b.Step(Call{Type: "m::B", Implementation: "m::b"}, "m::B[name=y]", top, made)
+	e.Set(b.Text("f"), b.Statement(Statement{Kind: Function, Plugin: "get_f"}), false, false, TopLevel)
+	e.Set(b.Text("in"), b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}), true, true, below)
+	b.Add("m::R[a,n=1]", &e)
+	return b.Table()
+}
+
+// What was packed comes back, with the chain from the statement to the top.
+func TestPackedTable(t *testing.T) {
+	packed, err := sample().Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Unpack(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, ok := table.Explain("m::R[a,n=1]")
+	if !ok || len(fields) != 1 || len(fields[0].Settings) != 1 || len(fields[0].Settings[0].Inputs) != 1 {
+		t.Fatalf("%+v", fields)
+	}
+	in := fields[0].Settings[0].Inputs[0].Settings[0]
+	if !in.Implied || in.Line != 3 || len(in.Steps) != 2 || in.Steps[0].Instance != "m::B[name=y]" || in.Steps[1].Implementation != "m::a" || in.Steps[1].Made.Line != 9 {
+		t.Errorf("%+v", in)
+	}
+	if _, ok := table.Explain("m::R[a,n=2]"); ok {
+		t.Error("it knows what it was not told")
+	}
+}
+
+// A damaged table is refused, whatever it holds, and never read out of bounds.
+func FuzzUnpack(f *testing.F) {
+	packed, err := sample().Pack()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(packed)
+	for _, damage := range []func(*Table){
+		func(t *Table) { t.Steps[1][2] = 1 },
+		func(t *Table) { t.Shapes[0][1][4] = 7 },
+		func(t *Table) { t.Resources["x"] = []int{0} },
+		func(t *Table) { t.Shapes[0][0][0] = 1 },
+	} {
+		table := sample()
+		damage(table)
+		packed, err := table.Pack()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(packed)
+	}
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		table, err := Unpack(packed)
+		if err != nil {
+			return
+		}
+		for id := range table.Resources {
+			table.Explain(id)
+		}
+	})
+}
+
+// A name that somebody chose for their commits cannot move the cursor, end the
+// line or turn the text around, nor be endless.
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ada Lovelace": "Ada Lovelace", "Zoë 王": "Zoë 王", "a\nb\tc": "a b c", "\x1b[2J": "\ufffd[2J", "x\u202ey": "x\ufffdy", "\xff": "\ufffd", "\u009b1m": "\ufffd1m",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("%q becomes %q, not %q", in, got, want)
+		}
+	}
+	if got := Clean(strings.Repeat("x", 10_000)); len(got) > shownText+4 {
+		t.Errorf("%d bytes are kept", len(got))
+	}
+}
