@@ -197,6 +197,11 @@ func (r *run) unreadable(ctx context.Context, project *module.Project, program *
 	for _, one := range program.Errors {
 		r.fail(reading(one))
 	}
+	for _, w := range program.Warnings {
+		if w.At.File == nil { // of the loading
+			r.doc.Warnings = append(r.doc.Warnings, warning(w))
+		}
+	}
 	in := r.input(project, program)
 	in.Missing, in.Lint = program.Missing, r.o.Check
 	in.Unload()

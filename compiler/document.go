@@ -12,6 +12,11 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 			d.Success, d.Error = false, modeldoc.Failed(o.Document.Diagnostics...).Error
 		}
 	}
+	if o.Result == nil { // the files could not all be read
+		for _, w := range o.Document.Warnings {
+			d.Warnings = append(d.Warnings, modeldoc.Warning{Kind: w.Kind, Message: w.Message})
+		}
+	}
 	if o.Document.Output != nil {
 		d.Output = o.Document.Output
 	}

@@ -120,8 +120,9 @@ func failure(e *eval.Error) *Error {
 
 func fromDiagnostic(d diag.Diagnostic) *Error {
 	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
-	metadata := strings.HasSuffix(d.Kind, ".InvalidMetadata") // which upstream names no place
-	if l := d.Location; l != nil && !metadata && !strings.HasPrefix(d.Kind, "builtins.") {
+	// upstream these name no place: of project.yml, and of a hyphen in an import
+	nowhere := strings.HasSuffix(d.Kind, ".InvalidMetadata") || d.Kind == "inmanta.ast.CompilerException"
+	if l := d.Location; l != nil && !nowhere && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = &Location{File: l.File, Line: l.Line, Column: l.Column, EndLine: l.EndLine, EndColumn: l.EndColumn}
 	}
 	for _, cause := range d.Causes {
