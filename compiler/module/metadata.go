@@ -292,12 +292,6 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	f.pip(m)
 	f.environmentSettings(m)
 	m.Misspelt = f.misspelt(projectKeys)
-	for i, r := range m.Requires {
-		if _, err := requirement(r); err != nil {
-			f.fail(f.nodes(f.root, "requires")[i], "requires: %v", err)
-			break
-		}
-	}
 	if f.err != nil {
 		return nil, f.err
 	}

@@ -120,8 +120,6 @@ func TestMalformedProject(t *testing.T) {
 		"no name":             {"\nlicense: x\n", 2, "`name` is missing"},
 		"a list for a name":   {"license: x\nname: [a]\n", 2, "name must be a text"},
 		"a map in requires":   {"name: x\nrequires:\n  - a: b\n", 3, "requires must be a text"},
-		"no constraint":       {"name: x\nrequires:\n  - std is good\n", 3, "not a requirement"},
-		"a package":           {"name: x\nrequires: [inmanta-module-std]\n", 2, "write the name of the module, std"},
 		"unknown mode":        {"name: x\ninstall_mode: newest\n", 2, "release, prerelease, master"},
 		"no rule":             {"name: x\nrelation_precedence_policy:\n  - a.b\n", 3, "is not a rule"},
 		"repo without url":    {"name: x\nrepo:\n  - type: git\n", 3, "needs a url"},
