@@ -455,6 +455,6 @@ func finalize(h Host, result *Result) {
 	err := h.Finalize()
 	result.Output = append(result.Output, taken(h)...)
 	if err != nil && result.Err == nil {
-		result.Err = loadError(err)
+		result.Err = &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
 	}
 }

@@ -58,6 +58,9 @@ func (u *promiseUnit) by() node                { return u.spec.n }
 func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
 
 func (u *promiseUnit) run(r *run) *Error {
+	if u.fulfiled { // the branch was not taken: what its statements would have gone through need not be there
+		return nil
+	}
 	of, err := u.spec.of.eval(r, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (u *promiseUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if u.fulfiled || v.owner == nil {
+	if v.owner == nil {
 		return nil
 	}
 	u.made = v

@@ -286,7 +286,7 @@ func (h *Host) Finalize() error {
 	}
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil {
-		return fmt.Errorf("a finalizer failed: %s: %s", reply.Error.Class, reply.Error.Message)
+		return fmt.Errorf("Finalizer failed: %s", reply.Error.Message)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ def main() -> None:
     sys.path[:] = front + [entry for entry in sys.path if entry not in front]
     for folder in foreign:  # the packages of another environment: what its .pth files say goes for them too
         site.addsitedir(folder)
+    if foreign:  # and for the programs that modules start with this interpreter
+        os.environ["PYTHONPATH"] = os.pathsep.join(foreign)
     sys.argv[:] = ["ordain-worker"]
 
     # The pipes are ours alone: a program that the code starts must not hold them.
