@@ -10,6 +10,7 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 		d = modeldoc.New(o.Result)
 		if o.Result.Err == nil && !o.Document.Success {
 			d.Success, d.Error = false, modeldoc.Failed(o.Document.Diagnostics...).Error
+			d.Error.Location = nil // people are told a place; for programs errors of an export have none
 		}
 	}
 	if o.Result == nil { // the files could not all be read

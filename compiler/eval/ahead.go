@@ -130,7 +130,7 @@ func (r *run) post(host Ahead, first *callUnit) {
 		if err != nil {
 			break
 		}
-		call, err := u.bind(r, args, named)
+		call, err := u.bind(args, named)
 		if err != nil || call && !u.plain() {
 			break
 		}

@@ -143,6 +143,14 @@ type callUnit struct {
 	// those of the call.
 	calling bool
 	bound   PluginCall
+	// twins are arguments that become Python dataclasses: their fields are
+	// checked once they are set.
+	twins []twin
+}
+
+type twin struct {
+	param int
+	value types.Value
 }
 
 func (u *callUnit) by() node { return u.n }
@@ -155,6 +163,13 @@ func (u *callUnit) blame(err *Error) *Error {
 
 func (u *callUnit) run(r *run) *Error {
 	u.calling = u.again || u.posted
+	if u.again {
+		for _, t := range u.twins {
+			if err := u.check(t.param, t.value); err != nil {
+				return err
+			}
+		}
+	}
 	if u.calling {
 		return u.call(r)
 	}
@@ -166,7 +181,7 @@ func (u *callUnit) run(r *run) *Error {
 	if u.n.plugin == nil {
 		return u.cast(r, args, named)
 	}
-	call, err := u.bind(r, args, named)
+	call, err := u.bind(args, named)
 	if err != nil {
 		return err
 	}
@@ -241,7 +256,7 @@ func (v *variable) slot() {}
 
 // retry waits for what the plug-in wanted and calls it once more.
 func (u *callUnit) retry(r *run, slots []Slot) {
-	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, again: true, bound: u.bound}
+	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, again: true, bound: u.bound, twins: u.twins}
 	f := make(frame, 0, len(slots))
 	for _, s := range slots {
 		if v, ok := s.(*variable); ok {
@@ -326,16 +341,14 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if v == nil {
 		v = null
 	}
-	ref, is := v.(*types.Reference)
-	promised := is && u.n.plugin.result != nil && acceptsReference(u.n.plugin.result, ref)
 	v, err := u.instances(r, v)
 	if err != nil {
 		return nil, err
 	}
-	if promised || isUnknown(v) || u.n.plugin.result == nil {
+	if isUnknown(v) {
 		return v, nil
 	}
-	if err := u.n.plugin.result.Validate(v); err != nil {
+	if err := types.Strict(u.n.plugin.result, v); err != nil {
 		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, u.n.plugin.result)
 		e.Causes = []*Error{typeError(err).in(u.n)}
 		return nil, e

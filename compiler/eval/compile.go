@@ -115,8 +115,7 @@ func Compile(ctx context.Context, in Input) *Result {
 
 func newRun(p *program, in Input) *run {
 	return &run{
-		standIns: map[types.Value]*types.Reference{},
-		prog:     p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
+		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
 		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: slab[types.Value]{size: 512}, sources: slab[source]{size: 512},
 		frames: slab[*variable]{size: 64}, waiters: slab[waiters]{size: 32}, hooks: slab[attrHook]{size: 32}, sets: slab[setUnit]{size: 32},
 		results: slab[variable]{size: 32},

@@ -60,6 +60,7 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		if err != nil {
 			return err
 		}
+		e.Twin = append(e.Twin, types.Field{Name: f.Name, Type: t})
 		if t != nil && !corresponds(attr.Type, t) {
 			say("the attribute %s is a %s here and a %s in Python", f.Name, attr.Type, t)
 		}
@@ -120,8 +121,8 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 		if info := r.prog.infoOf(v.Of); info != nil && len(v.Fields) > 0 {
 			giveTypes(info, v.Fields)
 			made, err := u.instance(r, info, v.Fields)
-			if err == nil {
-				r.standIns[made] = v
+			if i, is := made.(*Instance); is {
+				i.reference = v
 			}
 			return made, err
 		}
@@ -131,20 +132,6 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 		return u.dict(r, v)
 	}
 	return v, nil
-}
-
-// behind is the reference that an instance stands for, where t takes it; else
-// the value itself.
-func (r *run) behind(v types.Value, t types.Type) types.Value {
-	if len(r.standIns) == 0 {
-		return v
-	}
-	if i, is := v.(types.Instance); is {
-		if ref := r.standIns[i]; ref != nil && acceptsReference(t, ref) {
-			return ref
-		}
-	}
-	return v
 }
 
 // giveTypes says of the references to a dataclass's fields what they give:
@@ -213,9 +200,11 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		if v == nil {
 			v = null
 		}
-		if info.entity.Attribute(f.Name) != nil {
-			values = append(values, given{f.Name, v})
+		attr := info.entity.Attribute(f.Name)
+		if attr == nil {
+			continue
 		}
+		values = append(values, given{f.Name, v})
 	}
 	i, err := n.create(r, u.scope, values)
 	if err == nil {

@@ -156,7 +156,7 @@ func (n *lazy) eval(_ *run, _ *scope, f frame) (types.Value, *Error) {
 	}
 	// a right side that decides nothing was not checked before it was needed
 	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
-		return nil, runtimeError("Invalid value '%s', expected bool", types.Text(v)).in(n)
+		return nil, noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(n)
 	}
 	return v, nil
 }
@@ -182,7 +182,7 @@ func (u *lazyUnit) run(r *run) *Error {
 	}
 	truth, ok := left.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n).coded(diag.NoBoolean)
+		return noBool(left, "Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n)
 	}
 	if u.n.decides(truth) {
 		u.target.put(r, truth, &u.n.span)
@@ -194,6 +194,16 @@ func (u *lazyUnit) run(r *run) *Error {
 	}
 	r.start(&evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}, f)
 	return nil
+}
+
+// noBool refuses a value where a bool is needed: a reference, too, which has a
+// value only when it is deployed.
+func noBool(v types.Value, format string, args ...any) *Error {
+	e := runtimeError(format, args...)
+	if _, is := v.(*types.Reference); is {
+		e.Kind = "UnexpectedReference"
+	}
+	return e.coded(diag.NoBoolean)
 }
 
 // not negates.
@@ -217,7 +227,7 @@ func (n *not) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		return nil, runtimeError("Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n).coded(diag.NoBoolean)
+		return nil, noBool(v, "Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n)
 	}
 	return !b, nil
 }

@@ -82,6 +82,8 @@ type Annotation struct {
 	Of     []*Annotation `json:"of,omitempty"`
 	Values []any         `json:"values,omitempty"`
 	Text   string        `json:"text,omitempty"`
+	// View: the plug-in wants a view of the instance, also where Python has a dataclass for it.
+	View bool `json:"view,omitempty"`
 }
 
 // Dataclass is a frozen Python dataclass in a plug-in package: the counterpart

@@ -34,6 +34,21 @@ type Instance struct {
 	at     []*place
 	made   *origin
 	impls  []*implementation
+	// reference is set where the instance stands for a reference to a dataclass.
+	reference *types.Reference
+}
+
+// StandsFor implements types.Stand.
+func (i *Instance) StandsFor() *types.Reference { return i.reference }
+
+// Field implements types.Stand.
+func (i *Instance) Field(name string) (types.Value, bool) {
+	v := i.variable(name)
+	if v == nil {
+		return nil, false
+	}
+	v = v.target()
+	return v.value, v.has
 }
 
 // InstanceID implements types.Instance.

@@ -104,7 +104,11 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		}
 		return p.dsl(ns, a.Name)
 	case "dsl", "dataclass":
-		return p.dsl(ns, a.Name)
+		t, err := p.dsl(ns, a.Name)
+		if e, is := t.(*types.Entity); is && a.View {
+			return types.View{Entity: e}, err
+		}
+		return t, err
 	case "list":
 		t, err := of()
 		return types.ListOf{Of: t}, err
@@ -127,8 +131,8 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		}
 		return e, nil
 	case "union":
-		u := types.Union{Name: a.Text}
-		for _, one := range a.Of {
+		alternatives := make([]types.Type, len(a.Of))
+		for i, one := range a.Of {
 			t, err := p.annotation(ns, one)
 			if err != nil {
 				return nil, err
@@ -136,16 +140,9 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 			if t == nil {
 				t = types.Any
 			}
-			u.Of = append(u.Of, t)
+			alternatives[i] = t
 		}
-		if u.Name == "" {
-			names := make([]string, len(u.Of))
-			for i, t := range u.Of {
-				names[i] = t.String()
-			}
-			u.Name = "Union[" + strings.Join(names, ",") + "]"
-		}
-		return u, nil
+		return types.MakeUnion(alternatives), nil
 	}
 	return nil, nil
 }
@@ -192,7 +189,7 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 	case "null", "None":
 		return types.NullT, nil
 	case "list":
-		return types.ListOf{Of: types.Any}, nil
+		return types.AnyList{}, nil
 	case "dict":
 		return types.DictOf{Of: types.Any}, nil
 	}
@@ -227,7 +224,7 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 // bind gives the arguments to the parameters, with Python's own errors, and
 // checks their types. It reports whether the plug-in is called: not with an
 // argument that is unknown, unless it takes those.
-func (u *callUnit) bind(r *run, args []types.Value, named []given) (bool, *Error) {
+func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	info := u.n.plugin
 	sig := info.sig
 	short := sig.Name
@@ -255,15 +252,10 @@ func (u *callUnit) bind(r *run, args []types.Value, named []given) (bool, *Error
 			open = true
 			return v, nil
 		}
-		t := info.params[i]
-		if t == nil {
-			return v, nil
+		if types.BecomesDataclass(info.params[i]) {
+			u.twins = append(u.twins, twin{i, v})
 		}
-		v = r.behind(v, t)
-		if err := t.Validate(v); err != nil {
-			return v, u.argumentError(sig.Params[i].Name, v, t, err)
-		}
-		return v, u.referenceAllowed(sig.Params[i].Name, v, t)
+		return types.Shown(info.params[i], v), u.check(i, v)
 	}
 	for k, v := range args {
 		i := varargs
@@ -355,47 +347,30 @@ func plural(n int) string {
 	return "s"
 }
 
-func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
-	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
-		return u.unexpected(name, v, t)
-	}
-	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
-	e.Causes = []*Error{typeError(err).located(u.n, &u.n.span)}
-	return e
-}
-
-func (u *callUnit) unexpected(name string, v types.Value, t types.Type) *Error {
-	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s is a reference. To allow references, use `| Reference[...]` in your type annotation.", types.Text(v), name, u.n.plugin.sig.Name)
-	cause := fail("UnexpectedReference", "References are not allowed for values of type `%s`. To work with references, explicitly declare support with a `... | Reference[...]` annotation.", t)
-	e.Causes = []*Error{cause.in(u.n)}
-	e.Hint = "declare the parameter as `T | Reference[T]`"
-	return e
-}
-
-// referenceAllowed refuses a reference where the plug-in wants a plain value.
-func (u *callUnit) referenceAllowed(name string, v types.Value, t types.Type) *Error {
-	if ref, is := v.(*types.Reference); is && !acceptsReference(t, ref) {
-		return u.unexpected(name, v, t)
+// check holds an argument against the type of its parameter.
+func (u *callUnit) check(param int, v types.Value) *Error {
+	info := u.n.plugin
+	if err := types.Strict(info.params[param], v); err != nil {
+		return u.argumentError(info.sig.Params[param].Name, v, info.params[param], err)
 	}
 	return nil
 }
 
-func acceptsReference(t types.Type, ref *types.Reference) bool {
-	switch t := t.(type) {
-	case types.ReferenceTo:
-		return t.Validate(ref) == nil
-	case types.Optional:
-		return acceptsReference(t.Of, ref)
-	case types.Union:
-		for _, one := range t.Of {
-			if acceptsReference(one, ref) {
-				return true
-			}
+func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
+	cause := typeError(err)
+	cause.at = nil // not where a typedef stands: where the value is given
+	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
+	_, is := v.(*types.Reference)
+	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {
+		verb := "contains"
+		if is {
+			verb = "is"
 		}
-	case types.Primitive:
-		return t == types.Any
+		e = fail("PluginTypeException", "Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.", types.Repr(v), name, u.n.plugin.sig.Name, verb)
+		e.Hint = "declare the parameter as `T | Reference[T]`"
 	}
-	return false
+	e.Causes = []*Error{cause.located(u.n, &u.n.span)}
+	return e
 }
 
 func loadError(err error) *Error {

@@ -54,15 +54,13 @@ type run struct {
 	sets      slab[setUnit]
 	results   slab[variable] // of expressions
 	instances []*Instance
-	// standIns are the instances made of references to dataclasses.
-	standIns map[types.Value]*types.Reference
-	byEntity [][]*Instance // by number of the entity, with descendants
-	indexes  map[tableOf]*indexTable
-	tables   []tableOf
-	key      []byte // of an index, while it is looked for
-	output   []string
-	warnings []Warning
-	rounds   int
+	byEntity  [][]*Instance // by number of the entity, with descendants
+	indexes   map[tableOf]*indexTable
+	tables    []tableOf
+	key       []byte // of an index, while it is looked for
+	output    []string
+	warnings  []Warning
+	rounds    int
 
 	rests   []rest // what failed units had still to do
 	settled bool   // everything ran that could

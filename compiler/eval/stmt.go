@@ -323,7 +323,7 @@ func (u *ifUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond)).coded(diag.NoBoolean)
+		return noBool(cond, "Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond))
 	}
 	branch := u.n.then
 	if !truth {
@@ -405,7 +405,7 @@ func (u *implementUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond)).coded(diag.NoBoolean)
+		return noBool(cond, "Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond))
 	}
 	if !truth {
 		return nil

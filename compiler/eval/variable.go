@@ -539,6 +539,9 @@ func typeError(err error) *Error {
 		if err.Typing {
 			e.Kind = "TypingException"
 		}
+		if err.Unexpected {
+			e.Kind = "UnexpectedReference"
+		}
 		if err.Typedef != nil {
 			e.Stmt = err.Typedef.Name
 			e.at, _ = err.Typedef.At.(*place)

@@ -81,7 +81,7 @@ func (e *exporter) resourceSets() error {
 				continue
 			}
 			if it.resourceSet != "" && it.resourceSet != name {
-				return fail("ResourceException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.resourceSet, name).at(i)
+				return fail("CompilerException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.resourceSet, name).at(i)
 			}
 			it.resourceSet, empty = name, false
 		}

@@ -30,8 +30,11 @@ func (e *FormatError) Error() string {
 func fail(class, format string, args ...any) *Error {
 	code := CodeResource
 	kind := "inmanta.resources." + class
-	if class == "DependencyCycleException" {
+	switch class {
+	case "DependencyCycleException":
 		code, kind = CodeCycle, "inmanta.export."+class
+	case "CompilerException":
+		kind = "inmanta.ast." + class
 	}
 	return &Error{diag.Diagnostic{Severity: diag.Error, Code: code, Kind: kind, Message: fmt.Sprintf(format, args...)}}
 }

@@ -205,7 +205,7 @@ func (e *exporter) resources() error {
 				continue
 			}
 			if other, twice := e.byID[it.id]; twice && other != it {
-				return fail("ResourceException", "Resource %s exists more than once in the configuration model", it.id).
+				return fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
 					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance)
 			}
 			e.byID[it.id] = it

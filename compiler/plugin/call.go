@@ -91,6 +91,16 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 	if introduce {
 		b.WriteString(`,"sig":`)
 		b.Write(h.raw[index])
+		if len(h.table.Dataclasses) > 0 { // a parameter may name their entities in a text
+			b.WriteString(`,"twins":[`)
+			for i, d := range h.table.Dataclasses {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				writeString(b, d.Name)
+			}
+			b.WriteByte(']')
+		}
 	}
 	if len(call.Named) > 0 {
 		b.WriteString(`,"k":`)

@@ -19,10 +19,18 @@ type Entity struct {
 	Attributes []*Attribute
 	// Indexes lists the attribute names of each index, inherited ones too.
 	Indexes []*Index
+	// Twin are the fields of the Python dataclass that the entity is paired with.
+	Twin []Field
 
 	slots     map[string]int
 	ancestors atomic.Pointer[map[*Entity]bool] // with itself; made when it is asked for
 	children  []*Entity
+}
+
+// Field is a field of a Python dataclass; a nil type is any.
+type Field struct {
+	Name string
+	Type Type
 }
 
 // Attribute is an attribute of an entity, or one end of a relation.

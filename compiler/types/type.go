@@ -1,6 +1,9 @@
 package types
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Type is a set of values.
 type Type interface {
@@ -18,6 +21,8 @@ type Mismatch struct {
 	Typedef *Typedef
 	// Typing: the reference raises it as a TypingException.
 	Typing bool
+	// Unexpected: the value is a reference where none is declared.
+	Unexpected bool
 }
 
 func (m *Mismatch) Error() string { return m.Message }
@@ -136,7 +141,16 @@ func (p Primitive) validateContainer(v Value) error {
 // ListOf is T[].
 type ListOf struct{ Of Type }
 
-func (t ListOf) String() string { return t.Of.String() + "[]" }
+func (t ListOf) String() string { return enclosed(t.Of) + "[]" }
+
+// enclosed is a type before a suffix: in parentheses when it is made of words.
+func enclosed(t Type) string {
+	text := t.String()
+	if strings.Contains(text, " ") {
+		return "(" + text + ")"
+	}
+	return text
+}
 
 // Validate implements Type.
 func (t ListOf) Validate(v Value) error {
@@ -159,7 +173,7 @@ func (t ListOf) Validate(v Value) error {
 // Optional is T?.
 type Optional struct{ Of Type }
 
-func (t Optional) String() string { return t.Of.String() + "?" }
+func (t Optional) String() string { return enclosed(t.Of) + "?" }
 
 // Validate implements Type.
 func (t Optional) Validate(v Value) error {
@@ -198,12 +212,15 @@ func (t DictOf) Validate(v Value) error {
 }
 
 // Union is any of several types.
-type Union struct {
-	Of   []Type
-	Name string
-}
+type Union struct{ Of []Type }
 
-func (t Union) String() string { return t.Name }
+func (t Union) String() string {
+	names := make([]string, len(t.Of))
+	for i, one := range t.Of {
+		names[i] = one.String()
+	}
+	return "Union[" + strings.Join(names, ",") + "]"
+}
 
 // Validate implements Type.
 func (t Union) Validate(v Value) error {
@@ -212,7 +229,7 @@ func (t Union) Validate(v Value) error {
 			return nil
 		}
 	}
-	return mistyped(v, t.Name)
+	return mistyped(v, t.String())
 }
 
 // Enum is one of some constants: typing.Literal of a plug-in.
@@ -236,29 +253,6 @@ func (t Enum) Validate(v Value) error {
 	return mismatch(v, t.Name)
 }
 
-// ReferenceTo is Reference[T] of a plug-in.
-type ReferenceTo struct{ Of Type }
-
-func (t ReferenceTo) String() string {
-	if t.Of == nil {
-		return "Reference"
-	}
-	return "Reference[" + t.Of.String() + "]"
-}
-
-// Validate implements Type.
-func (t ReferenceTo) Validate(v Value) error {
-	switch v := v.(type) {
-	case Unknown:
-		return nil
-	case *Reference:
-		if t.Of == nil || t.Of == Any || v.gives(t.Of) {
-			return nil
-		}
-	}
-	return mistyped(v, t.String())
-}
-
 // Typedef is a named restriction of another type.
 type Typedef struct {
 	Name string // fully qualified
@@ -280,7 +274,7 @@ func (t *Typedef) Validate(v Value) error {
 	case Unknown:
 		return nil
 	case *Reference:
-		return t.Base.Validate(v)
+		return v.mismatch(t) // what it will give is not checked: only a reference of this very type will do
 	}
 	if err := t.Base.Validate(v); err != nil {
 		return err

@@ -40,7 +40,7 @@ class Translations(unittest.TestCase):
             (None, "null"),
             (object, "any"),
             (Any, "any"),
-            (list, "list(any)"),
+            (list, "dsl:list"),
             (list[str], "list(prim:string)"),
             (Sequence[Optional[int]], "list(nullable(prim:int))"),
             (dict[str, float], "dict(prim:float)"),

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from inmanta.ast import OptionalValueException, UnknownException, UnsetException
+from inmanta.ast import (
+    CompilerException,
+    ExplicitPluginException,
+    ExternalException,
+    PluginException,
+    UnknownException,
+    UnsetException,
+)
 from inmanta.execute.util import ReferenceBase, Unknown
-from inmanta.resources import Id, Resource, ResourceException, resource
+from inmanta.resources import Id, IgnoreResourceException, Resource, ResourceException, resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,19 +81,17 @@ def map_field(
             value = cls.map[field](exporter, instance)
         else:
             value = getattr(instance, field)
+        if collector is not None and not isinstance(value, Unknown):
+            value = collector.clean(value, field)
+        return value
     except UnknownException as unknown:
         return unknown.unknown
-    except OptionalValueException as exc:
-        raise ResourceException(f"Field {field} of {entity_name} has no value: {exc.get_message()}") from exc
-    except AttributeError as exc:
-        if hasattr(cls, "get_" + field) or field in getattr(cls, "map", {}):
-            raise
-        raise AttributeError(f"Attribute {field} does not exist on entity of type {entity_name}") from exc
-    if isinstance(value, Unknown):
-        return value
-    if collector is not None:
-        return collector.clean(value, field)
-    return value
+    except (IgnoreResourceException, CompilerException):
+        raise
+    except Exception as exc:
+        kind = ExplicitPluginException if isinstance(exc, PluginException) else ExternalException
+        why = f"{type(exc).__name__}: {exc}"
+        raise kind(None, f"Failed to get attribute '{field}' for export on '{entity_name}': {why}", exc) from exc
 
 
 def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resource:

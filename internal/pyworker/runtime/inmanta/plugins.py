@@ -103,10 +103,17 @@ class Context:
 
     def get_type(self, name: Any) -> Any:
         """The type that a model names so."""
-        from inmanta.ast import type as types
+        from inmanta.ast import TypeNotFoundException
 
         text = str(name)
-        return types.TYPES[text] if text in types.TYPES else types.parse(text)
+        try:
+            if "::" in text and text[-1] not in "?]":
+                return runtime.model().type_of(text)
+        except TypeNotFoundException:
+            pass
+        # Only a name with a place in the model can be reported as one that is missing there.
+        name.get_location()
+        raise TypeNotFoundException(name, self.owner.namespace)
 
     def get_environment_id(self) -> str:
         from inmanta.config import Config

@@ -2,11 +2,13 @@
 
 import functools
 import importlib
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Optional
 
 from inmanta._fallback import lacking
+from inmanta.execute.proxy import DictProxy
 
 
 class Regex:
@@ -38,28 +40,44 @@ def regex_string(regex: str) -> Any:
     return Annotated[str, Regex(regex)]
 
 
-_MODULES = ("pydantic", "datetime", "ipaddress", "uuid")
+_MODULES = ("pydantic.", "datetime.", "ipaddress.", "uuid.")
+
+
+def parametrize_type(base_type: Any, validation_parameters: Optional[Mapping[str, Any]] = None, *, type_name: Optional[str] = None) -> Any:
+    """The type with its parameters: pydantic's functions such as conint make one, classes take none."""
+    options = dict(validation_parameters or {})
+    patterns = []
+    if "regex" in options and getattr(base_type, "__name__", "") == "constr":
+        # Patterns mean what Python means by them, not what pydantic does.
+        pattern = options.pop("regex")
+        if pattern is not None:
+            patterns.append(Regex(str(pattern)))
+    if inspect.isroutine(base_type):
+        kind = base_type(**options)
+    elif options:
+        raise ValueError(f"{type_name or base_type!r} takes no parameters, and got {options}")
+    else:
+        kind = base_type
+    for pattern in patterns:
+        kind = Annotated[kind, pattern]
+    return kind
 
 
 @functools.lru_cache(maxsize=512)
 def _adapter(fq_type_name: str, parameters: tuple[tuple[str, Any], ...]) -> Any:
     import pydantic
 
-    module, _, name = fq_type_name.rpartition(".")
-    if not name or not (module.split(".")[0] in _MODULES or module == "inmanta_plugins" or module.startswith("inmanta_plugins.")):
-        raise ValueError(f"Unknown type {fq_type_name}")
+    if not fq_type_name.startswith(_MODULES):
+        raise ValueError(f"Unknown type {fq_type_name}: types of {', '.join(each[:-1] for each in _MODULES)} can be validated")
+    module, _, name = fq_type_name.partition(".")
     kind = getattr(importlib.import_module(module), name)
-    if parameters:
-        options = dict(parameters)
-        if "regex" in options:
-            kind, pattern = None, options.pop("regex")
-            return pydantic.TypeAdapter(Annotated[pydantic.constr(**options), Regex(pattern)])
-        kind = kind(**options)
-    return pydantic.TypeAdapter(kind)
+    return pydantic.TypeAdapter(parametrize_type(kind, dict(parameters), type_name=fq_type_name))
 
 
 def validate_type(fq_type_name: str, value: Any, validation_parameters: Optional[Mapping[str, Any]] = None) -> None:
     """Raise ValueError or pydantic.ValidationError when value does not belong to the type."""
+    if isinstance(validation_parameters, DictProxy):
+        validation_parameters = DictProxy.unwrap(validation_parameters)  # type: ignore[assignment]
     parameters = tuple(sorted(validation_parameters.items())) if validation_parameters else ()
     try:
         adapter = _adapter(fq_type_name, parameters)

@@ -90,7 +90,8 @@ class Normalizer:
         if origin is typing.Annotated:
             for extra in arguments[1:]:
                 if isinstance(extra, ModelType):
-                    return {"k": "dsl", "name": extra.model_type}
+                    # Who asks for a view gets a view, also of an instance that is a dataclass in Python.
+                    return {"k": "dsl", "name": extra.model_type, "view": arguments[0] is DynamicProxy}
             return self._translate(arguments[0])
         if origin is typing.Union or origin is types.UnionType:
             return self._union(arguments)
@@ -113,7 +114,7 @@ class Normalizer:
             of = {"k": "any"} if gives is None or isinstance(gives, typing.TypeVar) else self.annotation(gives)
             return {"k": "reference", "of": [of]}
         if cls in _LISTS:
-            return {"k": "list", "of": [self.annotation(arguments[0])] if arguments else [{"k": "any"}]}
+            return {"k": "list", "of": [self.annotation(arguments[0])]} if arguments else {"k": "dsl", "name": "list"}
         if cls in _DICTS:
             if not arguments:
                 return {"k": "dict", "of": [{"k": "any"}]}

@@ -336,7 +336,7 @@ class CompileRole:
         self.modules.need(signature["name"].partition("::")[0])
         plugin = one_plugin(signature["name"])
         plugin._context, plugin.context_name, plugin.context_keyword_only = signature["context"]
-        made = self.plugins[args["p"]] = plugin, _converters(signature)
+        made = self.plugins[args["p"]] = plugin, _converters(signature, set(args.get("twins") or ()))
         return made
 
     def _context(self, plugin: Any, args: dict[str, Any]) -> Any:
@@ -424,10 +424,11 @@ class _Converters:
         return self._named.get(name) or self._extra
 
 
-def _converters(signature: dict[str, Any]) -> _Converters:
+def _converters(signature: dict[str, Any], twins: set[str]) -> _Converters:
     positional, rest, named, extra = [], None, {}, None
+    namespace = signature["name"].rpartition("::")[0]
     for param in signature["params"]:
-        convert = _converter(param["name"], param["type"])
+        convert = _converter(param["name"], _with_twins(param["type"], namespace, twins))
         kind = param["kind"]
         if kind == "positional":
             positional.append(convert)
@@ -449,13 +450,33 @@ _PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
 def _converter(name: str, annotation: dict[str, Any]) -> Any:
     if _mentions_dataclass(annotation):
         return lambda value: _to_python(value, annotation, name)
-    context = ProxyContext(path=name, validated=annotation["k"] != "any")
+    context = ProxyContext(path=name)  # Go held it against the annotation
 
     def show(value: Any) -> Any:
         # Only a plug-in that takes unknown values is called with one.
         return value if isinstance(value, Unknown) else DynamicProxy.return_value(value, context=context)
 
     return show
+
+
+def _with_twins(annotation: dict[str, Any], namespace: str, twins: set[str]) -> dict[str, Any]:
+    """The annotation, where entities that are dataclasses in Python are named as such."""
+    if annotation.get("of"):
+        return {**annotation, "of": [_with_twins(each, namespace, twins) for each in annotation["of"]]}
+    if annotation["k"] != "dsl" or not twins:
+        return annotation
+    name = annotation["name"].strip()
+    if annotation.get("view") and not name.endswith(("?", "[]")):
+        return annotation
+    for end, kind in (("?", "nullable"), ("[]", "list")):
+        if name.endswith(end):
+            inner = _with_twins({"k": "dsl", "name": name.removesuffix(end)}, namespace, twins)
+            return {"k": kind, "of": [inner]}
+    if "::" not in name:
+        while namespace and f"{namespace}::{name}" not in twins:
+            namespace = namespace.rpartition("::")[0]
+        name = f"{namespace}::{name}"
+    return {"k": "dataclass", "name": name} if name in twins else annotation
 
 
 def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
@@ -478,8 +499,8 @@ def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
         wanted = [annotation] if kind == "dataclass" else annotation["of"]
         if isinstance(value, Instance):
             for each in wanted:
-                if each["k"] == "dataclass" and each["name"] in _lineage(value):
-                    return _make_dataclass(value, each["name"])
+                if each["k"] == "dataclass" and {each["name"], "std::Dataclass"} <= set(_lineage(value)):
+                    return _make_dataclass(value, value.entity_name)
         for each in wanted:
             if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
                 return _to_python(value, each, path)

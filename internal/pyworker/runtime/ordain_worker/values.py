@@ -177,11 +177,16 @@ class Codec:
 
     def _reference_handle(self, value: Reference[Any]) -> int:
         """The handle of this reference or of an equal one: equal values are one value of the model."""
+        from inmanta.references import Reference
+
         known = self._handles.get(id(value))
         if known is not None and self._objects[known] is value:
             return known
         key: Any = None
         try:
+            # A class that says itself what is equal may keep more than its arguments show.
+            if type(value).__eq__ is not Reference.__eq__:
+                raise TypeError
             key = (type(value), tuple(value.arguments.items()))
             known = self._equal.get(key)
         except TypeError:  # arguments without a hash

@@ -236,7 +236,8 @@ class SequenceProxy(_Container):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            raise RuntimeException(None, f"{self._get_instance()} is a list: it has no element {key!r}")
+            # Jinja tries the other notation when it gets an AttributeError.
+            raise AttributeError(f"{self._get_instance()} is a list: it has no element {key!r}")
         value = self._get_instance()[key]
         return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key}]")
 
@@ -265,7 +266,7 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
-            raise RuntimeException(None, f"{self._get_instance()} is a dict: its keys are strings, not like {key!r}")
+            raise AttributeError(f"{self._get_instance()} is a dict: its keys are strings, not like {key!r}")
         value = self._get_instance()[key]
         return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key!r}]")
 

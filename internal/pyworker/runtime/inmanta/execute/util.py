@@ -40,12 +40,6 @@ class Unknown:
     def __iter__(self) -> "object":
         return iter(())
 
-    def __str__(self) -> str:
-        return "<?>"
-
-    def __repr__(self) -> str:
-        return f"Unknown({self.source!r})"
-
 
 def ensure_hashable(value: object) -> object:
     return value
