@@ -30,6 +30,7 @@ bench: ## measure against the reference (installs it; takes a while)
 
 parity: ## compile the corpus with the reference too, show differences, record (ORDAIN_REFERENCE_PYTHON)
 	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write
+	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write -corpus compiler/testdata/published -stories ""
 
 demo: ## the whole flow on a sample repository
 	go run ./cmd/ordain demo

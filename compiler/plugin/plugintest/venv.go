@@ -69,11 +69,12 @@ func Venv(t testing.TB, set Set) string {
 	if made, err := os.ReadFile(done); err == nil && (string(made) == wanted || os.Getenv("ORDAIN_TEST_VENVS") != "") {
 		return interpreter
 	}
-	if exec.Command(set.Python, "--version").Run() != nil {
+	python := find(set.Python)
+	if python == "" {
 		t.Skipf("no %s on this machine", set.Python)
 	}
 	for _, command := range [][]string{
-		{set.Python, "-m", "venv", "--clear", dir},
+		{python, "-m", "venv", "--clear", dir},
 		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, set.Packages...),
 		{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"},
 	} {
@@ -85,6 +86,25 @@ func Venv(t testing.TB, set Set) string {
 		t.Fatal(err)
 	}
 	return interpreter
+}
+
+// find finds an interpreter by its name: on PATH, or among those that pyenv
+// installed, whose entry on PATH runs only in folders that ask for the version.
+func find(name string) string {
+	if exec.Command(name, "--version").Run() == nil {
+		return name
+	}
+	root := os.Getenv("PYENV_ROOT")
+	if home, err := os.UserHomeDir(); root == "" && err == nil {
+		root = filepath.Join(home, ".pyenv")
+	}
+	found, _ := filepath.Glob(filepath.Join(root, "versions", strings.TrimPrefix(name, "python")+".*", "bin", name))
+	for _, python := range found {
+		if exec.Command(python, "--version").Run() == nil {
+			return python
+		}
+	}
+	return ""
 }
 
 // Site gives the folder of packages of an interpreter's virtual environment.
