@@ -13,8 +13,8 @@ import "sort"
 // The amount is bounded by counts, not by time: the same input gives the same
 // errors.
 const (
-	mostErrors  = 20      // different errors of a compile
-	mostSalvage = 200_000 // units that run after the first error
+	mostErrors  = 20     // different errors of a compile
+	mostSalvage = 20_000 // units that run after the first error
 )
 
 // rest is what a failed unit had still to do beside what failed.
