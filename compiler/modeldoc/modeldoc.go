@@ -108,7 +108,7 @@ func failure(e *eval.Error) *Error {
 	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
 	// Diagnostics show a place to people also where the error itself has none.
 	if _, ok := e.At(); (ok || e.File != "") && !strings.HasPrefix(d.Kind, "builtins.") {
-		out.Location = fromDiagnostic(d).Location
+		out.Location = located(d.Location)
 	}
 	for _, cause := range e.Causes {
 		if !cause.Foreign() { // a Python exception is no error of the compiler
@@ -118,12 +118,19 @@ func failure(e *eval.Error) *Error {
 	return out
 }
 
+func located(l *diag.Location) *Location {
+	if l == nil {
+		return nil
+	}
+	return &Location{File: l.File, Line: l.Line, Column: l.Column, EndLine: l.EndLine, EndColumn: l.EndColumn}
+}
+
 func fromDiagnostic(d diag.Diagnostic) *Error {
 	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
 	// upstream these name no place: of project.yml, and of a hyphen in an import
 	nowhere := strings.HasSuffix(d.Kind, ".InvalidMetadata") || d.Kind == "inmanta.ast.CompilerException"
-	if l := d.Location; l != nil && !nowhere && !strings.HasPrefix(d.Kind, "builtins.") {
-		out.Location = &Location{File: l.File, Line: l.Line, Column: l.Column, EndLine: l.EndLine, EndColumn: l.EndColumn}
+	if !nowhere && !strings.HasPrefix(d.Kind, "builtins.") {
+		out.Location = located(d.Location)
 	}
 	for _, cause := range d.Causes {
 		if !strings.HasSuffix(cause.Kind, ".InvalidMetadata") { // told to people, no cause upstream
