@@ -120,7 +120,7 @@ func (r *run) post(host Ahead, first *callUnit) {
 	units := append(make([]*callUnit, 0, aheadCalls), first)
 	for w := range r.ready.first(aheadUnits) {
 		u, ok := w.(*callUnit)
-		if !ok || u.n.plugin == nil {
+		if !ok || u.n.plugin == nil || u.pending > 0 {
 			continue
 		}
 		if u.posted || u.again || !u.n.plugin.ahead {

@@ -294,7 +294,11 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		if !b.namespaceOf(x) {
 			return &literal{standing(x), null}
 		}
-		return &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
+		n := &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
+		if of, is := n.x.expr.(*ref); is && of.kind == refSelf {
+			n.mark = &variable{kind: mark, value: attrOfSelf{n: n}}
+		}
+		return n
 	case *syntax.List:
 		n := &listExpr{at: standing(x)}
 		for _, item := range x.Items {

@@ -53,7 +53,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			return
 		}
 		if indexed[name] {
-			n.direct = append(n.direct, argument{name: name, part: b.assigned(value, b.hintFor(attr))})
+			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), part: b.assigned(value, b.hintFor(attr))})
 			return
 		}
 		later := b.indirect(attr, value)
@@ -65,7 +65,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			continue
 		}
 		if indexed[d.name] {
-			n.direct = append(n.direct, argument{name: d.name, part: d.literal})
+			n.direct = append(n.direct, argument{name: d.name, slot: slotNumber(e, d.name), part: d.literal})
 		} else {
 			n.indirect = append(n.indirect, argument{name: d.name, slot: e.Slot(d.name), constant: d.literal})
 		}
@@ -89,6 +89,9 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
 		if constant, is := x.expr.(*literal); is && attr.End == nil {
 			return argument{name: attr.Name, constant: constant}
+		}
+		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
+			return argument{name: attr.Name, self: self}
 		}
 		return argument{name: attr.Name, x: x}
 	}
@@ -159,7 +162,7 @@ func (b *builder) inverse(n *construct, left *lhs) {
 		} else {
 			x = b.expr(left.of)
 		}
-		n.direct = append(n.direct, argument{name: found, part: x})
+		n.direct = append(n.direct, argument{name: found, slot: slotNumber(n.info.entity, found), part: x})
 	}
 	if len(n.splats) > 0 {
 		return

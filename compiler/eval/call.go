@@ -209,7 +209,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		named = append(named, given{a.name, v})
+		named = append(named, given{name: a.name, value: v})
 	}
 	for _, x := range n.splats {
 		v, err := x.eval(r, u.scope, u.frame)
@@ -226,7 +226,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 					return nil, nil, runtimeError("Keyword argument %s repeated in function call", k)
 				}
 			}
-			named = append(named, given{k, d.Values[k]})
+			named = append(named, given{name: k, value: d.Values[k]})
 		}
 	}
 	return args, named, nil
@@ -407,8 +407,9 @@ func (h *heap) Instances(entity string) []types.Instance {
 	if !ok {
 		return nil
 	}
-	out := make([]types.Instance, 0, len(h.r.byEntity[info.Number]))
-	for _, i := range h.r.byEntity[info.Number] {
+	all := h.r.all(info)
+	out := make([]types.Instance, 0, len(all))
+	for _, i := range all {
 		out = append(out, i)
 	}
 	return out

@@ -118,13 +118,13 @@ func newRun(p *program, in Input) *run {
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
 		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: slab[types.Value]{size: 512}, sources: slab[source]{size: 512},
 		frames: slab[*variable]{size: 64}, waiters: slab[waiters]{size: 32}, hooks: slab[attrHook]{size: 32}, sets: slab[setUnit]{size: 32},
-		results: slab[variable]{size: 32},
+		results: slab[variable]{size: 32}, known: slab[knownUnit]{size: 32}, made: slab[Instance]{size: 256},
 	}
 }
 
 // begin emits the top level of every file and runs until nothing moves.
 func (r *run) begin() *Error {
-	r.byEntity = make([][]*Instance, len(r.prog.entities))
+	r.byEntity = make([]roll, len(r.prog.entities))
 	if err := r.startFiles(r.prog.order); err != nil {
 		return err
 	}

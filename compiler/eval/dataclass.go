@@ -204,7 +204,7 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		if attr == nil {
 			continue
 		}
-		values = append(values, given{f.Name, v})
+		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
 	i, err := n.create(r, u.scope, values)
 	if err == nil {

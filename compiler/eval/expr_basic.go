@@ -94,6 +94,21 @@ type attrRef struct {
 	x    root
 	attr string
 	slot int
+	mark *variable // of `self.a`
+	// cached is where the attribute lies in the last instance's entity.
+	cached struct {
+		entity *types.Entity
+		slot   int
+	}
+}
+
+// attrOfSelf is the value of a mark. What self is needs no waiting, so `self.a`
+// takes no unit: its mark lies in the frame of the unit that needs it, and that
+// unit has a turn of its own for the marks where theirs would have been. The
+// order in which all else runs stays the same.
+type attrOfSelf struct {
+	types.IsValue
+	n *attrRef
 }
 
 func (n *attrRef) layout(l *layouter) { n.slot = l.next() }
@@ -107,6 +122,10 @@ func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Er
 }
 
 func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
+	if n.mark != nil && c == nil {
+		f[n.slot] = n.mark
+		return nil
+	}
 	u := r.hooks.one()
 	*u = attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
@@ -147,11 +166,31 @@ func (u *attrHook) run(r *run) *Error {
 
 // resolve finds the slot. The attribute of what is unknown is unknown.
 func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
-	of, err := n.x.eval(r, s, f)
+	of, err := n.of(r, s, f)
 	if err != nil {
 		return nil, err
 	}
+	if i, is := of.(*Instance); is && n.attr != "self" {
+		if i.entity != n.cached.entity {
+			n.cached.entity, n.cached.slot = i.entity, i.entity.Slot(n.attr)
+		}
+		if n.cached.slot >= 0 {
+			return &i.slots[n.cached.slot], nil
+		}
+	}
 	return slotOf(of, n.x.expr, n.attr, n)
+}
+
+// of evaluates what the attribute is of.
+func (n *attrRef) of(r *run, s *scope, f frame) (types.Value, *Error) {
+	if f != nil {
+		return n.x.eval(r, s, f)
+	}
+	self, err := n.x.expr.(*ref).lookup(r, s) // see attrOfSelf
+	if err != nil {
+		return nil, err
+	}
+	return self.get()
 }
 
 func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {

@@ -32,7 +32,12 @@ type argument struct {
 	own bool
 	// constant takes the place of x for an attribute that is no relation.
 	constant *literal
+	// self is x where it is `self`, for an attribute with one value.
+	self *ref
 }
+
+// known reports whether the value is there before anything runs.
+func (a *argument) known() bool { return a.constant != nil || a.self != nil }
 
 func (n *construct) layout(l *layouter) {
 	for _, a := range n.direct {
@@ -71,6 +76,7 @@ type splat struct {
 type given struct {
 	name  string
 	value types.Value
+	slot  int // of the attribute, in a constructor
 }
 
 func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
@@ -81,7 +87,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, given{a.name, v})
+		values = append(values, given{a.name, v, a.slot})
 	}
 	if len(n.splats) > 0 {
 		var err *Error
@@ -160,7 +166,7 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 				}
 			}
 			if !replaced {
-				values = append(values, given{k, d.Values[k]})
+				values = append(values, given{k, d.Values[k], slotNumber(n.info.entity, k)})
 			}
 			seen[k] = true
 		}
@@ -220,13 +226,15 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 	if int(s.by.deep()) >= r.limits.iterations {
 		return nil, r.limits.tooDeep(e).in(n)
 	}
-	i := &Instance{id: uint64(len(r.instances) + 1), entity: e, at: []*place{&n.span}, made: s.by}
+	i := r.made.one()
+	i.id, i.entity, i.made = uint64(len(r.instances)+1), e, s.by
+	i.at = append(i.first[:0], &n.span)
 	i.slots = r.slots.take(len(e.Attributes))
 	more := r.delayed.take(n.info.delayed)
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
 		v.owner, v.position = i, int32(k)
-		if attr.End == nil || (attr.End.Low == 1 && attr.End.High == 1) {
+		if !attr.Gathers() {
 			continue
 		}
 		v.kind = list
@@ -252,7 +260,7 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 }
 
 func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
-	err := i.variable(g.name).set(r, g.value, &n.span, s.by)
+	err := i.slot(g.slot).set(r, g.value, &n.span, s.by)
 	if err == nil {
 		return nil
 	}
@@ -263,8 +271,8 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argument) *Error {
 	for len(arguments) > 0 {
 		a := &arguments[0]
-		if a.constant != nil {
-			arguments = startConstants(r, s, i, n, arguments)
+		if a.known() {
+			arguments = startKnown(r, s, i, n, arguments)
 			continue
 		}
 		arguments = arguments[1:]
@@ -302,40 +310,62 @@ func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
 	return nil
 }
 
-// startConstants starts the assignment of the constants that the arguments
+// startKnown starts the assignment of the known values that the arguments
 // begin with and gives the others. One unit does for all of them: units that
 // wait for nothing and follow each other run one after the other anyway.
-func startConstants(r *run, s *scope, i *Instance, stmt node, arguments []argument) []argument {
+func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) []argument {
 	n := 1
-	for n < len(arguments) && arguments[n].constant != nil {
+	for n < len(arguments) && arguments[n].known() {
 		n++
 	}
-	r.start(&constantsUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}, nil)
+	u := r.known.one()
+	*u = knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
+	r.start(u, nil)
 	return arguments[n:]
 }
 
-// constantsUnit assigns constants to attributes of an instance.
-type constantsUnit struct {
+// knownUnit assigns known values to attributes of an instance.
+type knownUnit struct {
 	unit
 	stmt      node
 	of        *Instance
 	arguments []argument
 }
 
-func (u *constantsUnit) by() node                { return u.stmt }
-func (u *constantsUnit) blame(err *Error) *Error { return err.in(u.stmt) }
+func (u *knownUnit) by() node                { return u.stmt }
+func (u *knownUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
-func (u *constantsUnit) run(r *run) *Error {
+func (u *knownUnit) run(r *run) *Error {
 	for n := range u.arguments {
 		a := &u.arguments[n]
-		if err := u.of.slots[a.slot].set(r, a.constant.value, a.constant.where(), u.scope.by); err != nil {
+		if err := u.assign(r, a); err != nil {
 			if more := u.arguments[n+1:]; len(more) > 0 {
-				r.leave(func(r *run) *Error { startConstants(r, u.scope, u.of, u.stmt, more); return nil })
+				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
-			return attributeError(err.in(u.stmt).focused(a.constant.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
+			return attributeError(err.in(u.stmt).focused(a.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
 		}
 	}
 	return nil
+}
+
+func (u *knownUnit) assign(r *run, a *argument) *Error {
+	slot := &u.of.slots[a.slot]
+	if a.constant != nil {
+		return slot.set(r, a.constant.value, a.where(), u.scope.by)
+	}
+	self, err := a.self.lookup(r, u.scope)
+	if err != nil {
+		return err
+	}
+	return slot.set(r, self.value, a.where(), u.scope.by)
+}
+
+// where a known value is written.
+func (a *argument) where() *place {
+	if a.constant != nil {
+		return a.constant.where()
+	}
+	return a.self.where()
 }
 
 // setUnit assigns the value of an expression to an attribute of an instance.
@@ -488,7 +518,7 @@ func (u *lookupUnit) run(r *run) *Error {
 		if attr.End.Inverse == nil {
 			return typingError("short index lookup is only possible on bi-drectional relations, %s.%s is unidirectional", attr.Entity.Name, n.rel).in(n)
 		}
-		values = append(values, given{attr.End.Inverse.Name, instance})
+		values = append(values, given{name: attr.End.Inverse.Name, value: instance})
 		info = r.prog.info[attr.End.Target.Number]
 	}
 	for _, a := range n.named {
@@ -496,7 +526,7 @@ func (u *lookupUnit) run(r *run) *Error {
 		if err != nil {
 			return err
 		}
-		values = append(values, given{a.name, v})
+		values = append(values, given{name: a.name, value: v})
 	}
 	for _, x := range n.splats {
 		v, err := x.eval(r, u.scope, u.frame)
@@ -508,7 +538,7 @@ func (u *lookupUnit) run(r *run) *Error {
 			return notDict(x)
 		}
 		for _, k := range d.Keys {
-			values = append(values, given{k, d.Values[k]})
+			values = append(values, given{name: k, value: d.Values[k]})
 		}
 	}
 	return r.lookup(info.entity, values, u.target, n)

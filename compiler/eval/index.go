@@ -141,7 +141,6 @@ func (info *entityInfo) ancestry() []*types.Entity {
 func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 	var key string
 	for _, e := range info.ancestry() {
-		r.byEntity[e.Number] = append(r.byEntity[e.Number], i)
 		for _, x := range e.Indexes {
 			if err := r.addToIndex(i, e, x, n, &key); err != nil {
 				return err
@@ -149,6 +148,24 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 		}
 	}
 	return nil
+}
+
+// roll lists the instances of one entity, as far as somebody asked for them.
+type roll struct {
+	list []*Instance
+	upTo int // of all instances
+}
+
+// all gives the instances of an entity and its descendants, in order.
+func (r *run) all(e *types.Entity) []*Instance {
+	known := &r.byEntity[e.Number]
+	for _, i := range r.instances[known.upTo:] {
+		if i.entity.IsSubclassOf(e) {
+			known.list = append(known.list, i)
+		}
+	}
+	known.upTo = len(r.instances)
+	return known.list
 }
 
 // addToIndex puts an instance into one index. The tables of an entity and of
@@ -160,7 +177,7 @@ func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node, l
 		if !ok {
 			return nil
 		}
-		values = append(values, given{name, v})
+		values = append(values, given{name: name, value: v})
 	}
 	var err *Error
 	if r.key, err = indexKey(r.key, e, x, values); err != nil {

@@ -32,6 +32,7 @@ type Instance struct {
 	slots  []variable
 	self   variable
 	at     []*place
+	first  [1]*place // what at mostly is
 	made   *origin
 	impls  []*implementation
 	// reference is set where the instance stands for a reference to a dataclass.
@@ -85,6 +86,30 @@ func (i *Instance) variable(name string) *variable {
 		return &i.slots[n]
 	}
 	return nil
+}
+
+// slotNumber is the position of an attribute in slots; -1 for self, which
+// stands beside them.
+func slotNumber(e *types.Entity, name string) int {
+	if name == "self" {
+		return -1
+	}
+	return e.Slot(name)
+}
+
+func (i *Instance) slot(number int) *variable {
+	if number < 0 {
+		return &i.self
+	}
+	return &i.slots[number]
+}
+
+// end is the variable of a relation's end.
+func (i *Instance) end(a *types.Attribute) *variable {
+	if a.Name == "self" {
+		return &i.self
+	}
+	return &i.slots[i.entity.SlotOf(a)]
 }
 
 // Value reads an attribute: ok is false when it has no value. An optional

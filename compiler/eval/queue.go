@@ -52,9 +52,11 @@ type run struct {
 	waiters   slab[waiters]
 	hooks     slab[attrHook]
 	sets      slab[setUnit]
+	known     slab[knownUnit]
+	made      slab[Instance]
 	results   slab[variable] // of expressions
 	instances []*Instance
-	byEntity  [][]*Instance // by number of the entity, with descendants
+	byEntity  []roll // by number of the entity
 	indexes   map[tableOf]*indexTable
 	tables    []tableOf
 	key       []byte // of an index, while it is looked for
@@ -74,11 +76,15 @@ func (r *run) start(w waiter, f frame) {
 	u := w.base()
 	u.frame = f
 	u.pending = 1
+	marked := false
 	for _, v := range f {
 		if v == nil {
 			continue
 		}
-		if !v.waitFor(r, w) {
+		if v.kind == mark {
+			marked = true
+			u.pending++
+		} else if !v.waitFor(r, w) {
 			u.pending++
 			r.noteWaiter(v)
 		}
@@ -86,7 +92,35 @@ func (r *run) start(w waiter, f frame) {
 	if u.pending > 1 {
 		r.waiting.add(w)
 	}
-	r.arrived(w)
+	if r.arrived(w); marked {
+		r.ready.push(w) // its turn is to look the marked ones up
+	}
+}
+
+// lookUp puts the attributes of self into the frame of a unit in the place of
+// their marks, and has the unit wait for them.
+func (r *run) lookUp(w waiter) *Error {
+	u := w.base()
+	for i, v := range u.frame {
+		if v == nil || v.kind != mark {
+			continue
+		}
+		n := v.value.(attrOfSelf).n
+		slot, err := n.resolve(r, u.scope, nil)
+		if err != nil {
+			return err.drawn(n).led(u.scope)
+		}
+		u.frame[i] = slot
+		if slot.waitFor(r, w) {
+			u.pending--
+		} else {
+			r.noteWaiter(slot)
+		}
+	}
+	if u.pending == 0 {
+		r.ready.push(w)
+	}
+	return nil
 }
 
 // startOn is start for a unit that waits for one variable beside its frame.
@@ -149,6 +183,12 @@ func (r *run) drainSome(budget *int) *Error {
 			}
 		}
 		w := r.ready.pop()
+		if w.base().pending > 0 {
+			if err := r.lookUp(w); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := w.run(r); err != nil {
 			if r == r.prog.direct {
 				return err // the condition of a typedef: who sets the value is to blame

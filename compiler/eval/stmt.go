@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -373,7 +374,26 @@ type implementation struct {
 	body *block
 }
 
+// idle reports whether the statement always holds and makes nothing run.
+func (n *implement) idle() bool {
+	if when, constant := n.when.expr.(*literal); !constant || when.value != types.Bool(true) {
+		return false
+	}
+	for _, impl := range n.using {
+		if len(impl.body.stmts) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (n *implement) start(r *run, i *Instance) *Error {
+	if n.idle() {
+		for _, impl := range n.using {
+			i.choose(impl)
+		}
+		return nil
+	}
 	u := &implementUnit{n: n, i: i, own: scope{self: i, ns: n.info.ns, up: n.info.ns.scope}}
 	u.scope = &u.own
 	f, err := n.when.prepare(r, u.scope)
@@ -415,11 +435,7 @@ func (u *implementUnit) run(r *run) *Error {
 
 func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	for n, impl := range using {
-		if u.i.runs(impl) {
-			continue
-		}
-		u.i.impls = append(u.i.impls, impl)
-		if len(impl.body.stmts) == 0 {
+		if !u.i.choose(impl) || len(impl.body.stmts) == 0 {
 			continue
 		}
 		s := &scope{
@@ -434,13 +450,14 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	return nil
 }
 
-func (i *Instance) runs(impl *implementation) bool {
-	for _, have := range i.impls {
-		if have == impl {
-			return true
-		}
+// choose notes that an implementation is one of the instance's; false when it
+// is already.
+func (i *Instance) choose(impl *implementation) bool {
+	if slices.Contains(i.impls, impl) {
+		return false
 	}
-	return false
+	i.impls = append(i.impls, impl)
+	return true
 }
 
 // annotations are the expressions between the ends of a relation, which are

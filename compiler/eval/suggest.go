@@ -122,7 +122,7 @@ func attributeNames(e *types.Entity) []string {
 // suggestInstance tells what a lookup could have found.
 func (r *run) suggestInstance(e *types.Entity) string {
 	const most = 3
-	have := r.byEntity[e.Number]
+	have := r.all(e)
 	if len(have) == 0 {
 		return "nothing makes an instance of " + e.Name
 	}

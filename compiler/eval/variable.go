@@ -18,6 +18,7 @@ const (
 	list                 // relation with more
 	gathered             // elements of a list literal that feeds a relation
 	element              // the variable of a comprehension: there from the start
+	mark                 // no variable yet: `self.a` in a frame, see attrOfSelf
 )
 
 // variable is a place that gets a value some time: a future. Units that need
@@ -288,7 +289,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	if !ok {
 		return nil
 	}
-	slot := other.variable(v.attr().End.Inverse.Name)
+	slot := other.end(v.attr().End.Inverse)
 	at := from.at
 	from.implied = true
 	if err := slot.setFrom(r, v.owner, from); err != nil {

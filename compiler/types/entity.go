@@ -42,7 +42,13 @@ type Attribute struct {
 	At     syntax.Span // its name, where it is declared
 	// End is set for relations.
 	End *End
+
+	position int // in its own entity, and mostly in the descendants too
 }
+
+// Gathers reports whether the attribute may take its time to be complete: a
+// relation other than [1].
+func (a *Attribute) Gathers() bool { return a.End != nil && (a.End.Low != 1 || a.End.High != 1) }
 
 // End is what a relation adds to an attribute.
 type End struct {
@@ -112,12 +118,20 @@ func (e *Entity) Lay(own []*Attribute) {
 	}
 	for _, a := range own {
 		if i, have := e.slots[a.Name]; have {
-			e.Attributes[i] = a
+			e.Attributes[i], a.position = a, i
 			continue
 		}
-		e.slots[a.Name] = len(e.Attributes)
+		e.slots[a.Name], a.position = len(e.Attributes), len(e.Attributes)
 		e.Attributes = append(e.Attributes, a)
 	}
+}
+
+// SlotOf is Slot for the name of an attribute of this entity or one above it.
+func (e *Entity) SlotOf(a *Attribute) int {
+	if a.position < len(e.Attributes) && e.Attributes[a.position] == a {
+		return a.position
+	}
+	return e.Slot(a.Name)
 }
 
 // Slot gives the position of an attribute in Attributes, or -1.
