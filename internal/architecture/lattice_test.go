@@ -22,8 +22,9 @@ var lattice = []struct {
 	// Words.
 	{"internal/intent", ""},
 	{"internal/fault", ""},
-	{"internal/diag", ""},
-	{"internal/provenance", ""},
+	{"internal/plaintext", ""},
+	{"internal/diag", "internal/plaintext"},
+	{"internal/provenance", "internal/plaintext"},
 	{"internal/jsontext", ""},
 	{"internal/pep440", ""},
 	{"docs/errors", ""},
@@ -152,7 +153,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/":     {"internal/store", "internal/store/storetest"},
 		"github.com/go-git/go-git/": {"gitsync"},
-		"github.com/gin-gonic/":     {"api", "internal/server internal/provenance"},
+		"github.com/gin-gonic/":     {"api", "internal/server"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
-	"ordain.dev/ordain/layout"
 )
 
 func newCheck() *cobra.Command {
@@ -28,8 +27,8 @@ func newCheck() *cobra.Command {
 			}
 			o := f.options
 			o.Check = true
-			if o.CacheDir == "" {
-				o.CacheDir = layout.DefaultCacheDir()
+			if err := chooseCache(&o.CacheDir); err != nil {
+				return err
 			}
 			switch {
 			case o.Python != "":

@@ -15,7 +15,6 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/layout"
 )
 
 // compileFlags are the options of `ordain compile`.
@@ -88,8 +87,8 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	if f.options.DeleteSets != nil && !f.options.Partial {
 		return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
 	}
-	if f.options.CacheDir == "" {
-		f.options.CacheDir = layout.DefaultCacheDir()
+	if err := chooseCache(&f.options.CacheDir); err != nil {
+		return err
 	}
 	if err := f.limits(); err != nil {
 		return err

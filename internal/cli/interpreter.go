@@ -12,7 +12,16 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/layout"
 )
+
+// chooseCache settles where a command keeps what can be made again.
+func chooseCache(dir *string) (err error) {
+	if *dir == "" {
+		*dir, err = layout.DefaultCacheDir()
+	}
+	return err
+}
 
 // chooseInterpreter finds what runs a project's plug-ins: the interpreter of
 // its .env or, when .env holds packages only (or is not there at all), one of

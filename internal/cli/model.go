@@ -15,7 +15,6 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/provenance"
-	"ordain.dev/ordain/layout"
 )
 
 // explainFlags are the options of `ordain model explain`.
@@ -134,8 +133,8 @@ func unmatched(kind, name string, near []string) error {
 func (f *explainFlags) compile(c *cobra.Command, q question) (provenance.Explanation, error) {
 	o := f.options
 	o.Export = q.isResource()
-	if o.CacheDir == "" {
-		o.CacheDir = layout.DefaultCacheDir()
+	if err := chooseCache(&o.CacheDir); err != nil {
+		return provenance.Explanation{}, err
 	}
 	o.OnOutput = func(_, line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
 	if o.Python != "" {

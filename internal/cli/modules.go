@@ -17,8 +17,8 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/install"
+	"ordain.dev/ordain/internal/plaintext"
 	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/layout"
 )
 
 // local is what the commands that work on a project's folder share.
@@ -51,8 +51,8 @@ func newProjectInstall(use, short, long string, update bool) *cobra.Command {
 
 // install installs what the project needs into its .env and its downloadpath.
 func (l *local) install(c *cobra.Command, update bool) error {
-	if l.cache == "" {
-		l.cache = layout.DefaultCacheDir()
+	if err := chooseCache(&l.cache); err != nil {
+		return err
 	}
 	dir, err := filepath.Abs(l.dir)
 	if err != nil {
@@ -74,8 +74,8 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	result, err := installer.Install(c.Context(), install.Request{
 		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true,
 		Out: func(stdout, stderr string) {
-			fmt.Fprint(c.OutOrStdout(), stdout)
-			fmt.Fprint(c.ErrOrStderr(), stderr)
+			fmt.Fprint(c.OutOrStdout(), plaintext.Lines(stdout)) // what repositories and packages are called is not ours
+			fmt.Fprint(c.ErrOrStderr(), plaintext.Lines(stderr))
 		},
 	})
 	var f *fault.Error
@@ -98,18 +98,12 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	return nil
 }
 
-// open reads the project with the packages of its .env, or else of the
-// environment that `ordain compile` made for it.
-func (l *local) open() (*module.Project, error) {
-	return module.OpenProject(l.dir)
-}
-
 func newProjectFreeze() *cobra.Command {
 	l := &local{}
 	var f install.Freeze
 	var out string
 	c := command("freeze", "Write the versions of the modules into project.yml", func(c *cobra.Command, _ []string) error {
-		p, err := l.open()
+		p, err := module.OpenProject(l.dir)
 		if err != nil {
 			return err
 		}
@@ -154,7 +148,7 @@ func newModule() *cobra.Command {
 func newModuleList(r *remote) *cobra.Command {
 	l := &local{}
 	list := command("list", "List the modules that the model uses", func(c *cobra.Command, _ []string) error {
-		p, err := l.open()
+		p, err := module.OpenProject(l.dir)
 		if err != nil {
 			return err
 		}

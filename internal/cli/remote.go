@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/internal/client"
+	"ordain.dev/ordain/internal/plaintext"
 )
 
 // remote is what the commands that speak with a server share.
@@ -114,14 +115,8 @@ func cell(one row, column string) string {
 	return printable(strings.TrimSpace(b.String()))
 }
 
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// printable keeps what is not ours on one line.
+func printable(s string) string { return plaintext.Line(s) }
 
 // group makes a command that only holds others.
 func (r *remote) group(use, short string, commands ...*cobra.Command) *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/internal/config"
+	"ordain.dev/ordain/internal/plaintext"
 )
 
 // Version is the version of this program.
@@ -41,7 +42,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errSaid):
 		return 1
 	}
-	fmt.Fprintln(stderr, "ordain: "+err.Error())
+	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
 	var usage usageError
 	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
 		fmt.Fprintln(stderr, "Try 'ordain --help'.")

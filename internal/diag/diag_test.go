@@ -80,3 +80,30 @@ func TestColoursChangeNothingElse(t *testing.T) {
 		t.Errorf("without its colours:\n%s\nwant:\n%s", got, plainly)
 	}
 }
+
+// A hostile model cannot make a terminal do anything: every text of a
+// diagnostic is shown, never obeyed, in colour too.
+func TestATerminalObeysNoModel(t *testing.T) {
+	const evil = "a\x1b[2J\u009b1A\u202e\a"
+	at := Location{File: evil, Line: 1, Column: 1}
+	d := Diagnostic{
+		Severity: Error, Message: evil, Hint: evil, Expected: evil, Found: evil, Location: &at, Source: evil, Also: []Location{at},
+		Related: []Related{{Label: evil, Location: at, Source: evil}},
+		Chain:   []Step{{Instance: evil, Implementation: evil, Made: &at, Source: evil}},
+		Python:  []Frame{{Location: at, Function: evil, Source: evil}},
+		Causes:  []Diagnostic{{Severity: Error, Message: evil}},
+	}
+	for _, text := range []string{Style{}.Render(d), Style{Colour: true}.Render(d), Style{Colour: true}.RenderAll([]Diagnostic{d})} {
+		for _, bad := range []string{"\x1b[2J", "\u009b", "\u202e", "\a"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%q goes to the terminal in %q", bad, text)
+			}
+		}
+		if n := strings.Count(text, "␛[2J"); n < 15 {
+			t.Errorf("only %d of the texts are shown: %q", n, text)
+		}
+	}
+	if at.File != evil {
+		t.Error("drawing changed the diagnostic")
+	}
+}

@@ -24,8 +24,8 @@ func (d Diagnostic) Render() string { return Style{}.Render(d) }
 // Render draws a diagnostic in this style.
 func (s Style) Render(d Diagnostic) string {
 	p := painter{Style: s}
-	p.whole(d, "")
-	return strings.ToValidUTF8(p.String(), "\uFFFD") // lines of files may hold anything
+	p.whole(d.plain(), "")
+	return p.String()
 }
 
 // RenderAll draws diagnostics one after the other. Of very many it draws the
@@ -41,7 +41,7 @@ func (s Style) RenderAll(list []Diagnostic) string {
 		if i > 0 {
 			p.WriteByte('\n')
 		}
-		p.whole(d, "")
+		p.whole(d.plain(), "")
 	}
 	return p.String()
 }

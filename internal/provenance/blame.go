@@ -1,9 +1,9 @@
 package provenance
 
 import (
-	"strings"
 	"time"
-	"unicode"
+
+	"ordain.dev/ordain/internal/plaintext"
 )
 
 // Commit is who wrote a line, and when. The words are those of whoever made the
@@ -23,15 +23,7 @@ const shownText = 200
 // Clean makes a text of foreign origin fit for a terminal and a page: one line,
 // without what moves a cursor or turns the direction of writing.
 func Clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+	s = plaintext.Line(s)
 	if cut := []rune(s); len(cut) > shownText {
 		s = string(cut[:shownText]) + "…"
 	}
