@@ -49,3 +49,13 @@ func sameFilesystem(a, b string) bool {
 	_ = os.Remove(link)
 	return true
 }
+
+// own says whether a folder, as Stat or Lstat tells of it, is ours, and open for
+// writing to nobody else but our group.
+func own(info os.FileInfo, err error) bool {
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o002 != 0 {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}

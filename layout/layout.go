@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -95,23 +96,42 @@ func (c Config) withDefaults() (Config, error) {
 // defaultCache is the machine's or the person's cache directory when wheels
 // can be hard-linked from there into state, else a folder inside state.
 func defaultCache(state string) string {
-	inside := filepath.Join(state, "cache")
-	outside := "/var/cache/ordain"
-	if os.Geteuid() != 0 {
-		base, err := xdg("XDG_CACHE_HOME", ".cache")
-		if err != nil {
-			return inside
-		}
-		outside = filepath.Join(base, "ordain")
-	}
-	if writable(outside, dirMode) != nil || !sameFilesystem(outside, state) {
-		return inside
+	outside := commonCache()
+	if outside == "" || writable(outside, dirMode) != nil || !own(os.Stat(outside)) || !sameFilesystem(outside, state) {
+		return filepath.Join(state, "cache")
 	}
 	return outside
 }
 
+// commonCache is the machine's cache directory for root, a person's for others;
+// empty when there is none.
+func commonCache() string {
+	if os.Geteuid() == 0 {
+		return "/var/cache/ordain"
+	}
+	base, err := xdg("XDG_CACHE_HOME", ".cache")
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "ordain")
+}
+
 // DefaultCacheDir is the cache directory of a command that keeps no state.
-func DefaultCacheDir() string { return defaultCache(os.TempDir()) }
+// Programs run from what lies in it, so it is never one that somebody else
+// could have filled.
+func DefaultCacheDir() (string, error) {
+	if dir := commonCache(); dir != "" && writable(dir, dirMode) == nil && own(os.Stat(dir)) {
+		return dir, nil
+	}
+	temporary := filepath.Join(os.TempDir(), fmt.Sprintf("ordain-cache-%d", os.Geteuid()))
+	if err := writable(temporary, 0o700); err != nil {
+		return "", err
+	}
+	if !own(os.Lstat(temporary)) {
+		return "", fault.New("layout.DefaultCacheDir", fault.Forbidden, temporary+" belongs to somebody else").Hint("name a folder of yours with --cache-dir")
+	}
+	return temporary, nil
+}
 
 func xdg(variable string, below ...string) (string, error) {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {

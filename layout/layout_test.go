@@ -214,3 +214,54 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Programs run from what lies in the cache. A folder that others can write into
+// is passed over, and one below the temporary files that is not ours refused.
+func TestACacheThatOthersCouldFillIsNotUsed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root's cache is the machine's: /var/cache/ordain")
+	}
+	common, temporary := filepath.Join(t.TempDir(), "ordain"), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Dir(common))
+	t.Setenv("TMPDIR", temporary)
+	wanted := func(want string) {
+		t.Helper()
+		if got, err := DefaultCacheDir(); err != nil || got != want {
+			t.Errorf("the cache is %q (%v), want %q", got, err, want)
+		}
+	}
+	wanted(common)
+	if err := os.Chmod(common, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(temporary, "ordain-cache-"+strconv.Itoa(os.Geteuid()))
+	wanted(mine)
+	if got := defaultCache(temporary); got != filepath.Join(temporary, "cache") {
+		t.Errorf("the server would use %s", got)
+	}
+	if err := os.RemoveAll(mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(common, mine); err != nil { // set up by somebody who was there first
+		t.Fatal(err)
+	}
+	if got, err := DefaultCacheDir(); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a link to elsewhere is used: %q, %v", got, err)
+	}
+}
+
+// What belongs to another user is not ours, whatever its mode.
+func TestOwn(t *testing.T) {
+	dir := t.TempDir()
+	if !own(os.Stat(dir)) || own(os.Stat(filepath.Join(dir, "none"))) {
+		t.Error("a folder of ours is ours, one that is not there is not")
+	}
+	if os.Geteuid() != 0 {
+		dir = "/"
+	} else if err := os.Chown(dir, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	if own(os.Stat(dir)) {
+		t.Errorf("%s belongs to somebody else", dir)
+	}
+}

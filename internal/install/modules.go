@@ -210,7 +210,8 @@ func below(root, path string) bool {
 // all agree with, or with Update the newest of these.
 func (j *job) move(ctx context.Context, m *module.Module, wishes []module.Wish) (bool, error) {
 	broken := module.Broken(wishes, m.Version)
-	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() && isDir(filepath.Join(m.Path, ".git"))
+	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() && isDir(filepath.Join(m.Path, ".git")) &&
+		(j.req.Root == "" || below(j.req.Root, m.Path)) // a link may lead to a working copy of somebody else
 	if !ours || !j.req.Update && len(broken) == 0 || j.wasMoved(m.Name) > rounds/10 {
 		return false, nil
 	}
