@@ -267,6 +267,8 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return self.__function__(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.opts["bin"]:
+            self.check_requirements()
         return self.call(*args, **kwargs)
 
 
