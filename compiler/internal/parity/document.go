@@ -208,8 +208,8 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 	return sorted, vars
 }
 
-// refine tells instances apart by the colours of those they know, until that
-// tells no more.
+// refine tells instances apart by the colours of those they know and of those
+// that know them, until that tells no more.
 func refine(instances []Instance, colour map[string]string, named func(string) string) {
 	count := func() int {
 		seen := map[string]bool{}
@@ -219,9 +219,19 @@ func refine(instances []Instance, colour map[string]string, named func(string) s
 		return len(seen)
 	}
 	for before := 0; ; {
-		next := map[string]string{}
+		next, knownBy := map[string]string{}, map[string][]string{}
 		for _, i := range instances {
-			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named))))
+			for relation, items := range i.Relations {
+				for _, item := range items {
+					if id, ok := item.(string); ok {
+						knownBy[id] = append(knownBy[id], relation+" of "+colour[i.ID])
+					}
+				}
+			}
+		}
+		for _, i := range instances {
+			slices.Sort(knownBy[i.ID])
+			sum := sha256.Sum256([]byte(colour[i.ID] + text(i.plain(named)) + text(knownBy[i.ID])))
 			next[i.ID] = hex.EncodeToString(sum[:8])
 		}
 		for id, c := range next {

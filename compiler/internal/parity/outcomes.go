@@ -30,6 +30,11 @@ func LoadOutcomes(dir string) (Outcomes, error) {
 			return nil, err
 		}
 	}
+	for _, d := range all { // however instances were numbered when it was recorded
+		if d.Success {
+			d.Instances, d.Variables = canonical(d.Instances, d.Variables)
+		}
+	}
 	return all, nil
 }
 
