@@ -46,6 +46,8 @@ type Options struct {
 	Environment  string // id of the environment; empty off line
 	// Known is what the server knows that plug-ins may ask for; nil off line.
 	Known *plugin.Known
+	// Warm is a worker that may be copied; nil: there is none.
+	Warm *plugin.Warm
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
@@ -72,6 +74,10 @@ type Outcome struct {
 	// Folders are those of the modules that were loaded, with their plug-ins.
 	Folders []string
 
+	// Recipe says how to make a template for the next compile; nil when it
+	// would be of no use.
+	Recipe *plugin.Recipe
+
 	exported bool // an export was asked for
 }
 
@@ -79,9 +85,12 @@ type Outcome struct {
 // plug-ins is in the document's diagnostics.
 func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
-	defer r.close()
 	result := r.guarded(ctx)
 	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export}
+	if r.host != nil {
+		_ = r.host.Close() // it is killed when it does not end by itself
+		out.Recipe = r.host.Recipe()
+	}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
 	quote(o.Project, r.doc.Diagnostics)
 	quote(o.Project, r.doc.Warnings)
@@ -96,12 +105,6 @@ type run struct {
 	host *plugin.Host
 
 	folders []string // of the modules
-}
-
-func (r *run) close() {
-	if r.host != nil {
-		_ = r.host.Close() // it is killed when it does not end by itself
-	}
 }
 
 func (r *run) fail(d ...diag.Diagnostic) *eval.Result {
@@ -180,7 +183,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
-		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known,
+		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
 	if !r.o.NoStd && !r.o.Check {
 		r.host.Anticipate()

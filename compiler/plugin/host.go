@@ -40,6 +40,8 @@ type Config struct {
 	CallTimeout time.Duration // 0: DefaultCallTimeout
 	// CacheDir keeps what loads told; empty: nowhere.
 	CacheDir string
+	// Warm is a template to copy where that makes no difference; nil: none.
+	Warm *Warm
 	// OnOutput gets what plug-ins write past sys.stdout: standard error, and
 	// what programs that they start print.
 	OnOutput func(stream, line string)
@@ -78,14 +80,21 @@ type Host struct {
 	pid      int
 
 	modules    []moduleCode
-	key        string        // of the load; empty when it cannot be kept
-	table      *table        // what the load would tell: the worker has not been asked
-	remembered bool          // the table is from an earlier load
-	loaded     bool          // the worker was asked to load, or is about to be
-	preloaded  chan struct{} // closed when the worker has loaded what a table says; nil while it was not asked
-	loadErr    error         // of the same
-	keeping    sync.WaitGroup
-	used       map[string]bool // modules of which something was used
+	key        string // of the load; empty when it cannot be kept
+	table      *table // what the load would tell: the worker has not been asked
+	remembered bool   // the table is from an earlier load
+	kept       *table // the table that the next compile will find; valid after Close
+	noCode     bool   // no module has Python code
+	adopts     bool   // the worker will be a copy of the template
+	adopted    bool   // it is one
+	// anticipated: the worker will probably be needed, and starts as soon as it
+	// is known whether it can be a copy.
+	anticipated bool
+	loaded      bool          // the worker was asked to load, or is about to be
+	preloaded   chan struct{} // closed when the worker has loaded what a table says; nil while it was not asked
+	loadErr     error         // of the same
+	keeping     sync.WaitGroup
+	used        map[string]bool // modules of which something was used
 
 	wire       *codec
 	heap       eval.Heap
@@ -140,6 +149,10 @@ func (h *Host) Anticipate() {
 			return
 		}
 	}
+	if h.config.Warm != nil {
+		h.anticipated = true
+		return
+	}
 	h.Begin()
 }
 
@@ -147,8 +160,19 @@ func (h *Host) tables() tables { return tables{filepath.Join(h.config.CacheDir, 
 
 func (h *Host) start() {
 	defer close(h.came)
+	if h.adopts && h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) {
+		return pyworker.Adopt(h.ctx, h.config.Warm.Handover, c)
+	}) == nil {
+		h.adopted = true
+		return
+	}
+	h.startErr = h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) { return pyworker.StartDialogue(h.ctx, c) })
+}
+
+// meet makes a worker and tells it what there is to know.
+func (h *Host) meet(begin func(pyworker.Config) (pyworker.Dialogue, error)) error {
 	c := h.config
-	h.dialogue, h.startErr = pyworker.StartDialogue(h.ctx, pyworker.Config{
+	dialogue, err := begin(pyworker.Config{
 		Python:     c.Python,
 		Role:       "compile",
 		RuntimeDir: c.RuntimeDir,
@@ -158,15 +182,20 @@ func (h *Host) start() {
 		MemoryMax:  c.MemoryMax,
 		OnOutput:   c.OnOutput,
 	})
-	if h.startErr != nil {
-		return
+	if err != nil {
+		return err
 	}
 	var reply struct {
 		PID    int    `json:"pid"`
 		Python string `json:"python"`
 	}
-	h.startErr = h.dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
+	h.dialogue = dialogue
+	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
+	if err != nil && h.adopts {
+		_ = dialogue.Close(0)
+	}
 	h.pid, h.python = reply.PID, reply.Python
+	return err
 }
 
 // preload has a worker that was started import what cannot wait, where a table

@@ -96,6 +96,14 @@ func (h *Host) Look(modules []eval.ModuleCode) bool {
 	if h.modules != nil {
 		return h.table != nil
 	}
+	found := h.look(modules)
+	if h.anticipated && len(h.modules) > 0 && !h.noCode {
+		h.Begin()
+	}
+	return found
+}
+
+func (h *Host) look(modules []eval.ModuleCode) bool {
 	h.modules = []moduleCode{}
 	code := false
 	for _, m := range modules {
@@ -104,7 +112,7 @@ func (h *Host) Look(modules []eval.ModuleCode) bool {
 	}
 	if !code { // nothing to import
 		h.take(&table{Export: json.RawMessage(`{}`), Code: map[string][]string{}})
-		h.remembered = true
+		h.remembered, h.noCode = true, true
 		return true
 	}
 	if h.config.CacheDir == "" {
@@ -127,7 +135,9 @@ func (h *Host) Look(modules []eval.ModuleCode) bool {
 		h.keeping.Go(func() { h.tables().write(key, t) })
 	}
 	h.take(t)
-	h.remembered = true
+	h.remembered, h.kept = true, t
+	warm := h.config.Warm
+	h.adopts = warm != nil && !h.began && warm.Key == t.fingerprint(key)
 	h.preload()
 	return true
 }
@@ -163,6 +173,7 @@ func (h *Host) load() error {
 		h.keeping.Go(func() {
 			if t, err := newTable(&reply, h.python, h.config.env(), began); err == nil {
 				h.tables().write(h.key, t)
+				h.kept = t
 			}
 		})
 	}
@@ -176,15 +187,11 @@ func (h *Host) loadLazily() error {
 	if h.startErr != nil {
 		return h.startErr
 	}
-	request := h.loadRequest()
-	request.Lazy = &lazyLoad{Shared: h.table.Shared, Early: h.table.Early}
+	var expected []string
 	if known := h.tables().habit(h.config.ProjectDir); known != nil {
-		for _, name := range known.Used {
-			if slices.ContainsFunc(h.modules, func(m moduleCode) bool { return m.Name == name }) {
-				request.Expect = append(request.Expect, name)
-			}
-		}
+		expected = known.Used
 	}
+	request := h.lazyRequest(h.table, expected)
 	var reply loadReply
 	if err := h.request("load", request, &reply, "importing the modules' Python code"); err != nil {
 		return err
@@ -194,6 +201,18 @@ func (h *Host) loadLazily() error {
 		return loadFailure(reply.Error)
 	}
 	return nil
+}
+
+// lazyRequest is the request that goes by a table; of the expected modules those that there are.
+func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
+	request := h.loadRequest()
+	request.Lazy = &lazyLoad{Shared: t.Shared, Early: t.Early}
+	for _, name := range expected {
+		if slices.ContainsFunc(h.modules, func(m moduleCode) bool { return m.Name == name }) {
+			request.Expect = append(request.Expect, name)
+		}
+	}
+	return request
 }
 
 func (h *Host) loadRequest() loadRequest {

@@ -7,6 +7,9 @@
 // The virtual environment is made again only when the interpreter, the
 // requirements or the pip settings changed, or when a reinstall was asked for:
 // an unchanged project costs milliseconds here.
+//
+// After a compile a Python process gets ready for the next one of the same
+// environment: package warm.
 package builder
 
 import (
@@ -17,7 +20,9 @@ import (
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/install"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/warm"
 	"ordain.dev/ordain/layout"
 )
 
@@ -29,6 +34,7 @@ type Config struct {
 	// Program is the command that runs as `… compile`: this program.
 	Program []string
 	Timeout time.Duration // of one compile; 0: none
+	Warm    warm.Config   // of the workers that wait for the next compile; its Logger is this one's
 	Logger  *slog.Logger
 }
 
@@ -40,6 +46,7 @@ type Builder struct {
 	installer *install.Installer
 	program   []string
 	timeout   time.Duration
+	warm      *warm.Keeper
 	log       *slog.Logger
 }
 
@@ -52,8 +59,22 @@ func New(c Config) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Builder{layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, log: c.Logger}, nil
+	c.Warm.Logger = c.Logger
+	keeper, err := warm.New(c.Warm)
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{
+		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, warm: keeper, log: c.Logger,
+	}, nil
 }
+
+// Close ends the workers that wait for the next compiles.
+func (b *Builder) Close() { b.warm.Close() }
+
+// Forget ends the worker that waits for the next compile of an environment:
+// its files are about to go.
+func (b *Builder) Forget(env intent.EnvironmentID) { b.warm.Forget(env.String()) }
 
 // Venv finds the interpreter that the compiler's virtual environment is made with.
 func (b *Builder) Venv(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {

@@ -62,7 +62,18 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 		ctx, cancel = context.WithTimeoutCause(ctx, b.timeout, errTimeout)
 		defer cancel()
 	}
+	recipe := filepath.Join(work, "recipe.json")
+	args = append(args, "--recipe", recipe)
+	owner := job.Environment.ID.String()
+	lent := b.warm.Lend(owner)
+	if lent != nil {
+		defer lent.Handover.Close()
+		args = append(args, "--warm", lent.Key)
+	}
 	cmd := exec.CommandContext(ctx, b.program[0], slices.Concat(b.program[1:], args)...)
+	if lent != nil {
+		cmd.ExtraFiles = []*os.File{lent.Handover}
+	}
 	cmd.Dir = job.ProjectDir
 	cmd.Env = b.environ(job)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -93,7 +104,23 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 			Say("the compiler ended without a result").
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
+	if doc.Success { // one with errors says little about the next one
+		b.warm.Learn(owner, readRecipe(recipe), cmd.Env)
+	}
 	return doc, shown, nil
+}
+
+// readRecipe reads how to get ready for the next compile; nil when there is nothing.
+func readRecipe(file string) *plugin.Recipe {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	r := &plugin.Recipe{}
+	if json.Unmarshal(text, r) != nil {
+		return nil
+	}
+	return r
 }
 
 // writeKnown writes what plug-ins may ask the server for.

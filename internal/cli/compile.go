@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
@@ -17,12 +19,17 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
+// warmDescriptor is where a server puts the socket of a template.
+const warmDescriptor = 3
+
 // compileFlags are the options of `ordain compile`.
 type compileFlags struct {
 	options    compiler.Options
 	modelJSON  string
 	exportJSON string
 	known      string
+	recipe     string // file for how the next compile may begin warm
+	warmKey    string // of the template whose socket is descriptor 3
 	compiler   []string
 	memoryMax  uint64
 	again      bool // on every save
@@ -47,7 +54,11 @@ func newCompile() *cobra.Command {
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
 	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
 	flags.StringVar(&f.known, "known", "", "file with what a server lets plug-ins ask for")
-	_ = flags.MarkHidden("known") // for the server's own compiles
+	flags.StringVar(&f.recipe, "recipe", "", "write to this file how the next compile may begin warm")
+	flags.StringVar(&f.warmKey, "warm", "", "key of the template whose socket is file descriptor 3")
+	for _, name := range []string{"known", "recipe", "warm"} {
+		_ = flags.MarkHidden(name) // for the server's own compiles
+	}
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
@@ -101,6 +112,10 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 		if err := f.readKnown(); err != nil {
 			return err
 		}
+	}
+	if f.warmKey != "" {
+		syscall.CloseOnExec(warmDescriptor)
+		f.options.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: f.warmKey}
 	}
 	if f.again {
 		return f.watch(c)
@@ -157,6 +172,11 @@ func (f *compileFlags) limits() error {
 func (f *compileFlags) write(out *compiler.Outcome) error {
 	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
 		return err
+	}
+	if out.Recipe != nil {
+		if err := writeFile(f.recipe, func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
+			return err
+		}
 	}
 	return writeFile(f.modelJSON, out.ModelDocument().Write)
 }

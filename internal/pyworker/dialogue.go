@@ -174,3 +174,9 @@ func (d *dialogue) Close(grace time.Duration) error {
 
 // LastWords implements Dialogue.
 func (d *dialogue) LastWords() string { return d.p.words.String() }
+
+// RSS implements Dialogue.
+func (d *dialogue) RSS() int64 { return d.p.rss() }
+
+// Done implements Dialogue.
+func (d *dialogue) Done() <-chan struct{} { return d.p.ended }

@@ -25,11 +25,14 @@ const drain = 250 * time.Millisecond
 
 // process is a started worker: the pipes, the output, and its end.
 type process struct {
-	cmd    *exec.Cmd
-	in     *os.File // our end of fd 3
-	out    *os.File // our end of fd 4
+	pid    int
+	end    func() error // waits for its end
+	in     *os.File     // our end of fd 3
+	out    *os.File     // our end of fd 4
 	frames *bufio.Reader
 	words  *lastWords
+
+	stdout, stderr *os.File
 
 	writing sync.Mutex
 	ended   chan struct{} // closed when the process is gone and its output read
@@ -42,125 +45,162 @@ func (c Config) validate() error {
 		return errors.New("pyworker: Config.Python is empty: name an interpreter")
 	case c.RuntimeDir == "":
 		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from UnpackRuntime")
-	case c.Role != "compile" && c.Role != "handler":
-		return fmt.Errorf("pyworker: Config.Role is %q: want compile or handler", c.Role)
+	case c.Role != "compile" && c.Role != "handler" && c.Role != "template":
+		return fmt.Errorf("pyworker: Config.Role is %q: want compile, handler or template", c.Role)
 	}
 	return nil
 }
+
+// theirs are the worker's ends of its pipes, in the order of its protocol:
+// requests, replies, standard output and standard error.
+type theirs [4]*os.File
+
+func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
+
+// newProcess makes the pipes of a worker that is about to be started.
+func newProcess() (*process, theirs, error) {
+	var ours, other [4]*os.File
+	for i := range ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for n := range i {
+				closeAll(ours[n], other[n])
+			}
+			return nil, theirs{}, fmt.Errorf("start a Python worker: %w", err)
+		}
+		ours[i], other[i] = r, w
+		if i == 0 { // the one that we write
+			ours[i], other[i] = w, r
+		}
+	}
+	return &process{
+		in: ours[0], out: ours[1], frames: bufio.NewReaderSize(ours[1], 64<<10), stdout: ours[2], stderr: ours[3],
+		words: &lastWords{}, ended: make(chan struct{}),
+	}, other, nil
+}
+
+func (p *process) closePipes() { closeAll(p.in, p.out, p.stdout, p.stderr) }
 
 // start runs the worker and waits for its hello.
 func start(ctx context.Context, c Config) (*process, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	p := &process{words: &lastWords{}, ended: make(chan struct{})}
-	theirIn, ourIn, err := os.Pipe()
+	p, other, err := newProcess()
 	if err != nil {
-		return nil, fmt.Errorf("start a Python worker: %w", err)
+		return nil, err
 	}
-	ourOut, theirOut, err := os.Pipe()
+	cmd, err := c.command(other)
+	if err == nil {
+		err = startOnLastingThread(cmd)
+	}
+	other.close()
 	if err != nil {
-		closeAll(theirIn, ourIn)
-		return nil, fmt.Errorf("start a Python worker: %w", err)
+		p.closePipes()
+		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
-	stdout, theirStdout, err := os.Pipe()
-	if err != nil {
-		closeAll(theirIn, ourIn, ourOut, theirOut)
-		return nil, fmt.Errorf("start a Python worker: %w", err)
+	p.pid, p.end = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
+	p.follow(c.OnOutput)
+	if _, err := p.awaitHello(ctx, c.Role); err != nil {
+		return nil, p.failedStart(err)
 	}
-	stderr, theirStderr, err := os.Pipe()
-	if err != nil {
-		closeAll(theirIn, ourIn, ourOut, theirOut, stdout, theirStdout)
-		return nil, fmt.Errorf("start a Python worker: %w", err)
-	}
-	p.in, p.out, p.frames = ourIn, ourOut, bufio.NewReaderSize(ourOut, 64<<10)
+	return p, nil
+}
 
+// failedStart ends a worker that did not become one.
+func (p *process) failedStart(err error) error {
+	p.kill()
+	<-p.ended
+	closeAll(p.in, p.out)
+	if words := p.words.String(); words != "" {
+		err = fmt.Errorf("%w; it printed:\n%s", err, words)
+	}
+	return err
+}
+
+func (c Config) command(other theirs) (*exec.Cmd, error) {
 	options, err := json.Marshal(struct {
 		Path   []string `json:"path"`
 		Memory uint64   `json:"memory"`
 	}{c.Path, c.MemoryMax})
 	if err != nil {
-		closeAll(theirIn, ourIn, ourOut, theirOut, stdout, theirStdout, stderr, theirStderr)
-		return nil, fmt.Errorf("start a Python worker: %w", err)
+		return nil, err
 	}
-	p.cmd = exec.Command(c.Python, "-I", "-X", "utf8",
+	cmd := exec.Command(c.Python, "-I", "-X", "utf8",
 		filepath.Join(c.RuntimeDir, "ordain_worker", "__main__.py"), c.Role, string(options))
-	p.cmd.Dir = c.Dir
-	p.cmd.Env = c.Env
-	if len(c.Env) == 0 {
-		p.cmd.Env = MinimalEnv()
+	cmd.Dir, cmd.Env = c.Dir, c.environ()
+	cmd.ExtraFiles = []*os.File{other[0], other[1]}
+	if c.Handover != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.Handover)
 	}
-	p.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	p.cmd.Stdout, p.cmd.Stderr = theirStdout, theirStderr
-	p.cmd.SysProcAttr = ownGroup(c.Role)
-	err = startOnLastingThread(p.cmd)
-	closeAll(theirIn, theirOut, theirStdout, theirStderr)
-	if err != nil {
-		closeAll(ourIn, ourOut, stdout, stderr)
-		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
-	}
+	cmd.Stdout, cmd.Stderr = other[2], other[3]
+	cmd.SysProcAttr = ownGroup(c.Role)
+	return cmd, nil
+}
 
+func (c Config) environ() []string {
+	if len(c.Env) == 0 {
+		return MinimalEnv()
+	}
+	return c.Env
+}
+
+// follow reads the output of a worker that runs, and waits for its end.
+func (p *process) follow(onOutput func(stream, line string)) {
 	var reading sync.WaitGroup
-	var serial sync.Mutex // OnOutput is called for one line at a time
-	for stream, file := range map[string]*os.File{"stdout": stdout, "stderr": stderr} {
+	var serial sync.Mutex // onOutput is called for one line at a time
+	for stream, file := range map[string]*os.File{"stdout": p.stdout, "stderr": p.stderr} {
 		reading.Go(func() {
 			readLines(file, func(line string) {
 				serial.Lock()
 				defer serial.Unlock()
 				p.words.add(line)
-				if c.OnOutput != nil {
-					c.OnOutput(stream, line)
+				if onOutput != nil {
+					onOutput(stream, line)
 				}
 			})
 		})
 	}
 	go func() {
-		err := p.cmd.Wait()
+		err := p.end()
 		p.killGroup() // what it forked and left behind in its group
 		limit := time.Now().Add(drain)
-		_ = stdout.SetReadDeadline(limit)
-		_ = stderr.SetReadDeadline(limit)
+		_ = p.stdout.SetReadDeadline(limit)
+		_ = p.stderr.SetReadDeadline(limit)
 		_ = p.out.SetReadDeadline(limit)
 		reading.Wait()
-		closeAll(stdout, stderr)
-		p.endErr = describeEnd(err)
+		closeAll(p.stdout, p.stderr)
+		p.endErr = err
 		close(p.ended)
 	}()
-
-	if err := p.awaitHello(ctx, c.Role); err != nil {
-		p.kill()
-		<-p.ended
-		closeAll(p.in, p.out)
-		if words := p.words.String(); words != "" {
-			err = fmt.Errorf("%w; it printed:\n%s", err, words)
-		}
-		return nil, err
-	}
-	return p, nil
 }
 
-func (p *process) awaitHello(ctx context.Context, role string) error {
+// hello is what a worker says first.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Role     string `json:"role"`
+	PID      int    `json:"pid"`
+}
+
+func (p *process) awaitHello(ctx context.Context, role string) (hello, error) {
+	var said hello
 	ctx, cancel := context.WithTimeout(ctx, helloDeadline)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = p.out.SetReadDeadline(time.Unix(1, 0)) })
 	f, err := readFrame(p.frames)
 	if !stop() || ctx.Err() != nil {
-		return fmt.Errorf("the Python worker did not say hello: %w", ctx.Err())
+		return said, fmt.Errorf("the Python worker did not say hello: %w", ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("the Python worker ended before it said hello: %w", err)
+		return said, fmt.Errorf("the Python worker ended before it said hello: %w", err)
 	}
-	var hello struct {
-		Protocol int    `json:"protocol"`
-		Role     string `json:"role"`
+	if f.Op != "hello" || json.Unmarshal(f.Args, &said) != nil {
+		return said, fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
 	}
-	if f.Op != "hello" || json.Unmarshal(f.Args, &hello) != nil {
-		return fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
+	if said.Protocol != ProtocolVersion || said.Role != role {
+		return said, fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q", said.Protocol, said.Role, ProtocolVersion, role)
 	}
-	if hello.Protocol != ProtocolVersion || hello.Role != role {
-		return fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q", hello.Protocol, hello.Role, ProtocolVersion, role)
-	}
-	return nil
+	return said, nil
 }
 
 // write sends one packed frame whole.
@@ -173,12 +213,20 @@ func (p *process) write(packet []byte) error {
 
 // kill ends the process and everything in its group, now.
 func (p *process) kill() {
-	p.killGroup()
-	_ = p.cmd.Process.Kill()
+	select {
+	case <-p.ended: // its number may be another process's now
+	default:
+		p.killGroup()
+		if p.pid > 0 {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	}
 }
 
 func (p *process) killGroup() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	if p.pid > 0 {
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	}
 }
 
 // close asks for an orderly end and enforces it after grace.
@@ -200,7 +248,7 @@ func (p *process) close(grace time.Duration) {
 
 // rss reads the resident memory from the kernel.
 func (p *process) rss() int64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/statm")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/statm")
 	if err != nil {
 		return 0
 	}

@@ -3,6 +3,7 @@ package pyworker
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"time"
 )
 
@@ -12,12 +13,13 @@ const ProtocolVersion = 1
 // Config says which worker to start.
 type Config struct {
 	Python     string   // interpreter: of a virtual environment, or any
-	Role       string   // compile or handler
+	Role       string   // compile, handler or template
 	RuntimeDir string   // from UnpackRuntime
 	Path       []string // folders put at the front of sys.path, in order, after the runtime
 	Dir        string   // working directory
 	Env        []string // the whole environment; empty means a minimal one (PATH, HOME, LANG)
 	MemoryMax  uint64   // bytes of address space; 0: no limit
+	Handover   *os.File // for a template: where it is sent descriptors to copy itself for
 	// OnOutput gets every line that the code prints; stream is "stdout" or "stderr".
 	OnOutput func(stream, line string)
 }
@@ -60,6 +62,9 @@ type Dialogue interface {
 	Close(grace time.Duration) error
 	// LastWords are the last lines of output, for a worker that died.
 	LastWords() string
+	// RSS is the resident memory in bytes now; Done is closed when the worker has ended.
+	RSS() int64
+	Done() <-chan struct{}
 }
 
 // Session is a conversation with many requests at a time (handler role).

@@ -205,7 +205,7 @@ func (s *session) Err() error {
 }
 
 // PID implements Session.
-func (s *session) PID() int { return s.p.cmd.Process.Pid }
+func (s *session) PID() int { return s.p.pid }
 
 // RSS implements Session.
 func (s *session) RSS() int64 { return s.p.rss() }

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the worker a process group. A compile worker may be busy when
-// we end, so the kernel kills it. A handler worker always reads, and is left to
+// ownGroup gives the worker a process group. A compile worker, and a template
+// that imports, may be busy when we end, so the kernel kills it. A handler worker always reads, and is left to
 // see the end of its pipe: it takes its whole group with it, which the kernel
 // would not.
 func ownGroup(role string) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if role == "compile" {
+	if role != "handler" {
 		attr.Pdeathsig = syscall.SIGKILL
 	}
 	return attr

@@ -277,6 +277,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	s.undo = append(s.undo, build.Close)
 	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Keep: []string{".env", ".env-py*", ".env.new"}, Logger: s.log})
 	if err != nil {
 		return nil, err
@@ -290,7 +291,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
 		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
-		Workspace: workspace{s.layout}, Version: s.cfg.Version,
+		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version,
 	}); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 // workspace fits layout to what control asks for.
-type workspace struct{ layout *layout.Layout }
+type workspace struct {
+	layout *layout.Layout
+	forget func(intent.EnvironmentID) // ends what runs in the compiler's folders
+}
 
 var _ control.Workspace = workspace{}
 
@@ -47,6 +50,7 @@ func (w workspace) CompilerDir(env intent.EnvironmentID) string {
 }
 
 func (w workspace) ResetCompiler(env intent.EnvironmentID) error {
+	w.forget(env)
 	dir := w.CompilerDir(env)
 	if err := os.RemoveAll(dir); err != nil {
 		return layout.Explain("server.ResetCompiler", dir, err)
@@ -69,7 +73,10 @@ func (w workspace) Shown(env intent.EnvironmentID, command string) string {
 
 var inTheMaking = regexp.MustCompile(`(\.env-py[0-9.]+[0-9])\.new-[0-9]+/venv`)
 
-func (w workspace) Remove(env intent.EnvironmentID) error { return w.layout.RemoveEnvironment(env) }
+func (w workspace) Remove(env intent.EnvironmentID) error {
+	w.forget(env)
+	return w.layout.RemoveEnvironment(env)
+}
 
 // replaceFile writes a file so that a reader sees the old or the new one, and
 // only when it differs.

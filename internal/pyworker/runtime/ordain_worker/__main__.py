@@ -46,8 +46,10 @@ def main() -> None:
         from ordain_worker import compile_role as module
     elif role == "handler":
         from ordain_worker import handler_role as module  # type: ignore[no-redef]
+    elif role == "template":
+        from ordain_worker import template_role as module  # type: ignore[no-redef]
     else:
-        sys.exit(f"ordain-worker: unknown role {role!r}: want compile or handler")
+        sys.exit(f"ordain-worker: unknown role {role!r}: want compile, handler or template")
     channel = Channel(3, 4)
     channel.hello(role)
     module.main(channel)

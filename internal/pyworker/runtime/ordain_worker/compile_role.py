@@ -167,6 +167,7 @@ class CompileRole:
         self.plugins: dict[int, tuple[Any, _Converters]] = {}
         self.modules: Optional[loading.Modules] = None
         self.finder: Optional[loading.Finder] = None
+        self.prepared: Optional[dict[str, Any]] = None  # the load that the template of this worker did
         self._exporting: Any = None
         self._compiler: Any = None
 
@@ -210,8 +211,9 @@ class CompileRole:
         known = args.get("known")
         if known is not None:
             endpoints.answer_with(lambda method, kwargs: _answer(known, method, kwargs))
-        runtime.install(self.model)
-        self.finder = loading.install()
+        if self.finder is None:
+            runtime.install(self.model)
+            self.finder = loading.install()
         return {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
 
     def load(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +221,8 @@ class CompileRole:
         from inmanta.compiler import Compiler
 
         assert self.finder is not None, "start comes before load"
+        if self.prepared is not None:
+            return self._load_more(args)
         modules = args["modules"]
         project.Project.set(
             project.Project(
@@ -248,6 +252,18 @@ class CompileRole:
         gc.freeze()
         gc.set_threshold(200_000, 20, 20)
         return {**reply, "output": self.output.take()}
+
+    def _load_more(self, args: dict[str, Any]) -> dict[str, Any]:
+        """What the template of this worker did not load."""
+        assert self.modules is not None and self.prepared is not None
+        if {**self.prepared, "expect": None} != {**args, "expect": None}:
+            raise Failure("a warm worker was asked for another load than its template's", kind="protocol")
+        try:
+            for name in args.get("expect") or ():
+                self.modules.need(name)
+        except Exception as exc:
+            return {"error": describe(exc), "output": self.output.take()}
+        return {"output": self.output.take()}
 
     def _load_all(self, names: list[str], record: bool) -> dict[str, Any]:
         """Import all modules and tell what they bring; with ``record`` also what the compiler needs to keep that."""

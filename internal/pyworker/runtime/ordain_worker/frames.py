@@ -162,6 +162,11 @@ class Dialogue:
         self._answer = answer
         self._last = 0
 
+    def continue_on(self, channel: Channel) -> None:
+        """Speak with somebody else from now on."""
+        self._channel = channel
+        self._last = 0
+
     def ask(self, op: str, args: Any) -> Any:
         """Send a request, answer what the other side asks meanwhile, give the reply's value.
 

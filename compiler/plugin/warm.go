@@ -1,0 +1,159 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+// Warm is a template that a compile may copy instead of starting a worker.
+type Warm struct {
+	Handover *os.File
+	Key      string // of the recipe that it was made by
+}
+
+// Recipe says how to make a template for compiles like the one that gave it.
+type Recipe struct {
+	// Key names all that the imports of the template read, by content: where it
+	// differs the template is of no use.
+	Key string `json:"key"`
+
+	Python     string                    `json:"python"`
+	RuntimeDir string                    `json:"runtime_dir"`
+	Path       []string                  `json:"path"`
+	Dir        string                    `json:"dir"`
+	CacheDir   string                    `json:"cache_dir"`
+	Table      string                    `json:"table"`
+	Settings   map[string]map[string]any `json:"settings"`
+	Load       json.RawMessage           `json:"load"`
+
+	// Lost: the compile was lent a template of this key and could not copy it.
+	Lost bool `json:"lost,omitempty"`
+}
+
+// Recipe gives how to make a template for the next compile; nil when it would
+// be of no use, or when nobody can tell whether it would be. The host must be
+// closed.
+func (h *Host) Recipe() *Recipe {
+	if h.key == "" || h.kept == nil || len(h.used) == 0 {
+		return nil
+	}
+	request := h.lazyRequest(h.kept, sortedKeys(h.used))
+	load, err := json.Marshal(request)
+	if err != nil {
+		return nil
+	}
+	c := h.config
+	return &Recipe{
+		Key: h.kept.fingerprint(h.key), Python: c.Python, RuntimeDir: c.RuntimeDir, Path: c.Path, Dir: c.ProjectDir,
+		CacheDir: c.CacheDir, Table: h.key, Settings: c.Settings, Load: load,
+		Lost: h.adopts && h.began && !h.adopted,
+	}
+}
+
+// fingerprint names a table by what it depended on, by content.
+func (t *table) fingerprint(key string) string {
+	type content struct{ Path, Hash string }
+	var inputs []content
+	for _, each := range t.Folders {
+		inputs = append(inputs, content{each.Path, each.Hash})
+	}
+	for _, each := range t.Files {
+		inputs = append(inputs, content{each.Path, each.Hash})
+	}
+	text, err := json.Marshal(struct {
+		Key, Salt, Everything string
+		Variables             map[string]string
+		Shared, Early         []string
+		Inputs                []content
+	}{key, t.Salt, t.Everything, t.Variables, t.Shared, t.Early, inputs})
+	if err != nil {
+		return ""
+	}
+	return checksum(text)[:40]
+}
+
+// Template is a worker that waits to be copied.
+type Template struct {
+	dialogue pyworker.Dialogue
+	handover *os.File
+}
+
+// errMoved says why a template was not to be had.
+var errMoved = errors.New("the modules changed while they were imported")
+
+// slack is how much finer our clock is than that of a file system, at most.
+const slack = 50 * time.Millisecond
+
+// NewTemplate starts a worker and has it import what the recipe says. It fails
+// when copies of it would not be like workers of their own: the error says why.
+// ctx is for the preparation; the template ends with Close, and with this process.
+func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error) {
+	theirs, ours, err := pyworker.HandoverPair()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now().Add(-slack)
+	dialogue, err := pyworker.StartDialogue(ctx, pyworker.Config{
+		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env, Handover: theirs,
+	})
+	_ = theirs.Close()
+	if err != nil {
+		_ = ours.Close()
+		return nil, err
+	}
+	t := &Template{dialogue: dialogue, handover: ours}
+	var reply struct {
+		Problems []string `json:"problems"`
+	}
+	err = dialogue.Ask(ctx, "prepare", map[string]any{"settings": r.Settings, "load": r.Load}, &reply, nil)
+	switch {
+	case err != nil:
+	case len(reply.Problems) > 0:
+		err = errors.New(reply.Problems[0])
+	case !r.unchanged(env, began):
+		err = errMoved
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// unchanged reports whether what a template read since a time is what its key says.
+func (r *Recipe) unchanged(env []string, since time.Time) bool {
+	t := tables{filepath.Join(r.CacheDir, "plugins")}.read(r.Table)
+	if t == nil || t.fingerprint(r.Table) != r.Key {
+		return false
+	}
+	if holds, _ := t.holds(env); !holds {
+		return false
+	}
+	for _, each := range t.Files {
+		if s, err := stampOf(each.Path); err != nil || s != (stamp{}) && !s.changed().Before(since) {
+			return false
+		}
+	}
+	return true
+}
+
+// Handover is where copies are asked for.
+func (t *Template) Handover() *os.File { return t.handover }
+
+// Done is closed when the template has ended.
+func (t *Template) Done() <-chan struct{} { return t.dialogue.Done() }
+
+// RSS is its memory in bytes.
+func (t *Template) RSS() int64 { return t.dialogue.RSS() }
+
+// Close ends the template. Copies of it go on.
+func (t *Template) Close() {
+	_ = t.handover.Close()
+	_ = t.dialogue.Close(time.Second)
+}
