@@ -48,7 +48,7 @@ type change struct {
 
 // shop is a builder with one environment.
 type shop struct {
-	t       *testing.T
+	t       testing.TB
 	builder *builder.Builder
 	layout  *layout.Layout
 	job     control.BuildJob
@@ -59,7 +59,7 @@ type shop struct {
 
 // openShop makes a builder and the folders of an environment, whose project is
 // an archive.
-func openShop(t *testing.T, archive string, options ...func(*builder.Config)) *shop {
+func openShop(t testing.TB, archive string, options ...func(*builder.Config)) *shop {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/internal/projectwatch"
+	"ordain.dev/ordain/internal/warm"
 )
 
 // mainComesBack is how long a missing entry file is waited for: some editors
@@ -28,6 +30,7 @@ type watcher struct {
 	command *cobra.Command
 	out     io.Writer
 	files   *projectwatch.Watcher
+	warm    *warm.Keeper
 	last    map[string]string // hashes of the resources of the last good export, by id
 }
 
@@ -38,7 +41,12 @@ func (f *compileFlags) watch(c *cobra.Command) error {
 		return err
 	}
 	defer files.Close()
-	w := &watcher{compileFlags: f, command: c, out: c.ErrOrStderr(), files: files}
+	keeper, err := warm.New(warm.Config{Logger: slog.New(slog.DiscardHandler), Max: 1, Delay: -1})
+	if err != nil {
+		return err
+	}
+	defer keeper.Close()
+	w := &watcher{compileFlags: f, command: c, out: c.ErrOrStderr(), files: files, warm: keeper}
 	ctx := c.Context()
 	for reason := "watching " + f.options.Project; ; {
 		w.again(ctx, reason)
@@ -58,7 +66,15 @@ func (f *compileFlags) watch(c *cobra.Command) error {
 func (w *watcher) again(ctx context.Context, reason string) {
 	began := time.Now()
 	fmt.Fprintf(w.out, "\n──── %s  %s ────\n", began.Format("15:04:05"), printable(reason))
+	w.options.Warm = w.warm.Lend(w.options.Project)
 	out, err := w.once(w.command)
+	if w.options.Warm != nil {
+		_ = w.options.Warm.Handover.Close()
+		w.options.Warm = nil
+	}
+	if out.Document.Success {
+		w.warm.Learn(w.options.Project, out.Recipe, os.Environ())
+	}
 	if err != nil && !errors.Is(err, errSaid) {
 		fmt.Fprintln(w.out, "ordain: "+err.Error())
 	}
