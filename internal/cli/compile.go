@@ -86,6 +86,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	collectLate()
+	forgetStart()
 	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
 	if err := f.say.check(); err != nil {
 		return err
