@@ -35,13 +35,18 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 
 // resources gives the resources one by one: what it gave is gone with the next.
 func (o *Outcome) resources(yield func(modeldoc.Resource) bool) {
-	var requires []string
+	var text []byte
+	var requires [][]byte
 	for _, r := range o.Document.Resources {
+		text = r.ID.Append(text[:0])
+		size := len(text)
 		requires = requires[:0]
 		for _, required := range r.Requires {
-			requires = append(requires, required.String())
+			from := len(text)
+			text = required.Append(text)
+			requires = append(requires, text[from:])
 		}
-		if !yield(modeldoc.Resource{ID: r.ID.String(), Attributes: r.Attributes, Requires: requires}) {
+		if !yield(modeldoc.Resource{ID: text[:size], Attributes: r.Attributes, Requires: requires}) {
 			return
 		}
 	}

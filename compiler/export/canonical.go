@@ -76,20 +76,18 @@ func writeCanonical(b *bytes.Buffer, v any) error {
 // writeText writes a string as JSON without the escapes for HTML.
 func writeText(b *bytes.Buffer, s string) { b.Write(jsontext.AppendString(b.AvailableBuffer(), s)) }
 
-// object writes the fields of a resource, whose values are canonical already.
-func (it *item) object() json.RawMessage {
-	size := 2
-	for n, name := range it.kind.names {
-		size += len(name) + len(it.values[n]) + 4
-	}
-	b := append(make([]byte, 0, size), '{')
+// appendObject writes the fields of a resource, whose values are canonical already.
+func (it *item) appendObject(b []byte) []byte {
+	b = append(b, '{')
+	first := true
 	for n, name := range it.kind.names {
 		if it.values[n] == nil {
 			continue
 		}
-		if len(b) > 1 {
+		if !first {
 			b = append(b, ',')
 		}
+		first = false
 		b = append(jsontext.AppendString(b, name), ':')
 		b = append(b, it.values[n]...)
 	}
@@ -97,8 +95,9 @@ func (it *item) object() json.RawMessage {
 }
 
 // attributeHash is the hash that tells whether a resource has to be deployed again.
-func attributeHash(attributes json.RawMessage, requires []intent.ResourceID) string {
-	b := append(make([]byte, 0, len(attributes)+64*(len(requires)+1)), attributes...)
+// The scratch is used again for the next one.
+func attributeHash(attributes json.RawMessage, requires []intent.ResourceID, scratch *[]byte) string {
+	b := append((*scratch)[:0], attributes...)
 	b = append(b, "\n["...)
 	for i, id := range requires {
 		if i > 0 {
@@ -106,6 +105,10 @@ func attributeHash(attributes json.RawMessage, requires []intent.ResourceID) str
 		}
 		b = jsontext.AppendString(b, id.String())
 	}
-	sum := sha256.Sum256(append(b, ']'))
-	return hex.EncodeToString(sum[:])
+	b = append(b, ']')
+	*scratch = b
+	sum := sha256.Sum256(b)
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }

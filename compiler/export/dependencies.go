@@ -2,7 +2,6 @@ package export
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"runtime"
@@ -19,11 +18,11 @@ import (
 // dependencies finds what requires what, and which resource set each is in.
 func (e *exporter) dependencies() error {
 	for _, it := range e.items {
-		if e.byInstance[it.instance.InstanceID()] != it {
+		if e.of(it.instance) != it {
 			continue
 		}
 		for _, other := range e.instances(it.instance, "requires") {
-			if needed := e.byInstance[other.InstanceID()]; needed != nil {
+			if needed := e.of(other); needed != nil {
 				it.requires = append(it.requires, needed)
 			}
 		}
@@ -76,7 +75,7 @@ func (e *exporter) resourceSets() error {
 		names[name] = true
 		empty := true
 		for _, i := range e.instances(set, "resources") {
-			it := e.byInstance[i.InstanceID()]
+			it := e.of(i)
 			if it == nil {
 				continue
 			}
@@ -113,9 +112,9 @@ func (e *exporter) managed() bool {
 
 // manage runs the dependency managers of the modules.
 func (e *exporter) manage() error {
-	index := make(map[*item]int, len(e.items))
+	index, byID := make(map[*item]int, len(e.items)), make(map[intent.ResourceID]*item, len(e.items))
 	for n, it := range e.items {
-		index[it] = n
+		index[it], byID[it.id] = n, it
 	}
 	rows := make([][8]any, 0, len(e.items))
 	for _, it := range e.items {
@@ -127,7 +126,11 @@ func (e *exporter) manage() error {
 		for _, other := range it.requires {
 			requires = append(requires, index[other])
 		}
-		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, it.fields(), requires, it.undefined})
+		fields, err := it.fields()
+		if err != nil {
+			return err
+		}
+		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, it.undefined})
 	}
 	request := dependenciesRequest{Rows: rows}
 	for _, m := range e.managers {
@@ -153,7 +156,7 @@ func (e *exporter) manage() error {
 		it.requires = nil
 		for _, id := range ids {
 			parsed, err := intent.ParseResourceID(id)
-			needed := e.byID[parsed]
+			needed := byID[parsed]
 			if err != nil || needed == nil {
 				return fail("ResourceException", "A dependency manager added to the requirements of %s a resource that does not exist: %s", it.id, id).at(it.instance)
 			}
@@ -208,8 +211,9 @@ func (e *exporter) finish() error {
 	part := max(1000, 1+len(e.items)/runtime.GOMAXPROCS(0))
 	for from := 0; from < len(e.items); from += part {
 		done.Go(func() {
+			var scratch []byte
 			for n := from; n < min(from+part, len(e.items)); n++ {
-				e.doc.Resources[n] = e.items[n].resource()
+				e.doc.Resources[n] = e.items[n].resource(&scratch)
 			}
 		})
 	}
@@ -218,7 +222,7 @@ func (e *exporter) finish() error {
 }
 
 // resource is the item as the document holds it.
-func (it *item) resource() Resource {
+func (it *item) resource(scratch *[]byte) Resource {
 	requires := make([]intent.ResourceID, 0, len(it.requires))
 	for _, other := range it.requires {
 		requires = append(requires, other.id)
@@ -226,22 +230,19 @@ func (it *item) resource() Resource {
 	slices.SortFunc(requires, compareID)
 	requires = slices.Compact(requires)
 	slices.Sort(it.undefined)
-	attributes := it.object()
 	return Resource{
 		ID:            it.id,
-		Attributes:    attributes,
-		AttributeHash: attributeHash(attributes, requires),
+		Attributes:    it.attributes,
+		AttributeHash: attributeHash(it.attributes, requires, scratch),
 		Requires:      requires,
 		ResourceSet:   it.resourceSet,
 		Undefined:     slices.Compact(it.undefined),
-		SendEvent:     isTrue(it.get("send_event")),
-		ReceiveEvents: isTrue(it.get("receive_events")),
-		ReportOnly:    isTrue(it.get("report_only")),
-		Purged:        isTrue(it.get("purged")),
+		SendEvent:     it.sendEvent,
+		ReceiveEvents: it.receiveEvents,
+		ReportOnly:    it.reportOnly,
+		Purged:        it.purged,
 	}
 }
-
-func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }
 
 func compareID(a, b intent.ResourceID) int {
 	if order := strings.Compare(a.Type, b.Type); order != 0 {

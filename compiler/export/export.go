@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func Export(ctx context.Context, in Input) error {
 	}
 	e := &exporter{
 		ctx: ctx, in: in, heap: heap, host: in.Host,
-		doc: NewDocument(), byID: map[intent.ResourceID]*item{}, byInstance: map[uint64]*item{},
+		doc:     NewDocument(),
 		sources: readSources(in.Modules), expected: map[*types.Entity]bool{},
 	}
 	err := e.run()
@@ -125,14 +126,18 @@ type item struct {
 	instance   types.Instance
 	id         intent.ResourceID
 	values     []json.RawMessage // of the fields, in the order of kind.names; nil: not there
+	attributes json.RawMessage   // values, once they are sealed
 	python     []string          // fields that Python has to make
 	undefined  []string
 	references []string // types of references and mutators in it
 	requires   []*item
 	ignored    bool
 	visited    visit
+	// what some of the fields say, once they are sealed
+	sendEvent, receiveEvents, reportOnly, purged bool
 	// resourceSet is the set that it belongs to.
 	resourceSet string
+	same        *item             // of the same kind, with the same hash of the id
 	reads       map[string][]read // what the functions of fields read of the model
 }
 
@@ -146,11 +151,12 @@ type exporter struct {
 	modules    map[string]string // Python module of each reference and mutator type
 	managers   []manager
 	items      []*item
-	byID       map[intent.ResourceID]*item
-	byInstance map[uint64]*item // the last one, where an instance is exported for two types
+	byInstance []*item // by id: the last one, where an instance is exported for two types
 	sources    <-chan *sources
 	expected   map[*types.Entity]bool
-	written    arena
+	values     []json.RawMessage // of the item in work
+	texts      arena             // of fields
+	written    arena             // attributes
 }
 
 func (e *exporter) run() error {
@@ -200,25 +206,61 @@ func (e *exporter) resources() error {
 				return err
 			}
 		}
+		made = slices.DeleteFunc(made, func(it *item) bool { return it.ignored })
+		if err := k.unique(made); err != nil {
+			return err
+		}
 		for _, it := range made {
-			if it.ignored {
-				continue
-			}
-			if other, twice := e.byID[it.id]; twice && other != it {
+			it.seal(&e.written)
+			e.remember(it)
+		}
+	}
+	return nil
+}
+
+// remember notes which resource an instance is exported as.
+func (e *exporter) remember(it *item) {
+	e.items = append(e.items, it)
+	id := int(it.instance.InstanceID())
+	if more := id + 1 - len(e.byInstance); more > 0 {
+		e.byInstance = append(e.byInstance, make([]*item, more)...)
+	}
+	e.byInstance[id] = it
+}
+
+// of gives the resource that an instance is exported as; nil for none.
+func (e *exporter) of(i types.Instance) *item {
+	if id := i.InstanceID(); id < uint64(len(e.byInstance)) {
+		return e.byInstance[id]
+	}
+	return nil
+}
+
+// unique refuses the first resource that has the id of one before it.
+func (k *kind) unique(made []*item) error {
+	seen := make(map[uint64]*item, len(made))
+	seed := maphash.MakeSeed()
+	var text []byte
+	for _, it := range made {
+		text = it.id.Append(text[:0])
+		sum := maphash.Bytes(seed, text)
+		for other := seen[sum]; other != nil; other = other.same {
+			if other.id == it.id {
 				return fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
 					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance)
 			}
-			e.byID[it.id] = it
-			e.byInstance[it.instance.InstanceID()] = it
-			e.items = append(e.items, it)
 		}
+		it.same = seen[sum]
+		seen[sum] = it
 	}
 	return nil
 }
 
 // begin writes what Go can write of a resource; nil when it is not exported.
 func (e *exporter) begin(k *kind, instance types.Instance) *item {
-	it := &item{kind: k, instance: instance, values: make([]json.RawMessage, len(k.names))}
+	e.values = append(e.values[:0], make([]json.RawMessage, len(k.names))...)
+	it := &item{kind: k, instance: instance, values: e.values}
+	before := e.texts.mark()
 	if !k.OwnID {
 		agent, state := e.text(instance, k.Agent)
 		if state == undefined {
@@ -254,8 +296,17 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 	}
 	it.set("references", noneOfThem)
 	it.set("mutators", noneOfThem)
+	if it.waitsForPython() {
+		it.values = slices.Clone(it.values)
+	} else {
+		it.seal(&e.written)
+		e.texts.release(before)
+	}
 	return it
 }
+
+// waitsForPython reports whether Python has something to make of the resource.
+func (it *item) waitsForPython() bool { return len(it.python) > 0 || it.id.IsZero() }
 
 // text follows a path of attributes to a string. What is wrong with it is for
 // Python to say.
@@ -315,7 +366,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 	var asked []*item
 	var rows [][3]any
 	for _, it := range made {
-		if len(it.python) == 0 && !it.id.IsZero() {
+		if !it.waitsForPython() {
 			continue
 		}
 		e.expect(it.instance.Entity())

@@ -30,7 +30,7 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	switch how {
 	case "flag_false", "flag_true":
 		if read.State == eval.Known {
-			if raw, state := e.written.plain(read.Value); state == written {
+			if raw, state := e.texts.plain(read.Value); state == written {
 				return raw, written
 			}
 		}
@@ -56,11 +56,27 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	if _, unknown := read.Value.(types.Unknown); unknown {
 		return json.RawMessage(undefinedText), undefined
 	}
-	return e.written.plain(read.Value)
+	return e.texts.plain(read.Value)
 }
 
 // arena holds the text of fields: many short ones in one allocation.
-type arena struct{ rest []byte }
+type arena struct {
+	rest  []byte
+	block int // which of them rest is
+}
+
+// arenaMark is a point to which an arena can be taken back.
+type arenaMark struct{ block, size int }
+
+func (a *arena) mark() arenaMark { return arenaMark{a.block, len(a.rest)} }
+
+// release forgets what was kept since.
+func (a *arena) release(m arenaMark) {
+	if a.block != m.block {
+		m.size = 0
+	}
+	a.rest = a.rest[:m.size]
+}
 
 const arenaSize = 64 << 10
 
@@ -68,6 +84,7 @@ const arenaSize = 64 << 10
 func (a *arena) keep(write func(b []byte) ([]byte, bool)) (json.RawMessage, bool) {
 	if cap(a.rest)-len(a.rest) < arenaSize/16 {
 		a.rest = make([]byte, 0, arenaSize)
+		a.block++
 	}
 	from := len(a.rest)
 	b, ok := write(a.rest)

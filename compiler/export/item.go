@@ -47,12 +47,29 @@ func (it *item) get(name string) json.RawMessage {
 }
 
 // fields are all that have a value.
-func (it *item) fields() map[string]json.RawMessage {
-	all := make(map[string]json.RawMessage, len(it.values))
+func (it *item) fields() (all map[string]json.RawMessage, err error) {
+	if it.values == nil {
+		return all, json.Unmarshal(it.attributes, &all)
+	}
+	all = make(map[string]json.RawMessage, len(it.values))
 	for n, raw := range it.values {
 		if raw != nil {
 			all[it.kind.names[n]] = raw
 		}
 	}
-	return all
+	return all, nil
 }
+
+// seal writes the attributes once all fields have their values, which are not
+// needed any more then.
+func (it *item) seal(into *arena) {
+	if it.values == nil {
+		return
+	}
+	it.attributes, _ = into.keep(func(b []byte) ([]byte, bool) { return it.appendObject(b), true })
+	it.sendEvent, it.receiveEvents = isTrue(it.get("send_event")), isTrue(it.get("receive_events"))
+	it.reportOnly, it.purged = isTrue(it.get("report_only")), isTrue(it.get("purged"))
+	it.values = nil
+}
+
+func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }

@@ -11,17 +11,21 @@ import (
 // finished is the model after a compile, as a heap for Python: every variable
 // that will ever have a value has it.
 type finished struct {
-	byEntity map[*types.Entity][]types.Instance
-	entities map[string]*types.Entity
-	typedefs map[string]*types.Typedef
+	instances []*eval.Instance
+	exact     map[*types.Entity][]int32 // places in instances, of no descendants
+	asked     map[string][]types.Instance
+	entities  map[string]*types.Entity
+	typedefs  map[string]*types.Typedef
 }
 
 // Finished gives the heap of a successful compile.
 func Finished(result *eval.Result) eval.Heap {
 	f := &finished{
-		byEntity: map[*types.Entity][]types.Instance{},
-		entities: map[string]*types.Entity{},
-		typedefs: map[string]*types.Typedef{},
+		instances: result.Instances,
+		exact:     map[*types.Entity][]int32{},
+		asked:     map[string][]types.Instance{},
+		entities:  map[string]*types.Entity{},
+		typedefs:  map[string]*types.Typedef{},
 	}
 	for _, e := range result.Entities {
 		f.entities[e.Name] = e
@@ -29,21 +33,8 @@ func Finished(result *eval.Result) eval.Heap {
 	for _, t := range result.Typedefs {
 		f.typedefs[t.Name] = t
 	}
-	lineage := map[*types.Entity][]*types.Entity{}
-	for _, i := range result.Instances {
-		own := i.Entity()
-		above, known := lineage[own]
-		if !known {
-			for _, e := range result.Entities {
-				if own.IsSubclassOf(e) {
-					above = append(above, e)
-				}
-			}
-			lineage[own] = above
-		}
-		for _, e := range above {
-			f.byEntity[e] = append(f.byEntity[e], i)
-		}
+	for n, i := range result.Instances {
+		f.exact[i.Entity()] = append(f.exact[i.Entity()], int32(n))
 	}
 	return f
 }
@@ -76,7 +67,25 @@ func (f *finished) Attribute(of types.Instance, name string) eval.Read {
 func (f *finished) Variable(string) eval.Read { return eval.Read{State: eval.Missing} }
 
 // Instances implements eval.Heap.
-func (f *finished) Instances(entity string) []types.Instance { return f.byEntity[f.entities[entity]] }
+func (f *finished) Instances(entity string) []types.Instance {
+	e, known := f.entities[entity]
+	if all, have := f.asked[entity]; have || !known {
+		return all
+	}
+	var places []int32
+	for own, of := range f.exact {
+		if own.IsSubclassOf(e) {
+			places = append(places, of...)
+		}
+	}
+	slices.Sort(places)
+	all := make([]types.Instance, len(places))
+	for n, place := range places {
+		all[n] = f.instances[place]
+	}
+	f.asked[entity] = all
+	return all
+}
 
 // Type implements eval.Heap.
 func (f *finished) Type(name string) any {

@@ -52,9 +52,9 @@ type Error struct {
 
 // Resource is a resource as the server gets it, without its version.
 type Resource struct {
-	ID         string
+	ID         []byte
 	Attributes []byte // JSON
-	Requires   []string
+	Requires   [][]byte
 }
 
 // New makes the document of a compile that got as far as a result.

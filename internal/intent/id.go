@@ -42,6 +42,14 @@ func (id ResourceID) String() string {
 	return id.Type + "[" + id.Agent + "," + id.Attribute + "=" + id.Value + "]"
 }
 
+// Append appends what String gives.
+func (id ResourceID) Append(b []byte) []byte {
+	b = append(append(b, id.Type...), '[')
+	b = append(append(b, id.Agent...), ',')
+	b = append(append(b, id.Attribute...), '=')
+	return append(append(b, id.Value...), ']')
+}
+
 // IsZero reports whether id names nothing.
 func (id ResourceID) IsZero() bool { return id == ResourceID{} }
 
