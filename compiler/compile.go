@@ -35,6 +35,8 @@ type Options struct {
 	Partial bool   // export the changed resource sets only
 	// DeleteSets are resource sets to remove with a partial export.
 	DeleteSets []string
+	// ExportFunctions are run with an export, by the names that they have.
+	ExportFunctions []string
 	// NoProvenance leaves out of an export where fields were set.
 	NoProvenance bool
 	// Python runs plug-ins: the interpreter of the project's virtual
@@ -259,7 +261,7 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 	r.timed("export", func() {
 		err := export.Export(ctx, export.Input{
 			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
-			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, NoProvenance: r.o.NoProvenance, ProjectDir: r.o.Project,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, NoProvenance: r.o.NoProvenance, Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
 		})
 		if err != nil {
 			r.fail(export.Diagnostic(err))

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -35,7 +36,32 @@ func (e *exporter) dependencies() error {
 			return err
 		}
 	}
+	if len(e.in.Functions) > 0 {
+		request := functionsRequest{Names: e.in.Functions, modules: e.in.Modules}
+		var reply struct{}
+		if err := e.host.Request("export_functions", request, &reply, e.heap, "an export function"); err != nil {
+			return err
+		}
+	}
 	return e.acyclic()
+}
+
+// functionsRequest is the request export_functions.
+type functionsRequest struct {
+	Names   []string `json:"names"`
+	modules []*module.Module
+}
+
+// PythonModules are those that the request needs: which module registered a
+// function is known when all are imported.
+func (r functionsRequest) PythonModules() []string {
+	var names []string
+	for _, m := range r.modules {
+		if len(m.PythonFiles) > 0 {
+			names = append(names, "inmanta_plugins."+m.Name)
+		}
+	}
+	return names
 }
 
 // instances reads a relation.

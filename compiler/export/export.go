@@ -36,6 +36,8 @@ type Input struct {
 	// sets to remove.
 	Partial    bool
 	DeleteSets []string
+	// Functions are the export functions to run, by name.
+	Functions []string
 	// NoProvenance leaves out where fields were set.
 	NoProvenance bool
 	// ProjectDir is what places of Python functions are shown relative to.

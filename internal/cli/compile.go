@@ -53,6 +53,7 @@ func newCompile() *cobra.Command {
 	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
 	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
+	flags.StringArrayVar(&f.options.ExportFunctions, "export-plugin", nil, "run this export function instead of those of the configuration")
 	flags.StringVar(&f.known, "known", "", "file with what a server lets plug-ins ask for")
 	flags.StringVar(&f.recipe, "recipe", "", "write to this file how the next compile may begin warm")
 	flags.StringVar(&f.warmKey, "warm", "", "key of the template whose socket is file descriptor 3")
@@ -78,6 +79,12 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 	o := f.options // chosen anew each time: with --watch, requirements may have changed
 	if o.Python == "" {
 		if err := chooseInterpreter(ctx, &o); err != nil {
+			return compiler.Failed(err)
+		}
+	}
+	if o.Export && o.ExportFunctions == nil {
+		var err error
+		if o.ExportFunctions, err = exportFunctions(o.Project); err != nil {
 			return compiler.Failed(err)
 		}
 	}

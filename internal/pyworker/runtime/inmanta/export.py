@@ -39,6 +39,7 @@ class Exporter:
     def __init__(self, options: object = None) -> None:
         self.options = options
         self.files: dict[str, bytes] = {}
+        self.types: Any = None  # the entities of the model by name, for export functions
 
     @classmethod
     def clear(cls) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 from inmanta import references
 from inmanta._making import COLLECTED
 from inmanta.ast import UnknownException
-from inmanta.execute.proxy import DynamicProxy, ExportContext
+from inmanta.ast.entity import Entity
+from inmanta.execute.proxy import DynamicProxy, ExportContext, ProxyContext
 from inmanta.execute.runtime import Instance, note_reads
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter, unknown_parameters
@@ -157,6 +158,20 @@ class Exporting:
                 added[str(index)] = sorted(_required(each, other) for other in each.requires)
         return {"added": added}
 
+    def export_functions(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run export functions, by the names that they were registered with."""
+        self._modules.rest()
+        types = self._exporter.types = _Types()
+        for name in args["names"]:
+            if name not in Exporter._export_functions:
+                raise Exception(f"Export function {name} does not exist.")
+            wanted, function = Exporter._export_functions[name]
+            if wanted:
+                function(self._exporter, types={each: _shown(types, each) for each in wanted})
+            else:
+                function(self._exporter)
+        return {}
+
     def export_files(self, args: Any) -> dict[str, Any]:
         """Contents that were uploaded and not handed over yet: some now, more on the next request."""
         files, size = {}, 0
@@ -198,6 +213,14 @@ class _Types(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _shown(types: _Types, name: str) -> list[Any]:
+    """The instances of a type, as export functions get them; none of one that the model does not have."""
+    entity = types.get(name)
+    if not isinstance(entity, Entity):
+        return []
+    return [DynamicProxy.return_value(each, context=ProxyContext(path=f"<{each}>")) for each in entity.get_all_instances()]
 
 
 def described() -> dict[str, Any]:
