@@ -11,11 +11,13 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/internal/racedetector"
 )
 
 // Every model of the corpus comes out as the reference's recorded outcome says,
 // but for the words of messages and for what testdata/parity/known.txt names
-// with its verdict. A case named there that is better now has to leave.
+// with its verdict. A case named there that is better now has to leave. Every
+// fifth case is compiled with the race detector, all are without it.
 func TestParity(t *testing.T) {
 	cases, err := parity.Load("testdata/parity", "eval/testdata")
 	if err != nil {
@@ -28,12 +30,10 @@ func TestParity(t *testing.T) {
 	known := readKnown(t, filepath.Join("testdata", "parity", "known.txt"))
 	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
-	for _, c := range cases {
-		if c.Std || (c.HasPython() && (noPython != nil || testing.Short())) {
-			continue // std has packages of its own: bench/modules compares those
-		}
-		hold(t, c, outcomes[c.ID()], known, o)
-	}
+	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
+		return c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestPublishedModules compares those
+	})
+	holdAll(t, cases, outcomes, known, o)
 }
 
 func readKnown(t *testing.T, path string) map[string]parity.Verdict {
@@ -68,6 +68,27 @@ func TestAFaultOfTheCompilerIsTold(t *testing.T) {
 	}
 	if d := out.ModelDocument(); d.Success || d.Error == nil || !strings.Contains(d.Error.Trace, "parity_test.go") {
 		t.Errorf("the document does not hold the stack: %+v", d.Error)
+	}
+}
+
+// holdAll compiles cases and holds them against their recorded outcomes, some at
+// a time. With the race detector it takes every fifth.
+func holdAll(t *testing.T, cases []parity.Case, outcomes parity.Outcomes, known map[string]parity.Verdict, o compiler.Options) {
+	areas := map[string][]parity.Case{}
+	for n, c := range cases {
+		if !racedetector.On || n%5 == 0 {
+			areas[c.Area] = append(areas[c.Area], c)
+		}
+	}
+	for area, cases := range areas {
+		for some := range slices.Chunk(cases, 20) {
+			t.Run(area, func(t *testing.T) {
+				t.Parallel()
+				for _, c := range some {
+					hold(t, c, outcomes[c.ID()], known, o)
+				}
+			})
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/plaintext", ""},
+	{"internal/racedetector", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/jsontext", ""},
