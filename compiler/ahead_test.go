@@ -23,6 +23,24 @@ func (h oneByOne) TakeOutput() []string {
 	return h.Host.(interface{ TakeOutput() []string }).TakeOutput()
 }
 
+// counting is a host that counts the calls that it is told of before their turn.
+type counting struct {
+	oneByOne
+	posted *int
+}
+
+// Post implements eval.Ahead.
+func (h counting) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
+	ok := h.Host.(eval.Ahead).Post(calls, heaps)
+	if ok {
+		*h.posted += len(calls)
+	}
+	return ok
+}
+
+// Next implements eval.Ahead.
+func (h counting) Next() eval.Outcome { return h.Host.(eval.Ahead).Next() }
+
 // However many calls go to Python at once, the model, the output and the error
 // are those of calls that go one by one.
 func TestCallsAheadAreLikeCallsOneByOne(t *testing.T) {
@@ -105,7 +123,11 @@ c = m::whole(3)
 				return result, string(text)
 			}
 			single, singleLog := compile(func(h eval.Host) eval.Host { return oneByOne{h} })
-			several, severalLog := compile(func(h eval.Host) eval.Host { return h })
+			posted := 0
+			several, severalLog := compile(func(h eval.Host) eval.Host { return counting{oneByOne{h}, &posted} })
+			if posted == 0 {
+				t.Error("no call was made ahead: there is nothing to compare")
+			}
 			if diff := cmp.Diff(single.Output, several.Output); diff != "" {
 				t.Errorf("output: %s", diff)
 			}

@@ -57,6 +57,7 @@ func (p *program) resolvePlugins(*definitions) {
 			p.report(err.inPlugin(info.sig))
 		}
 		info.result = t
+		info.ahead = runsAhead(info)
 		for i := range p.warnings[said:] {
 			p.warnings[said+i].At = info.sig.span()
 		}

@@ -158,7 +158,9 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 			}
 			known[parts[0]] = m
 			prog.Modules = append(prog.Modules, m)
-			prog.Warnings = append(prog.Warnings, m.warnings()...)
+			if prog.Errors == nil { // the reference stops at the first one
+				prog.Warnings = append(prog.Warnings, m.warnings()...)
+			}
 		}
 		for i := range parts {
 			namespace := strings.Join(parts[:i+1], "::")

@@ -150,13 +150,13 @@ func BecomesDataclass(t Type) bool {
 type OrReference struct{ Of Type }
 
 func (t OrReference) String() string {
-	return ReferenceTo{Of: t.Of}.String() + " | " + t.Of.String()
+	return ReferenceTo(t).String() + " | " + t.Of.String()
 }
 
 // Validate implements Type.
 func (t OrReference) Validate(v Value) error {
 	if _, is := v.(*Reference); is {
-		return ReferenceTo{Of: t.Of}.Validate(v)
+		return ReferenceTo(t).Validate(v)
 	}
 	return t.Of.Validate(v)
 }

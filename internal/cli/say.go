@@ -60,18 +60,6 @@ func (s *sayer) text(w io.Writer, warnings, errors []diag.Diagnostic) {
 	}
 }
 
-// failed tells an error from before the compile.
-func (s *sayer) failed(c *cobra.Command, err error) error {
-	if !s.json() {
-		return err
-	}
-	d := diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "ordain.Error", Message: err.Error()}
-	if err := diag.NewReport([]diag.Diagnostic{d}, nil, nil).Write(c.OutOrStdout()); err != nil {
-		return err
-	}
-	return errSaid
-}
-
 // colourful tells terminals whose owner did not ask for plain text.
 func colourful(w io.Writer) bool {
 	file, ok := w.(*os.File)
