@@ -126,6 +126,11 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 	if a != nil && b != nil {
 		a.End.Inverse, b.End.Inverse = b, a
 	}
+	if n := len(left.own); left == right && a != nil && b != nil && a != b {
+		// Both ends on one entity: the slot of the right one comes first, which
+		// shows in what is frozen first.
+		left.own[n-2], left.own[n-1] = b, a
+	}
 	return nil
 }
 

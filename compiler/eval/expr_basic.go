@@ -83,7 +83,10 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 		return false, err
 	}
 	v := f[n.slot]
-	return v.kind != element, v.listen(r, c)
+	if v.kind == element { // given on, it is this expression that gave it
+		return false, c.receive(r, v.value, &n.span)
+	}
+	return true, v.listen(r, c)
 }
 
 func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }

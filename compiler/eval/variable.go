@@ -268,13 +268,15 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 			return err
 		}
 	}
-	r.pick(v)
-	v.take(value, from)
+	// The other end is told first: what it passes on may come back and give this
+	// end its value meanwhile, which waiters then see, but this one stays.
 	if !null {
 		if err := v.setInverse(r, value, from); err != nil {
 			return err
 		}
 	}
+	r.pick(v)
+	v.take(value, from)
 	v.wake(r)
 	return nil
 }
@@ -293,7 +295,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	at := from.at
 	from.implied = true
 	if err := slot.setFrom(r, v.owner, from); err != nil {
-		return attributeError(err, other, slot.attr().Name, other, other.at[0], at)
+		return wrapAttribute(err, other, slot.attr().Name, other, other.at[0], at)
 	}
 	return nil
 }
@@ -553,17 +555,25 @@ func typeError(err error) *Error {
 	}
 }
 
-// attributeError wraps an error of setting an attribute.
+// attributeError wraps an error of setting an attribute, unless it comes from
+// the other end of the relation and is wrapped already.
 func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
+	if cause.Kind != "AttributeException" || cause.foreign || cause.final {
+		return wrapAttribute(cause, of, attribute, stmt, at, causeAt)
+	}
+	inner := cause
+	for len(inner.Causes) > 0 && inner.Kind == "AttributeException" {
+		inner = inner.Causes[0]
+	}
+	inner.located(stmt, at)
+	return cause
+}
+
+// wrapAttribute is attributeError for the ends of relations: each that the
+// error went through is named.
+func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at, causeAt *place) *Error {
 	if cause.foreign || cause.final {
 		return cause // no CompilerException: nothing wraps it
-	}
-	switch cause.Kind {
-	case "AttributeException": // from the other end of the relation
-		for _, c := range cause.Causes {
-			c.located(stmt, at)
-		}
-		return cause
 	}
 	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
 	e.Causes = []*Error{cause}
