@@ -46,6 +46,8 @@ type entityInfo struct {
 	lineage    []*types.Entity
 	delayed    int   // how many of the slots must be frozen
 	state      uint8 // of the search for cycles: 0 new, 1 in work, 2 done
+	// twice: a parent is named more than once.
+	twice bool
 	// defaultsDone is set once defaults is complete.
 	defaultsDone bool
 	// broken is set when a parent or an end of a relation could not be
@@ -87,10 +89,12 @@ func (p *program) warn(kind string, at syntax.Span, text string, args ...any) {
 
 // definitions are all statements that define something, by kind, in order.
 type definitions struct {
-	typedefs   []*typedefInfo
-	entities   []*entityInfo
-	impls      []*implementationInfo
-	relations  []placed[*syntax.Relation]
+	typedefs []*typedefInfo
+	entities []*entityInfo
+	impls    []*implementationInfo
+	// targeted are the implementations and relations in the order of their
+	// text, in which what they name is looked up.
+	targeted   []any // *implementationInfo or placed[*syntax.Relation]
 	indexes    []placed[*syntax.Index]
 	implements []placed[*syntax.Implement]
 }
@@ -247,9 +251,10 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 	case *syntax.Implementation:
 		info := &implementationInfo{impl: &implementation{name: ns.name + "::" + st.Name.Name, ns: ns, at: &st.Name.At}, ast: st, ns: ns}
 		d.impls = append(d.impls, info)
+		d.targeted = append(d.targeted, info)
 		return p.name(ns, st.Name.Name, info, "Implementation", st.Name.At)
 	case *syntax.Relation:
-		d.relations = append(d.relations, placed[*syntax.Relation]{st, ns})
+		d.targeted = append(d.targeted, placed[*syntax.Relation]{st, ns})
 	case *syntax.Index:
 		d.indexes = append(d.indexes, placed[*syntax.Index]{st, ns})
 	case *syntax.Implement:
@@ -358,39 +363,24 @@ func (p *program) resolveTypedefs(d *definitions) {
 
 func (p *program) defineEntities(d *definitions) {
 	for _, info := range d.entities {
-		if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
-			root, ok := p.spaces["std"].things["Entity"].(*entityInfo)
-			if ok {
-				info.entity.Parents = []*types.Entity{root.entity}
-			}
-		}
-		for _, name := range info.ast.Parents {
-			parent, err := p.entityNamed(info.ns, name, info.ast)
-			if err != nil {
-				info.broken = true
-				p.report(err)
-				continue
-			}
-			if slices.Contains(info.entity.Parents, parent.entity) {
-				e := typingError("same parent defined twice")
-				e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Word
-				p.report(e)
-				continue
-			}
-			info.entity.Parents = append(info.entity.Parents, parent.entity)
-		}
+		p.parents(info, nil)
 	}
-	for _, info := range d.entities {
-		p.acyclic(info, nil)
-	}
-	for _, info := range p.info {
+	for _, info := range p.parentsFirst() {
 		p.ownAttributes(info)
+		if info.twice {
+			e := typingError("same parent defined twice")
+			e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Word
+			p.report(e)
+		}
+		info.entity.Lay(info.own)
+		p.checkInherited(info)
 	}
 }
 
-// acyclic reports an entity that is its own parent; it loses its parents.
-func (p *program) acyclic(info *entityInfo, chain []string) {
-	if info.state == 2 {
+// parents resolves the parents of an entity, theirs next, and reports one that
+// is its own parent; it loses its parents.
+func (p *program) parents(info *entityInfo, chain []string) {
+	if info.state == 2 || info.ast == nil {
 		return
 	}
 	chain = append(chain, info.entity.Name)
@@ -405,10 +395,53 @@ func (p *program) acyclic(info *entityInfo, chain []string) {
 		return
 	}
 	info.state = 1
+	p.ownParents(info)
 	for _, parent := range info.entity.Parents {
-		p.acyclic(p.info[parent.Number], chain)
+		p.parents(p.info[parent.Number], chain)
 	}
 	info.state = 2
+}
+
+func (p *program) ownParents(info *entityInfo) {
+	if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
+		if root, ok := p.spaces["std"].things["Entity"].(*entityInfo); ok {
+			info.entity.Parents = []*types.Entity{root.entity}
+		}
+	}
+	for _, name := range info.ast.Parents {
+		parent, err := p.entityNamed(info.ns, name, info.ast)
+		if err != nil {
+			info.broken = true
+			p.report(err)
+			continue
+		}
+		if slices.Contains(info.entity.Parents, parent.entity) {
+			info.twice = true
+			continue
+		}
+		info.entity.Parents = append(info.entity.Parents, parent.entity)
+	}
+}
+
+// parentsFirst are the entities, each after its parents.
+func (p *program) parentsFirst() []*entityInfo {
+	var sorted []*entityInfo
+	seen := make([]bool, len(p.info))
+	var visit func(info *entityInfo)
+	visit = func(info *entityInfo) {
+		if seen[info.entity.Number] {
+			return
+		}
+		seen[info.entity.Number] = true
+		for _, parent := range info.entity.Parents {
+			visit(p.info[parent.Number])
+		}
+		sorted = append(sorted, info)
+	}
+	for _, info := range p.info {
+		visit(info)
+	}
+	return sorted
 }
 
 func (p *program) infoNamed(name string) *entityInfo {

@@ -11,33 +11,30 @@ import (
 // defineRelations resolves implementations' targets and both ends of relations,
 // and then lays out the entities, parents first.
 func (p *program) defineRelations(d *definitions) {
-	for _, info := range d.impls {
-		target, err := p.entityNamed(info.ns, info.ast.For, info.ast)
-		p.report(err)
-		info.target = target
-	}
-	for _, rel := range d.relations {
-		p.report(p.relation(rel.ns, rel.ast))
-	}
-	laid := make([]bool, len(p.info))
-	var lay func(info *entityInfo)
-	lay = func(info *entityInfo) {
-		if laid[info.entity.Number] {
-			return
+	for _, def := range d.targeted {
+		switch def := def.(type) {
+		case *implementationInfo:
+			target, err := p.entityNamed(def.ns, def.ast.For, def.ast)
+			p.report(err)
+			def.target = target
+		case placed[*syntax.Relation]:
+			p.report(p.relation(def.ns, def.ast))
 		}
-		laid[info.entity.Number] = true
-		for _, parent := range info.entity.Parents {
-			lay(p.info[parent.Number])
-		}
-		p.lay(info)
 	}
-	for _, info := range p.info {
-		lay(info)
+	for _, info := range p.parentsFirst() {
+		info.entity.Lay(info.own)
+		for _, a := range info.entity.Attributes {
+			if a.End != nil && (a.End.Low != 1 || a.End.High != 1) {
+				info.delayed++
+			}
+		}
 	}
 }
 
-// lay fixes the slots of an entity and checks what it inherits.
-func (p *program) lay(info *entityInfo) {
+// checkInherited compares the attributes of an entity with those of its
+// parents, and theirs with each other; there are no relations yet but the
+// built-in ones.
+func (p *program) checkInherited(info *entityInfo) {
 	e := info.entity
 	for _, own := range info.own {
 		for _, parent := range e.Parents {
@@ -53,12 +50,6 @@ func (p *program) lay(info *entityInfo) {
 					p.report(p.override(info, have, a))
 				}
 			}
-		}
-	}
-	e.Lay(info.own)
-	for _, a := range e.Attributes {
-		if a.End != nil && (a.End.Low != 1 || a.End.High != 1) {
-			info.delayed++
 		}
 	}
 }
@@ -99,12 +90,6 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		if have := of.places[name]; have != nil {
 			return nil, duplicateAttribute(name, of, have, &side.Attribute.At)
 		}
-		if inherited := p.inherited(of, name); inherited != nil {
-			first := &side.Attribute.At
-			e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", name, inherited.Short())
-			e.at = first
-			return nil, e.twice(first, p.placeIn(inherited, name))
-		}
 		of.places[name] = &side.Attribute.At
 		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, At: side.Attribute.At, End: &types.End{
 			Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
@@ -132,6 +117,23 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		left.own[n-2], left.own[n-1] = b, a
 	}
 	return nil
+}
+
+// newNames reports relations of an entity that take the name of something that
+// it inherits. An attribute may take the place of an inherited relation.
+func (p *program) newNames(info *entityInfo) {
+	for _, a := range info.own {
+		if a.End == nil || info.ast == nil {
+			continue
+		}
+		inherited := p.inherited(info, a.Name)
+		if inherited == nil {
+			continue
+		}
+		e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", a.Name, inherited.Short())
+		e.at = &a.At
+		p.report(e.twice(&a.At, p.placeIn(inherited, a.Name)))
+	}
 }
 
 func (p *program) placeIn(e *types.Entity, name string) string {
@@ -275,9 +277,8 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 // conditions, implementations, and the top level of each file.
 func (p *program) resolveBodies(d *definitions) {
 	for _, info := range p.info {
-		p.defaults(info)
-	}
-	for _, info := range p.info {
+		p.ownDefaults(info)
+		p.newNames(info)
 		for i, def := range info.implDefs {
 			n := info.implements[i]
 			b := &builder{p: p, ns: def.ns, stmt: def.ast}
@@ -292,6 +293,7 @@ func (p *program) resolveBodies(d *definitions) {
 		}
 	}
 	for _, info := range p.info {
+		p.defaults(info)
 		info.implements = p.allImplements(info, map[*entityInfo]bool{})
 	}
 	for _, info := range d.impls {
@@ -358,8 +360,35 @@ func (info *entityInfo) ownImplements() []*implement {
 	return info.implements[:len(info.implDefs)]
 }
 
-// defaults gathers the default values: own ones, then those of the parents,
-// the leftmost first. `= undef` takes an inherited one away.
+// ownDefaults checks the default values that an entity gives itself.
+func (p *program) ownDefaults(info *entityInfo) {
+	if info.ast == nil {
+		return
+	}
+	for _, a := range info.ast.Attributes {
+		if a.Default == nil {
+			continue
+		}
+		v, ok := constant(a.Default)
+		if !ok {
+			e := runtimeError("%s is not a constant", syntax.RenderRepr(inconstant(a.Default)))
+			e.Stmt, e.at = syntax.Render(a), &a.Name.At
+			p.report(e)
+			continue
+		}
+		attr := info.entity.Attribute(a.Name.Name)
+		if err := typeError(attr.Type.Validate(v)); err != nil {
+			e := fail(err.Kind, "%s", err.Message).coded(err.code)
+			e.Stmt, e.at = syntax.Render(a), &a.Name.At
+			p.report(e)
+			continue
+		}
+		info.defaults = append(info.defaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
+	}
+}
+
+// defaults adds the default values of the parents to an entity's own, the
+// leftmost first. `= undef` takes an inherited one away.
 func (p *program) defaults(info *entityInfo) {
 	if info.defaultsDone {
 		return
@@ -368,28 +397,9 @@ func (p *program) defaults(info *entityInfo) {
 	settled := map[string]bool{}
 	if info.ast != nil {
 		for _, a := range info.ast.Attributes {
-			if a.Default == nil && !a.Undef {
-				continue
+			if a.Default != nil || a.Undef {
+				settled[a.Name.Name] = true
 			}
-			settled[a.Name.Name] = true
-			if a.Undef {
-				continue
-			}
-			v, ok := constant(a.Default)
-			if !ok {
-				e := runtimeError("%s is not a constant", syntax.RenderRepr(inconstant(a.Default)))
-				e.Stmt, e.at = syntax.Render(a), &a.Name.At
-				p.report(e)
-				continue
-			}
-			attr := info.entity.Attribute(a.Name.Name)
-			if err := typeError(attr.Type.Validate(v)); err != nil {
-				e := fail(err.Kind, "%s", err.Message).coded(err.code)
-				e.Stmt, e.at = syntax.Render(a), &a.Name.At
-				p.report(e)
-				continue
-			}
-			info.defaults = append(info.defaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
 		}
 	}
 	for _, parent := range info.entity.Parents {

@@ -103,12 +103,16 @@ func (e *Entity) Short() string {
 }
 
 // Lay fixes the attributes of an entity whose parents are laid already: own
-// ones and the inherited, an own one in place of an inherited one.
+// ones and the inherited, an own one in place of an inherited one. It can be
+// done again when there are more.
 func (e *Entity) Lay(own []*Attribute) {
+	again := e.slots != nil
 	e.slots = map[string]int{}
 	e.Attributes = nil
 	for _, parent := range e.Parents {
-		parent.children = append(parent.children, e)
+		if !again {
+			parent.children = append(parent.children, e)
+		}
 		for _, a := range parent.Attributes {
 			if _, have := e.slots[a.Name]; !have {
 				e.slots[a.Name] = len(e.Attributes)
