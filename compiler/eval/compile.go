@@ -118,7 +118,8 @@ func newRun(p *program, in Input) *run {
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
 		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: slab[types.Value]{size: 512}, sources: slab[source]{size: 512},
 		frames: slab[*variable]{size: 64}, waiters: slab[waiters]{size: 32}, hooks: slab[attrHook]{size: 32}, sets: slab[setUnit]{size: 32},
-		results: slab[variable]{size: 32}, known: slab[knownUnit]{size: 32}, made: slab[Instance]{size: 256},
+		results: slab[variable]{size: 32}, known: slab[knownUnit]{size: 32}, evals: slab[evalUnit]{size: 32}, assigns: slab[assignUnit]{size: 32},
+		chosen: slab[implementUnit]{size: 32}, scopes: slab[scope]{size: 32}, made: slab[Instance]{size: 256},
 	}
 }
 

@@ -81,14 +81,17 @@ type given struct {
 
 func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	indirect := n.indirect
-	values := make([]given, 0, len(n.direct))
-	for _, a := range n.direct {
+	from := len(r.given)
+	defer func() { r.given = r.given[:from] }()
+	for i := range n.direct {
+		a := &n.direct[i]
 		v, err := a.part.eval(r, s, f)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, given{a.name, v, a.slot})
+		r.given = append(r.given, given{a.name, v, a.slot})
 	}
+	values := r.given[from:len(r.given):len(r.given)]
 	if len(n.splats) > 0 {
 		var err *Error
 		if values, indirect, err = n.splat(r, s, f, values); err != nil {
@@ -278,7 +281,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 		arguments = arguments[1:]
 		in := s
 		if a.own {
-			in = s.inner(1, s.ns)
+			in = r.inner(s, 1, s.ns)
 			in.vars[0].put(r, i, &n.span)
 		}
 		if err := startSet(r, in, a.x, &i.slots[a.slot], n); err != nil {

@@ -66,7 +66,7 @@ func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
 }
 
 func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
-	s := u.scope.inner(1, u.n.ns)
+	s := r.inner(u.scope, 1, u.n.ns)
 	s.vars[0].kind = element
 	s.vars[0].put(r, v, at)
 	result := r.results.one()

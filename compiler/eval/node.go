@@ -112,8 +112,14 @@ type scope struct {
 	ns   *namespace
 }
 
-func (s *scope) inner(n int, ns *namespace) *scope {
-	return &scope{vars: make([]variable, n), up: s, by: s.by, ns: ns}
+// inner makes the scope of a block in s.
+func (r *run) inner(s *scope, n int, ns *namespace) *scope {
+	in := r.scopes.one()
+	*in = scope{up: s, by: s.by, ns: ns}
+	if n > 0 {
+		in.vars = r.results.take(n)
+	}
+	return in
 }
 
 // inOrder gives the elements of a list to a collector.

@@ -51,8 +51,8 @@ func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 	if v == nil {
 		return into
 	}
-	if v.kind == list && len(v.more.items) > 0 {
-		for n, item := range v.more.items {
+	if v.kind == list && len(v.more.list.Items) > 0 {
+		for n, item := range v.more.list.Items {
 			into = append(into, v.more.places[n].setting(item))
 		}
 		return into

@@ -36,12 +36,12 @@ type run struct {
 	prog    *program
 	host    Host
 	ctx     context.Context
-	ready   readyQueue
+	ready   queue[waiter]
 	waiting waitingList
 	wait    freezeQueue
 	zero    []*variable // what nobody waited for when it was looked at
 	revived []*variable // of zero: somebody waits for it now
-	nzero   int64
+	nzero   int32
 	dropped int // how many left the queue because of outstanding promises
 
 	slots     slab[variable]
@@ -53,13 +53,18 @@ type run struct {
 	hooks     slab[attrHook]
 	sets      slab[setUnit]
 	known     slab[knownUnit]
+	evals     slab[evalUnit]
+	assigns   slab[assignUnit]
+	chosen    slab[implementUnit]
+	scopes    slab[scope]
 	made      slab[Instance]
 	results   slab[variable] // of expressions
 	instances []*Instance
 	byEntity  []roll // by number of the entity
 	indexes   map[tableOf]*indexTable
 	tables    []tableOf
-	key       []byte // of an index, while it is looked for
+	key       []byte  // of an index, while it is looked for
+	given     []given // to the constructors in work
 	output    []string
 	warnings  []Warning
 	rounds    int
@@ -155,7 +160,7 @@ func (r *run) enqueueIfComplete(v *variable) {
 	case v.kind == gathered:
 		v.freeze(r)
 		return
-	case v.kind == list && len(d.items) < v.attr().End.Low:
+	case v.kind == list && len(d.list.Items) < v.attr().End.Low:
 		return
 	}
 	d.queued = true
@@ -343,8 +348,8 @@ func (r *run) freezeRest() bool {
 // freezeQueue holds the lists that could be frozen: those without a relation
 // precedence rule first, then the others in the order of the policy.
 type freezeQueue struct {
-	free  fifo
-	ruled []fifo // by rank-1
+	free  queue[*variable]
+	ruled []queue[*variable] // by rank-1
 }
 
 func rank(v *variable) int {
@@ -361,44 +366,20 @@ func (q *freezeQueue) push(v *variable) {
 		return
 	}
 	for len(q.ruled) < n {
-		q.ruled = append(q.ruled, fifo{})
+		q.ruled = append(q.ruled, queue[*variable]{})
 	}
 	q.ruled[n-1].push(v)
 }
 
 // pop gives the next candidate, nil when there is none.
 func (q *freezeQueue) pop() *variable {
-	if v := q.free.pop(); v != nil {
-		return v
+	if q.free.len() > 0 {
+		return q.free.pop()
 	}
 	for i := range q.ruled {
-		if v := q.ruled[i].pop(); v != nil {
-			return v
+		if q.ruled[i].len() > 0 {
+			return q.ruled[i].pop()
 		}
 	}
 	return nil
-}
-
-type fifo struct {
-	items []*variable
-	head  int
-}
-
-func (f *fifo) push(v *variable) { f.items = append(f.items, v) }
-
-func (f *fifo) pop() *variable {
-	if f.head == len(f.items) {
-		return nil
-	}
-	v := f.items[f.head]
-	f.items[f.head] = nil
-	f.head++
-	if f.head == len(f.items) {
-		f.items, f.head = f.items[:0], 0
-	} else if f.head > 1024 && f.head*2 > len(f.items) {
-		kept := copy(f.items, f.items[f.head:])
-		clear(f.items[kept:])
-		f.items, f.head = f.items[:kept], 0
-	}
-	return v
 }

@@ -123,7 +123,9 @@ func (n *assign) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&assignUnit{unit: unit{scope: s}, n: n}, f)
+	u := r.assigns.one()
+	u.scope, u.n = s, n
+	r.start(u, f)
 	return nil
 }
 
@@ -248,7 +250,7 @@ func (u *forUnit) element(r *run, v types.Value, at *place) *Error {
 	if isUnknown(v) {
 		return nil
 	}
-	s := u.scope.inner(len(u.n.body.vars), u.n.body.ns)
+	s := r.inner(u.scope, len(u.n.body.vars), u.n.body.ns)
 	s.vars[0].put(r, v, at)
 	return u.n.body.start(r, s)
 }
@@ -330,7 +332,7 @@ func (u *ifUnit) run(r *run) *Error {
 	if !truth {
 		branch = u.n.els
 	}
-	return branch.start(r, u.scope.inner(len(branch.vars), branch.ns))
+	return branch.start(r, r.inner(u.scope, len(branch.vars), branch.ns))
 }
 
 // bare is an expression that stands as a statement.
@@ -341,7 +343,9 @@ func (n bare) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&evalUnit{unit: unit{scope: s}, x: n.expr}, f)
+	u := r.evals.one()
+	u.scope, u.x = s, n.expr
+	r.start(u, f)
 	return nil
 }
 
@@ -394,7 +398,8 @@ func (n *implement) start(r *run, i *Instance) *Error {
 		}
 		return nil
 	}
-	u := &implementUnit{n: n, i: i, own: scope{self: i, ns: n.info.ns, up: n.info.ns.scope}}
+	u := r.chosen.one()
+	u.n, u.i, u.own = n, i, scope{self: i, ns: n.info.ns, up: n.info.ns.scope}
 	u.scope = &u.own
 	f, err := n.when.prepare(r, u.scope)
 	if err != nil {
@@ -438,7 +443,8 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 		if !u.i.choose(impl) || len(impl.body.stmts) == 0 {
 			continue
 		}
-		s := &scope{
+		s := r.scopes.one()
+		*s = scope{
 			vars: r.slots.take(len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.deep() + 1},
 		}

@@ -70,17 +70,21 @@ type source struct {
 
 // delayed is what variables that must be frozen have besides.
 type delayed struct {
-	promises  int32 // outstanding
-	queued    bool
-	inZero    bool  // waits in the second queue
-	dropped   bool  // left the queues until its promises are kept
-	zeroRank  int64 // its place there
-	items     []types.Value
-	frozen    types.List          // of items
-	places    []source            // of items
-	members   map[uint64]struct{} // of items, when there are many
+	list     types.List // what is there, and in the end the value
+	places   []source   // of its items
+	promises int32      // outstanding
+	queued   bool
+	inZero   bool  // waits in the second queue
+	dropped  bool  // left the queues until its promises are kept
+	zeroRank int32 // its place there
+	pure     int32 // listeners that do not count as blocked
+	rare     *rarely
+}
+
+// rarely is what few of them have.
+type rarely struct {
+	members   map[uint64]struct{} // of the list, when there are many
 	listeners []collector
-	pure      int // listeners that do not count as blocked
 }
 
 const (
@@ -318,11 +322,11 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 
 func (v *variable) holds(value types.Value) bool {
 	d := v.more
-	if i, ok := value.(*Instance); ok && d.members != nil {
-		_, have := d.members[i.id]
+	if i, ok := value.(*Instance); ok && d.rare != nil && d.rare.members != nil {
+		_, have := d.rare.members[i.id]
 		return have
 	}
-	for _, have := range d.items {
+	for _, have := range d.list.Items {
 		if types.Equal(have, value) {
 			return true
 		}
@@ -332,9 +336,9 @@ func (v *variable) holds(value types.Value) bool {
 
 // empty is what null does to a list: it says that there will be nothing.
 func (v *variable) empty(r *run, value types.Value, from source) *Error {
-	if len(v.more.items) > 0 {
-		texts := make([]string, len(v.more.items))
-		for i, item := range v.more.items {
+	if len(v.more.list.Items) > 0 {
+		texts := make([]string, len(v.more.list.Items))
+		for i, item := range v.more.list.Items {
 			texts[i] = types.Text(item)
 		}
 		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
@@ -371,7 +375,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	}
 	d := v.more
 	if v.kind == gathered {
-		d.items = append(d.items, value)
+		d.list.Items = append(d.list.Items, value)
 		d.places = append(d.places, from)
 		return v.tell(r, value, from.at)
 	}
@@ -388,22 +392,13 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if v.attr().End.High == 0 {
 		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
 	}
-	if d.items == nil {
-		d.items, d.places = r.values.take(usualItems)[:0], r.sources.take(usualItems)[:0]
+	if d.list.Items == nil {
+		d.list.Items, d.places = r.values.take(usualItems)[:0], r.sources.take(usualItems)[:0]
 	}
-	d.items = append(d.items, value)
+	d.list.Items = append(d.list.Items, value)
 	d.places = append(d.places, from)
-	if i, ok := value.(*Instance); ok {
-		if d.members != nil {
-			d.members[i.id] = struct{}{}
-		} else if len(d.items) >= membersFrom {
-			d.members = make(map[uint64]struct{}, 2*membersFrom)
-			for _, item := range d.items {
-				if one, ok := item.(*Instance); ok {
-					d.members[one.id] = struct{}{}
-				}
-			}
-		}
+	if i, ok := value.(*Instance); ok && len(d.list.Items) >= membersFrom {
+		d.member(i)
 	}
 	if v.at == nil {
 		v.at, v.by = from.at, from.by
@@ -414,11 +409,33 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if err := v.setInverse(r, value, from); err != nil {
 		return err
 	}
-	if len(d.items) == v.attr().End.High {
+	if len(d.list.Items) == v.attr().End.High {
 		v.freeze(r)
 	}
 	r.enqueueIfComplete(v)
 	return nil
+}
+
+// member notes that a long list holds an instance.
+func (d *delayed) member(i *Instance) {
+	more := d.rarely()
+	if more.members != nil {
+		more.members[i.id] = struct{}{}
+		return
+	}
+	more.members = make(map[uint64]struct{}, 2*membersFrom)
+	for _, item := range d.list.Items {
+		if one, ok := item.(*Instance); ok {
+			more.members[one.id] = struct{}{}
+		}
+	}
+}
+
+func (d *delayed) rarely() *rarely {
+	if d.rare == nil {
+		d.rare = &rarely{}
+	}
+	return d.rare
 }
 
 // late refuses what comes when the list is complete, unless it is there.
@@ -426,7 +443,7 @@ func (v *variable) late(at *place, values ...types.Value) *Error {
 	for _, value := range values {
 		switch {
 		case v.holds(value):
-		case len(v.more.items) == v.attr().End.High:
+		case len(v.more.list.Items) == v.attr().End.High:
 			return v.full(at)
 		default:
 			return afterFreeze(v, value, at)
@@ -451,8 +468,9 @@ func afterFreeze(v *variable, value types.Value, at *place) *Error {
 }
 
 func (v *variable) tell(r *run, value types.Value, at *place) *Error {
-	for i := 0; i < len(v.more.listeners); i++ {
-		if err := v.more.listeners[i].receive(r, value, at); err != nil {
+	more := v.more.rare
+	for i := 0; more != nil && i < len(more.listeners); i++ {
+		if err := more.listeners[i].receive(r, value, at); err != nil {
 			return err
 		}
 	}
@@ -467,15 +485,16 @@ func (v *variable) listen(r *run, c collector) *Error {
 	case element:
 		return c.receive(r, v.value, v.at)
 	case list, gathered:
-		for i := 0; i < len(v.more.items); i++ {
-			if err := c.receive(r, v.more.items[i], v.more.places[i].at); err != nil {
+		for i := 0; i < len(v.more.list.Items); i++ {
+			if err := c.receive(r, v.more.list.Items[i], v.more.places[i].at); err != nil {
 				return err
 			}
 		}
 		if v.has {
 			return nil
 		}
-		v.more.listeners = append(v.more.listeners, c)
+		more := v.more.rarely()
+		more.listeners = append(more.listeners, c)
 		if c.pure() {
 			v.more.pure++
 		}
@@ -506,7 +525,7 @@ func (v *variable) potential() int {
 		n = 1 + len(v.waiters.rest)
 	}
 	if v.kind == list {
-		n -= v.more.pure
+		n -= int(v.more.pure)
 	}
 	if v.attr() != nil && v.attr().End.Leads {
 		n++
@@ -524,8 +543,7 @@ func (v *variable) freeze(r *run) {
 	if v.kind == option {
 		v.value = types.Null{}
 	} else {
-		v.more.frozen.Items = v.more.items
-		v.value = &v.more.frozen
+		v.value = &v.more.list
 	}
 	v.wake(r)
 }

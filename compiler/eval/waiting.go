@@ -1,26 +1,26 @@
 package eval
 
-// readyQueue holds the units that can run, first come first served. It grows
-// by pieces, which are used again: a long queue is never copied.
-type readyQueue struct {
-	head, tail *piece
+// queue is first come, first served. It grows by pieces, which are used again:
+// a long queue is never copied.
+type queue[T any] struct {
+	head, tail *piece[T]
 	from, to   int // of head, of tail
 	n          int
-	spare      *piece
+	spare      *piece[T]
 }
 
-type piece struct {
-	units [256]waiter
-	next  *piece
+type piece[T any] struct {
+	items [256]T
+	next  *piece[T]
 }
 
-func (q *readyQueue) len() int { return q.n }
+func (q *queue[T]) len() int { return q.n }
 
-func (q *readyQueue) push(w waiter) {
-	if q.tail == nil || q.to == len(q.tail.units) {
+func (q *queue[T]) push(item T) {
+	if q.tail == nil || q.to == len(q.tail.items) {
 		p := q.spare
 		if p == nil {
-			p = &piece{}
+			p = &piece[T]{}
 		}
 		q.spare = nil
 		if q.tail == nil {
@@ -30,34 +30,35 @@ func (q *readyQueue) push(w waiter) {
 		}
 		q.tail, q.to = p, 0
 	}
-	q.tail.units[q.to] = w
+	q.tail.items[q.to] = item
 	q.to++
 	q.n++
 }
 
-// pop gives the first unit of a queue that is not empty.
-func (q *readyQueue) pop() waiter {
-	if q.from == len(q.head.units) {
+// pop gives the first item of a queue that is not empty.
+func (q *queue[T]) pop() T {
+	if q.from == len(q.head.items) {
 		used := q.head
 		q.head, q.from = used.next, 0
 		used.next, q.spare = nil, used
 	}
-	w := q.head.units[q.from]
-	q.head.units[q.from] = nil
+	var none T
+	item := q.head.items[q.from]
+	q.head.items[q.from] = none
 	q.from++
 	q.n--
-	return w
+	return item
 }
 
-// first gives the next units in their order, at most so many, and leaves them.
-func (q *readyQueue) first(limit int) func(yield func(waiter) bool) {
-	return func(yield func(waiter) bool) {
+// first gives the next items in their order, at most so many, and leaves them.
+func (q *queue[T]) first(limit int) func(yield func(T) bool) {
+	return func(yield func(T) bool) {
 		p, at := q.head, q.from
 		for range min(limit, q.n) {
-			if at == len(p.units) {
+			if at == len(p.items) {
 				p, at = p.next, 0
 			}
-			if !yield(p.units[at]) {
+			if !yield(p.items[at]) {
 				return
 			}
 			at++
