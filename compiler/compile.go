@@ -81,6 +81,7 @@ type Outcome struct {
 	Recipe *plugin.Recipe
 
 	exported bool // an export was asked for
+	crashed  bool // the compiler itself failed: the document tells where
 }
 
 // Run compiles. What is wrong with the project, its modules, the model or its
@@ -88,7 +89,7 @@ type Outcome struct {
 func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
 	result := r.guarded(ctx)
-	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export}
+	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export, crashed: r.crashed}
 	if r.host != nil {
 		_ = r.host.Close() // it is killed when it does not end by itself
 		out.Recipe = r.host.Recipe()
@@ -107,6 +108,7 @@ type run struct {
 	host *plugin.Host
 
 	folders []string // of the modules
+	crashed bool
 }
 
 func (r *run) fail(d ...diag.Diagnostic) *eval.Result {
@@ -126,7 +128,7 @@ func (r *run) timed(name string, do func()) {
 func (r *run) guarded(ctx context.Context) (result *eval.Result) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.doc.Diagnostics = nil
+			r.doc.Diagnostics, r.crashed = nil, true
 			result = r.fail(panicked(cause, debug.Stack()))
 		}
 	}()

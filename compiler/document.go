@@ -13,6 +13,9 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 			d.Error.Location = nil // people are told a place; for programs errors of an export have none
 		}
 	}
+	if d.Error != nil && !o.crashed {
+		d.Error.Trace = o.Text // as it is printed
+	}
 	if o.Result == nil { // the files could not all be read
 		for _, w := range o.Document.Warnings {
 			d.Warnings = append(d.Warnings, modeldoc.Warning{Kind: w.Kind, Message: w.Message})

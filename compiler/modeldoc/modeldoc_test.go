@@ -111,7 +111,7 @@ func TestValues(t *testing.T) {
 		{types.Float(1e22), `1e22`},
 		{types.Float(1e-7), `1e-07`},
 		{types.NewInt(new(big.Int).Lsh(big.NewInt(1), 64)), `18446744073709551616`},
-		{&types.Object{Class: "a.B"}, `{"$python":"a.B"}`},
+		{&types.Object{Class: "a.B"}, `{"$python":"B"}`},
 		{&types.Object{Class: "a.B", Text: &text}, `"s"`},
 		{&types.Reference{Type: "std::Environment", Args: []types.ReferenceArg{{Name: "name", Value: types.Str("HOME")}}},
 			`{"$reference":{"type":"std::Environment","args":{"name":"HOME"}}}`},

@@ -53,7 +53,7 @@ func appendValue(b []byte, v types.Value) []byte {
 		if v.Text != nil {
 			return jsontext.AppendString(b, *v.Text)
 		}
-		return append(jsontext.AppendString(append(b, `{"$python":`...), v.Class), '}')
+		return append(jsontext.AppendString(append(b, `{"$python":`...), className(v.Class)), '}')
 	case types.Instance:
 		return append(appendID(append(b, `{"$ref":"`...), v), `"}`...)
 	}
@@ -75,4 +75,9 @@ func appendFloat(b []byte, f float64) []byte {
 		return append(b, `{"$float":"`+types.FloatText(f)+`"}`...)
 	}
 	return append(b, strings.Replace(types.FloatText(f), "e+", "e", 1)...)
+}
+
+// className is the name of a class without its module or what it is defined in.
+func className(qualified string) string {
+	return qualified[strings.LastIndexByte(qualified, '.')+1:]
 }

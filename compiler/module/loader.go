@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -335,7 +334,7 @@ func (l *Loader) read(path, namespace string) (*syntax.File, error) {
 	if isDir(path) {
 		return nil, errDirectory
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}

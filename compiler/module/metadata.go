@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/mail"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -90,7 +89,7 @@ var yamlLine = regexp.MustCompile(`line (\d+)`)
 var yamlParserError = regexp.MustCompile(`^line \d+: did not find expected ('[-,]|key|node|<)`)
 
 func readYAML(path string) (*yamlFile, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}

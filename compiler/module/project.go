@@ -155,7 +155,7 @@ func inside(dir, path string) bool {
 // readRequirements reads a requirements.txt: a line each, without comments;
 // a backslash joins lines. A file that is not there has none.
 func readRequirements(path string) ([]string, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@ package module
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -19,7 +18,7 @@ type setupCfg struct {
 // Python's configparser: a value goes on over indented lines; lines that begin
 // with # or ; are comments.
 func readSetupCfg(path string) (*setupCfg, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (s *site) read() {
 
 // pathFile reads a .pth file. Lines that Python would execute are skipped.
 func pathFile(dir, path string) []string {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ var finderEntry = regexp.MustCompile(`['"]inmanta_plugins((?:\.[A-Za-z0-9_]+)?)[
 
 // finder reads the tables of the module that setuptools writes.
 func (s *site) finder(path string) []string {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (s *site) finder(path string) []string {
 
 // directURL gives the folder that an editable distribution was installed from.
 func directURL(distInfo string) string {
-	text, err := os.ReadFile(filepath.Join(distInfo, "direct_url.json"))
+	text, err := readFile(filepath.Join(distInfo, "direct_url.json"))
 	if err != nil {
 		return ""
 	}

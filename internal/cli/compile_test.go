@@ -120,8 +120,8 @@ func TestEveryFailureHasADocument(t *testing.T) {
 			if c.line > 0 && (r.Error.Location == nil || r.Error.Location.Line != c.line) {
 				t.Errorf("want it on line %d: %+v", c.line, r.Error.Location)
 			}
-			if strings.TrimSpace(r.stderr) == "" || r.Error.Trace == "" {
-				t.Errorf("nothing is said: stderr %q, trace %q", r.stderr, r.Error.Trace)
+			if strings.TrimSpace(r.Error.Trace) == "" || !strings.Contains(r.stderr, r.Error.Trace) {
+				t.Errorf("the trace is not what is printed: stderr %q, trace %q", r.stderr, r.Error.Trace)
 			}
 		})
 	}
@@ -173,6 +173,41 @@ func TestAPluginThatHangs(t *testing.T) {
 	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t), "--plugin-timeout", "1s")
 	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" || !strings.Contains(r.stderr, "did not return within 1s") {
 		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
+	}
+}
+
+// A plug-in that closes standard output does not make the worker fail: nothing
+// of our own Python code is seen.
+func TestAPluginThatClosesItsOutput(t *testing.T) {
+	dir := project(t, map[string]string{
+		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport os, sys\n@plugin\ndef shut() -> int:\n    sys.stdout.close()\n    os.close(1)\n    return 1\n",
+		"main.cf":                    "import m\nx = m::shut()\n",
+	})
+	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t))
+	if !r.Success || strings.Contains(r.stderr, "Traceback") {
+		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
+	}
+}
+
+// A model that does without the implicit std may import it, or another module
+// of .env, all the same: it runs with what that module needs.
+func TestWithoutStdAndWithAnImportOfIt(t *testing.T) {
+	site := plugintest.Site(t, plugintest.Venv(t, plugintest.Sets[0]))
+	dir := project(t, map[string]string{"main.cf": "import std\nx = std::replace(\"a-b\", \"-\", \"+\")\n"})
+	env := filepath.Join(dir, ".env", "lib", filepath.Base(filepath.Dir(site)), "site-packages")
+	for _, pattern := range []string{"inmanta_plugins/std", "inmanta_module_std-*"} {
+		found, err := filepath.Glob(filepath.Join(site, pattern))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		rel, _ := filepath.Rel(site, found[0])
+		if err := os.CopyFS(filepath.Join(env, rel), os.DirFS(found[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := ordainCompile(t, dir, "--no-std"); !r.Success || string(r.Variables["__config__::x"]) != `"a+b"` {
+		t.Errorf("gave %+v: %s", r.Error, r.stderr)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
@@ -35,20 +36,21 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if err != nil {
 		return nil // the compile says it, in its way
 	}
+	bare := o.NoStd && !importsPackages(project, o) // then any interpreter will do
 	python, memo := "", pyenv.Memo{Dir: filepath.Join(o.CacheDir, "interpreters")}
 	for _, site := range project.SitePackages {
 		found, err := memo.FindMinor(ctx, minorOf(site))
 		if err != nil {
 			continue
 		}
-		if o.NoStd || len(pyenv.Lacking(project.SitePackages, found)) == 0 {
+		if bare || len(pyenv.Lacking(project.SitePackages, found)) == 0 {
 			o.Python = found.Path // all that the modules need lies beside them
 			return nil
 		}
 		python = found.Path
 		break
 	}
-	if o.NoStd { // any will do, or none: a model without std seldom has plug-ins
+	if bare { // or none: such a model seldom has plug-ins
 		if found, err := memo.Find(ctx, ""); err == nil {
 			o.Python = found.Path
 		}
@@ -96,4 +98,19 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		o.SitePackages = []string{made.SitePackages}
 	}
 	return nil
+}
+
+// importsPackages tells whether a model that does not import std implicitly
+// imports a module from the folders of packages all the same, which may need
+// what does not lie there.
+func importsPackages(project *module.Project, o *compiler.Options) bool {
+	if len(project.SitePackages) == 0 {
+		return false
+	}
+	main := o.Main
+	if main == "" {
+		main = "main.cf"
+	}
+	program, _ := module.NewLoader(project).Load(main, false) // what is wrong there, the compile says
+	return program != nil && slices.ContainsFunc(program.Modules, func(m *module.Module) bool { return m.Dist != "" })
 }

@@ -30,6 +30,7 @@ var errSaid = errors.New("said")
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ordain_worker.frames import Channel, Failure, end_now
+from ordain_worker.frames import Channel, Failure, end_now, leave
 
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
 
@@ -85,9 +85,7 @@ class Switchboard:
                     self._at_end()
                 except Exception:
                     traceback.print_exc()
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(0)
+                leave()
 
     def _work(self, frame: dict[str, Any]) -> None:
         request = frame["id"]
