@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test short lint verify generate bench parity demo fuzz
+.PHONY: help build test short lint verify generate bench parity differ demo fuzz
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -7,8 +7,9 @@ help: ## show this
 build: ## build the binary into bin/
 	go build -o bin/ordain ./cmd/ordain
 
-test: ## everything that CI tests, with the race detector
-	go test -race ./...
+test: ## everything that CI tests: with the race detector, and the large matrices whole
+	go test -timeout 20m -race ./...
+	go test -timeout 20m ./compiler ./compiler/internal/parity/generate ./compiler/syntax
 
 short: ## the quick tests only
 	go test -short ./...
@@ -26,11 +27,14 @@ verify: generate ## fail when a generated file is not what the generator makes
 
 bench: ## measure against the reference (installs it; takes a while)
 	go run ./bench/push
-	go run ./bench/idle
+	go run ./bench/compile
 
 parity: ## compile the corpus with the reference too, show differences, record (ORDAIN_REFERENCE_PYTHON)
 	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write
 	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write -corpus compiler/testdata/published -stories ""
+
+differ: ## compile generated models with the reference too and show differences (ORDAIN_REFERENCE_PYTHON)
+	go run ./compiler/internal/parity/differ -n 500 -seed $$(date +%s)
 
 demo: ## the whole flow on a sample repository
 	go run ./cmd/ordain demo

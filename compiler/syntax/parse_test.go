@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"ordain.dev/ordain/internal/racedetector"
 )
 
 // TestParse runs the cases in testdata: an archive per area, a model file per
@@ -138,7 +140,10 @@ func TestText(t *testing.T) {
 // Nesting is bounded by memory only: neither parsing, nor the judge, nor
 // rendering gives up at depth.
 func TestDepth(t *testing.T) {
-	const depth = 10000
+	depth := 10_000
+	if racedetector.On { // which costs time here, not stack
+		depth = 2_000
+	}
 	for name, c := range map[string]struct{ open, middle, shut string }{
 		"parentheses":  {"(", "1", ")"},
 		"lists":        {"[", "x", "]"},

@@ -49,8 +49,10 @@ var fence = regexp.MustCompile("(?s)```(model|text)\n(.*?)```\n")
 // of the page and to print what the page shows, and the mended example, which
 // has to compile. ORDAIN_UPDATE=1 rewrites what is shown.
 func TestExamples(t *testing.T) {
+	cache := t.TempDir()
 	for _, code := range errors.Codes() {
 		t.Run(code, func(t *testing.T) {
+			t.Parallel()
 			page, _ := errors.Page(code)
 			var models []string
 			shown, at := "", []int(nil)
@@ -64,7 +66,7 @@ func TestExamples(t *testing.T) {
 			if len(models) == 0 {
 				return // told in words
 			}
-			printed, codes := run(t, models[0])
+			printed, codes := run(t, cache, models[0])
 			if !slices.Contains(codes, code) {
 				t.Errorf("the example gives %q:\n%s", codes, printed)
 			}
@@ -77,7 +79,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("printed:\n%s\nthe page shows:\n%s", printed, shown)
 			}
 			for _, mended := range models[1:] {
-				if printed, codes := run(t, mended); codes != nil {
+				if printed, codes := run(t, cache, mended); codes != nil {
 					t.Errorf("the mended example gives:\n%s", printed)
 				}
 			}
@@ -88,7 +90,7 @@ func TestExamples(t *testing.T) {
 // run compiles a project that an archive describes. What every project has is
 // left out of the examples: project.yml, the descriptions of modules, and a std
 // in which there is nothing but std::none.
-func run(t *testing.T, archive string) (printed string, codes []string) {
+func run(t *testing.T, cache, archive string) (printed string, codes []string) {
 	t.Helper()
 	files := map[string]string{
 		"project.yml":             "name: example\nmodulepath: libs\n",
@@ -114,7 +116,7 @@ func run(t *testing.T, archive string) (printed string, codes []string) {
 			}
 		}
 	}
-	out := compiler.Run(context.Background(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir(), MaxIterations: 1000})
+	out := compiler.Run(context.Background(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000})
 	said := slices.Clone(out.Document.Diagnostics)
 	for _, w := range diag.Unique(out.Document.Warnings) {
 		if w.Code != "W0402" { // the modules of the examples
