@@ -104,6 +104,7 @@ type Host struct {
 	raw        []json.RawMessage // the signatures as the worker wrote them
 	introduced []bool            // plug-ins that the worker was told of
 	pending    []string          // printed while no call ran
+	printed    []string          // by what runs now
 
 	onAnswer func(op string) // for tests: called for every crossing
 }
@@ -181,6 +182,7 @@ func (h *Host) meet(begin func(pyworker.Config) (pyworker.Dialogue, error)) erro
 		Env:        c.Env,
 		MemoryMax:  c.MemoryMax,
 		OnOutput:   c.OnOutput,
+		OnNotice:   h.noticed,
 	})
 	if err != nil {
 		return err
@@ -313,6 +315,19 @@ func (h *Host) request(op string, args, reply any, what string) error {
 	return h.guarded(what, func(ctx context.Context) error { return h.dialogue.Ask(ctx, op, args, reply, h.answer) })
 }
 
+// noticed keeps what is printed until the reply comes that has it too.
+func (h *Host) noticed(op string, args json.RawMessage) {
+	var told struct {
+		Lines []string `json:"lines"`
+	}
+	if op == "printed" && len(h.printed) < mostPrinted && json.Unmarshal(args, &told) == nil {
+		h.printed = append(h.printed, told.Lines...)
+	}
+}
+
+// mostPrinted bounds the lines that are kept for the case that the worker dies.
+const mostPrinted = 10_000
+
 // guarded ends the worker when what it does takes too long.
 func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(h.alive)
@@ -323,6 +338,10 @@ func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 	kill := time.AfterFunc(h.config.CallTimeout+grace, func() { cancel(hang) })
 	defer kill.Stop()
 	err := do(ctx)
+	if err != nil { // no reply comes that would have them
+		h.pending = append(h.pending, h.printed...)
+	}
+	h.printed = nil
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
 		hang.Stack = moduleFrames(h.dialogue.LastWords())
 		return hang

@@ -93,11 +93,14 @@ def fails(how: "string") -> None:
 @plugin
 def hangs() -> None:
     import time
+    print("waiting for the device")
     time.sleep(300)
 
 @plugin
 def dies() -> None:
     import os
+    print("for thanks")
+    print("and fish")
     print("so long", file=sys.stderr)
     os._exit(7)
 
@@ -313,7 +316,11 @@ func TestErrors(t *testing.T) {
 // A plug-in that does not come back is stopped, and the error says where it was.
 func TestHang(t *testing.T) {
 	p := open(t, echo, func(c *Config) { c.CallTimeout = 300 * time.Millisecond })
-	e := p.call("t::hangs").Err
+	out := p.call("t::hangs")
+	e := out.Err
+	if diff := cmp.Diff([]string{"waiting for the device"}, out.Output); diff != "" {
+		t.Error(diff)
+	}
 	if e == nil || e.Class != "TimeoutError" || !strings.Contains(e.Message, "t::hangs") || !strings.Contains(e.Trace, "in hangs") {
 		t.Fatalf("got %+v", e)
 	}
@@ -322,10 +329,15 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// A plug-in that kills its process fails; its last words are in the error.
+// A plug-in that kills its process fails; its last words are in the error, and
+// what it printed is not lost.
 func TestWorkerDies(t *testing.T) {
 	p := open(t, echo)
-	e := p.call("t::dies").Err
+	out := p.call("t::dies")
+	e := out.Err
+	if diff := cmp.Diff([]string{"for thanks", "and fish"}, out.Output); diff != "" {
+		t.Error(diff)
+	}
 	if e == nil || !strings.Contains(e.Message, "exit status 7") || !strings.Contains(e.Message, "so long") {
 		t.Fatalf("got %+v", e)
 	}

@@ -37,8 +37,8 @@ func socketPair() ([2]int, error) {
 }
 
 // Adopt asks a template for a copy of itself, which is a worker of the compile
-// role from then on. Of the configuration Dir, Env, MemoryMax and OnOutput
-// count. The copy ends, whatever it does then, when this process does.
+// role from then on. Of the configuration Dir, Env, MemoryMax, OnOutput
+// and OnNotice count. The copy ends, whatever it does then, when this process does.
 func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 	env := c.environ()
 	for _, each := range env {
@@ -71,7 +71,7 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 	}
 	p.pid = said.PID
 	p.follow(c.OnOutput)
-	return &dialogue{p: p}, nil
+	return &dialogue{p: p, notice: c.OnNotice}, nil
 }
 
 // begin tells the copy who it is, and waits for its hello.

@@ -13,6 +13,7 @@ type dialogue struct {
 	next   int64
 	posted int64 // the request of Post
 	broken error // set once the conversation cannot go on
+	notice func(op string, args json.RawMessage)
 }
 
 // StartDialogue starts a worker and waits until it is ready. The context is
@@ -22,7 +23,7 @@ func StartDialogue(ctx context.Context, c Config) (Dialogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dialogue{p: p}, nil
+	return &dialogue{p: p, notice: c.OnNotice}, nil
 }
 
 // Ask implements Dialogue. When ctx ends first the worker is killed: it is
@@ -124,6 +125,9 @@ func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Ha
 		case f.ID == 0 && f.Op == notice:
 			return f, nil
 		case f.ID == 0: // another notice
+			if d.notice != nil {
+				d.notice(f.Op, f.Args)
+			}
 			continue
 		}
 		var value any

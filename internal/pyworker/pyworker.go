@@ -22,6 +22,9 @@ type Config struct {
 	Handover   *os.File // for a template: where it is sent descriptors to copy itself for
 	// OnOutput gets every line that the code prints; stream is "stdout" or "stderr".
 	OnOutput func(stream, line string)
+	// OnNotice gets the notices of a dialogue that nobody waits for, while Ask or
+	// Result waits for something else, in the goroutine of its caller.
+	OnNotice func(op string, args json.RawMessage)
 }
 
 // Failure is an error that the other side sent, or that Python raised.

@@ -34,15 +34,21 @@ from ordain_worker.values import Codec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Optional
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Output(io.TextIOBase):
-    """Standard output of the code: whole lines, in order."""
+    """Standard output of the code: whole lines, in order.
 
-    def __init__(self) -> None:
+    They go with the reply that they belong to; each is told at once too, so
+    that what was printed is known of code that ends the process.
+    """
+
+    def __init__(self, tell: Callable[[str, Any], None]) -> None:
+        self._tell = tell
         self._text = ""
         self._lines: list[str] = []
 
@@ -55,7 +61,9 @@ class Output(io.TextIOBase):
 
     def write(self, text: str) -> int:
         *lines, self._text = (self._text + text).split("\n")
-        self._lines += lines
+        if lines:
+            self._lines += lines
+            self._tell("printed", {"lines": lines})
         return len(text)
 
     def take(self, all: bool = False) -> list[str]:
@@ -163,7 +171,7 @@ class CompileRole:
         self.talk = Dialogue(channel, self.answer)
         self.codec = Codec()
         self.model = EngineModel(self.talk, self.codec)
-        self.output = Output()
+        self.output = Output(self.talk.notify)
         self.plugins: dict[int, tuple[Any, _Converters]] = {}
         self.modules: Optional[loading.Modules] = None
         self.finder: Optional[loading.Finder] = None
