@@ -115,7 +115,7 @@ func Compile(ctx context.Context, in Input) *Result {
 
 func newRun(p *program, in Input) *run {
 	return &run{
-		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, limits: newLimits(in),
+		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in),
 		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: slab[types.Value]{size: 512}, sources: slab[source]{size: 512},
 		frames: slab[*variable]{size: 64}, waiters: slab[waiters]{size: 32}, hooks: slab[attrHook]{size: 32}, sets: slab[setUnit]{size: 32},
 		results: slab[variable]{size: 32}, known: slab[knownUnit]{size: 32}, evals: slab[evalUnit]{size: 32}, assigns: slab[assignUnit]{size: 32},
@@ -152,12 +152,11 @@ func (r *run) startFiles(files []*namespace) *Error {
 // check reports what is missing in the end, all of it.
 func (r *run) check() *Error {
 	var errs []*Error
-	for _, key := range r.tables {
-		t := r.indexes[key]
+	for _, t := range r.tables {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
-				e := notFound("No match in index on type %s with key %s", key.entity.Name, keyText(key.entity, key.index, p.values))
-				e.Hint = r.suggestInstance(key.entity)
+				e := notFound("No match in index on type %s with key %s", t.entity.Name, keyText(t.index, p.values))
+				e.Hint = r.suggestInstance(t.entity)
 				errs = append(errs, e.in(p.n))
 			}
 		}

@@ -197,10 +197,11 @@ func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
 		}
 		var err *Error
-		if r.key, err = indexKey(r.key, n.info.entity, index, values); err != nil {
+		t := r.table(n.info.entity, index)
+		if r.key, err = indexKey(r.key, t, values); err != nil {
 			return nil, err
 		}
-		have := r.table(n.info.entity, index).instances[string(r.key)]
+		have := t.find(r.key)
 		if have == nil {
 			continue
 		}

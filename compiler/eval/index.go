@@ -12,11 +12,26 @@ import (
 // indexTable finds the instances of one entity, descendants included, by the
 // key of one index.
 type indexTable struct {
-	instances map[string]*Instance
+	entity *types.Entity
+	index  *types.Index
+	known  *instancesByKey
+	floats []bool // which of the attributes take whole numbers as floats
 	// waiting are the lookups that found nothing yet, by key; order keeps the
 	// keys in the order in which they were first asked for.
 	waiting map[string][]*pendingLookup
 	order   []string
+}
+
+// instancesByKey holds the instances of the entity that an index was declared
+// for: the tables of its descendants are parts of it.
+type instancesByKey map[string]*Instance
+
+// find gives the instance with a key.
+func (t *indexTable) find(key []byte) *Instance {
+	if have := (*t.known)[string(key)]; have != nil && have.entity.IsSubclassOf(t.entity) {
+		return have
+	}
+	return nil
 }
 
 // pendingLookup is a lookup that waits for an instance with its key.
@@ -33,12 +48,31 @@ type tableOf struct {
 
 func (r *run) table(e *types.Entity, x *types.Index) *indexTable {
 	t := r.indexes[tableOf{e, x}]
-	if t == nil {
-		t = &indexTable{instances: map[string]*Instance{}, waiting: map[string][]*pendingLookup{}}
-		r.indexes[tableOf{e, x}] = t
-		r.tables = append(r.tables, tableOf{e, x})
+	if t != nil {
+		return t
 	}
+	t = &indexTable{entity: e, index: x, floats: floatsOf(e, x)}
+	r.indexes[tableOf{e, x}] = t
+	r.tables = append(r.tables, t)
+	if from := x.Entity; from != e && (from == nil || !slices.Equal(t.floats, floatsOf(from, x))) {
+		t.known = &instancesByKey{} // its keys are written otherwise
+		return t
+	}
+	if r.declared[x] == nil {
+		r.declared[x] = &instancesByKey{}
+	}
+	t.known = r.declared[x]
 	return t
+}
+
+// floatsOf tells which attributes of an index are floats.
+func floatsOf(e *types.Entity, x *types.Index) []bool {
+	floats := make([]bool, len(x.Attributes))
+	for n, name := range x.Attributes {
+		attr := e.Attribute(name)
+		floats[n] = attr != nil && attr.Type == types.FloatT
+	}
+	return floats
 }
 
 // indexKey builds the key of an index from the values of its attributes. A
@@ -46,24 +80,31 @@ func (r *run) table(e *types.Entity, x *types.Index) *indexTable {
 //
 // The key lies in b, which is used again for the next one: as an index of a map
 // it is never copied.
-func indexKey(b []byte, e *types.Entity, x *types.Index, values []given) ([]byte, *Error) {
+func indexKey(b []byte, t *indexTable, values []given) ([]byte, *Error) {
 	b = b[:0]
-	for _, name := range x.Attributes {
+	for n, name := range t.index.Attributes {
 		for _, g := range values {
 			if g.name != name {
 				continue
 			}
-			v := g.value
-			if attr := e.Attribute(name); attr.Type == types.FloatT {
-				v = toFloat(v)
+			var err *Error
+			if b, err = t.appendPart(b, n, g.value); err != nil {
+				return b, err
 			}
-			if ref, is := v.(*types.Reference); is {
-				return b, fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), name)
-			}
-			b = appendKey(b, v)
 		}
 	}
 	return b, nil
+}
+
+// appendPart writes the value of the n-th attribute.
+func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error) {
+	if t.floats[n] {
+		v = toFloat(v)
+	}
+	if ref, is := v.(*types.Reference); is {
+		return b, fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), t.index.Attributes[n])
+	}
+	return appendKey(b, v), nil
 }
 
 func toFloat(v types.Value) types.Value {
@@ -102,7 +143,7 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, '"'), s...)
 }
 
-func keyText(e *types.Entity, x *types.Index, values []given) string {
+func keyText(x *types.Index, values []given) string {
 	parts := make([]string, 0, len(values))
 	for _, name := range x.Attributes {
 		for _, g := range values {
@@ -137,17 +178,123 @@ func (info *entityInfo) ancestry() []*types.Entity {
 	return info.lineage
 }
 
-// register makes an instance known to its entity and the entities above it.
-func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
-	var key string
+// indexPlan is what has to be done for the indexes of every instance of an
+// entity: a step for each table of the entity and of those above it.
+type indexPlan struct {
+	steps []indexStep
+	keys  int // how many different ones they take
+}
+
+type indexStep struct {
+	table *indexTable
+	key   int   // its number
+	slots []int // of the attributes of the key, where it is new
+}
+
+// plan is made for entities that have instances only.
+func (r *run) plan(info *entityInfo) *indexPlan {
+	if r.plans == nil {
+		r.plans = make([]*indexPlan, len(r.prog.entities))
+	}
+	if p := r.plans[info.entity.Number]; p != nil {
+		return p
+	}
+	p := &indexPlan{}
+	keys := map[*instancesByKey]int{}
 	for _, e := range info.ancestry() {
 		for _, x := range e.Indexes {
-			if err := r.addToIndex(i, e, x, n, &key); err != nil {
-				return err
+			t := r.table(e, x)
+			number, have := keys[t.known]
+			step := indexStep{table: t, key: number}
+			if !have {
+				step.key, keys[t.known] = len(keys), len(keys)
+				for _, name := range x.Attributes {
+					step.slots = append(step.slots, slotNumber(info.entity, name))
+				}
 			}
+			p.steps = append(p.steps, step)
+		}
+	}
+	p.keys = len(keys)
+	r.plans[info.entity.Number] = p
+	return p
+}
+
+// keyOf is a key of an instance that is registered.
+type keyOf struct {
+	text  string
+	taken *Instance // has it already
+	none  bool      // there is no such key
+}
+
+// register makes an instance known to the indexes of its entity and of the
+// entities above it.
+func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
+	plan := r.plan(info)
+	var few [4]keyOf
+	keys := few[:]
+	if plan.keys > len(few) {
+		keys = make([]keyOf, plan.keys)
+	}
+	for k := range plan.steps {
+		step := &plan.steps[k]
+		key, t := &keys[step.key], step.table
+		if step.slots != nil {
+			var err *Error
+			if *key, err = r.enter(i, step); err != nil {
+				return err.in(n)
+			}
+		}
+		switch {
+		case key.none:
+		case key.taken != nil && key.taken.entity.IsSubclassOf(t.entity):
+			return duplicate(n, key.taken, "Duplicate key in index. "+t.keyText(i))
+		case len(t.waiting) > 0:
+			t.arrived(r, key.text, i)
 		}
 	}
 	return nil
+}
+
+// enter gives an instance its place under the key of a step, unless another
+// has it.
+func (r *run) enter(i *Instance, step *indexStep) (keyOf, *Error) {
+	b := r.key[:0]
+	for n, slot := range step.slots {
+		v, ok := i.slot(slot).peek()
+		if !ok {
+			return keyOf{none: true}, nil
+		}
+		var err *Error
+		if b, err = step.table.appendPart(b, n, v); err != nil {
+			return keyOf{}, err
+		}
+	}
+	r.key = b
+	known := *step.table.known
+	if have := known[string(b)]; have != nil {
+		return keyOf{text: string(b), taken: have}, nil
+	}
+	text := string(b)
+	known[text] = i
+	return keyOf{text: text}, nil
+}
+
+// arrived gives an instance to the lookups that wait for its key.
+func (t *indexTable) arrived(r *run, key string, i *Instance) {
+	for _, p := range t.waiting[key] {
+		p.target.put(r, i, &p.n.span)
+	}
+	delete(t.waiting, key)
+}
+
+func (t *indexTable) keyText(i *Instance) string {
+	values := make([]given, 0, len(t.index.Attributes))
+	for _, name := range t.index.Attributes {
+		v, _ := i.variable(name).peek()
+		values = append(values, given{name: name, value: v})
+	}
+	return keyText(t.index, values)
 }
 
 // roll lists the instances of one entity, as far as somebody asked for them.
@@ -166,41 +313,6 @@ func (r *run) all(e *types.Entity) []*Instance {
 	}
 	known.upTo = len(r.instances)
 	return known.list
-}
-
-// addToIndex puts an instance into one index. The tables of an entity and of
-// those above it share the text of the key, which last holds.
-func (r *run) addToIndex(i *Instance, e *types.Entity, x *types.Index, n node, last *string) *Error {
-	values := make([]given, 0, 4)
-	for _, name := range x.Attributes {
-		v, ok := i.variable(name).peek()
-		if !ok {
-			return nil
-		}
-		values = append(values, given{name: name, value: v})
-	}
-	var err *Error
-	if r.key, err = indexKey(r.key, e, x, values); err != nil {
-		return err.in(n)
-	}
-	if *last != string(r.key) {
-		*last = string(r.key)
-	}
-	key, t := *last, r.table(e, x)
-	if have := t.instances[key]; have != nil {
-		if have == i {
-			return nil
-		}
-		return duplicate(n, have, "Duplicate key in index. "+keyText(e, x, values))
-	}
-	t.instances[key] = i
-	if waiting, some := t.waiting[key]; some {
-		for _, p := range waiting {
-			p.target.put(r, i, &p.n.span)
-		}
-		delete(t.waiting, key)
-	}
-	return nil
 }
 
 // lookup gives target the instance with the key, now or once there is one.
@@ -234,15 +346,18 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 		return err.in(n)
 	}
 	var err *Error
-	if r.key, err = indexKey(r.key, e, index, values); err != nil {
+	t := r.table(e, index)
+	if r.key, err = indexKey(r.key, t, values); err != nil {
 		return err.in(n)
 	}
-	t := r.table(e, index)
-	if have := t.instances[string(r.key)]; have != nil {
+	if have := t.find(r.key); have != nil {
 		target.put(r, have, &n.span)
 		return nil
 	}
 	key := string(r.key)
+	if t.waiting == nil {
+		t.waiting = map[string][]*pendingLookup{}
+	}
 	if t.waiting[key] == nil {
 		t.order = append(t.order, key)
 	}

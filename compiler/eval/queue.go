@@ -62,9 +62,11 @@ type run struct {
 	instances []*Instance
 	byEntity  []roll // by number of the entity
 	indexes   map[tableOf]*indexTable
-	tables    []tableOf
-	key       []byte  // of an index, while it is looked for
-	given     []given // to the constructors in work
+	tables    []*indexTable // in the order in which they were asked for
+	declared  map[*types.Index]*instancesByKey
+	plans     []*indexPlan // by number of the entity
+	key       []byte       // of an index, while it is looked for
+	given     []given      // to the constructors in work
 	output    []string
 	warnings  []Warning
 	rounds    int
