@@ -91,6 +91,7 @@ func Run(ctx context.Context, o Options) *Outcome {
 	result := r.guarded(ctx)
 	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export, crashed: r.crashed}
 	if r.host != nil {
+		r.release()
 		_ = r.host.Close() // it is killed when it does not end by itself
 		out.Recipe = r.host.Recipe()
 	}
@@ -106,6 +107,8 @@ type run struct {
 	o    Options
 	doc  *export.Document
 	host *plugin.Host
+	// release lets go of the context, which interrupts the host when it ends.
+	release func() bool
 
 	folders []string // of the modules
 	crashed bool
@@ -189,6 +192,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
+	r.release = context.AfterFunc(ctx, r.host.Interrupt)
 	if !r.o.NoStd && !r.o.Check {
 		r.host.Anticipate()
 	}

@@ -227,6 +227,10 @@ func (h *Host) Python() string {
 	return h.python
 }
 
+// Interrupt ends what the worker does now, and the worker: nobody waits for its
+// answer any more. It may be called at any time.
+func (h *Host) Interrupt() { h.giveUp() }
+
 // Close ends the worker. It may be called at any time, by any goroutine that
 // knows that no request runs.
 func (h *Host) Close() error {

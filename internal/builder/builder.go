@@ -34,6 +34,7 @@ type Config struct {
 	// Program is the command that runs as `… compile`: this program.
 	Program []string
 	Timeout time.Duration // of one compile; 0: none
+	Memory  uint64        // bytes that one compile may use; 0: what the compiler finds right
 	Warm    warm.Config   // of the workers that wait for the next compile; its Logger is this one's
 	Logger  *slog.Logger
 }
@@ -46,6 +47,7 @@ type Builder struct {
 	installer *install.Installer
 	program   []string
 	timeout   time.Duration
+	memory    uint64
 	warm      *warm.Keeper
 	log       *slog.Logger
 }
@@ -65,7 +67,7 @@ func New(c Config) (*Builder, error) {
 		return nil, err
 	}
 	return &Builder{
-		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, warm: keeper, log: c.Logger,
+		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, memory: c.Memory, warm: keeper, log: c.Logger,
 	}, nil
 }
 

@@ -62,6 +62,9 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 		ctx, cancel = context.WithTimeoutCause(ctx, b.timeout, errTimeout)
 		defer cancel()
 	}
+	if b.memory > 0 {
+		args = append(args, "--memory-max", strconv.FormatUint(max(b.memory>>20, 1), 10))
+	}
 	recipe := filepath.Join(work, "recipe.json")
 	args = append(args, "--recipe", recipe)
 	owner := job.Environment.ID.String()

@@ -273,7 +273,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	build, err := builder.New(builder.Config{Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program, Timeout: o.CompileTimeout, Logger: s.log})
+	build, err := builder.New(builder.Config{Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program, Timeout: o.CompileTimeout, Memory: o.CompileMemory, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package builder_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -153,15 +154,18 @@ func (s *shop) compile() string {
 
 func (s *shop) document() *export.Document {
 	s.t.Helper()
-	doc, _, err := s.builder.Compile(s.t.Context(), s.job, func(stdout, stderr string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.printed.WriteString(stdout + stderr)
-	})
+	doc, _, err := s.builder.Compile(s.t.Context(), s.job, s.keep)
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, s.text())
 	}
 	return doc
+}
+
+// keep keeps what is printed.
+func (s *shop) keep(stdout, stderr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.printed.WriteString(stdout + stderr)
 }
 
 func (s *shop) text() string {
@@ -188,3 +192,48 @@ func (s *shop) next() change {
 		panic("unreachable")
 	}
 }
+
+// What a model with errors says comes back as a result, with a place; a
+// compile that takes too long is stopped with all that it started.
+func TestCompilesThatGoWrong(t *testing.T) {
+	s := openShop(t, waits+"-- main.cf --\nx = y\n")
+	doc := s.document()
+	if doc.Success || len(doc.Diagnostics) == 0 || doc.Diagnostics[0].Location.String() != "main.cf:1:3" {
+		t.Errorf("a model with an error: %+v", doc.Diagnostics)
+	}
+
+	slow := openShop(t, "", func(c *builder.Config) { c.Timeout = time.Second })
+	slow.furnish(strings.Replace(waits, "SECONDS", "600", 1))
+	if _, _, err := slow.builder.Compile(t.Context(), slow.job, slow.keep); err == nil || !strings.Contains(err.Error(), "took longer than 1s") {
+		t.Errorf("a compile that takes too long: %v", err)
+	}
+	var pid int
+	if _, err := fmt.Sscanf(slow.text(), "worker %d", &pid); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+}
+
+const waits = `
+-- project.yml --
+name: test
+modulepath: libs
+-- libs/std/module.yml --
+name: std
+version: 1.0.0
+license: none
+-- libs/std/model/_init.cf --
+-- libs/std/plugins/__init__.py --
+import os
+import sys
+import time
+
+from inmanta.plugins import plugin
+
+@plugin
+def wait() -> None:
+    print("worker", os.getpid(), file=sys.stderr, flush=True)
+    time.sleep(SECONDS)
+-- main.cf --
+std::wait()
+`

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// A note says what is known of another one. As long as nobody knows, it is not
+// deployed; once the fact is stored the next compile writes it, and another
+// value is written too by a compile that begins with a warm worker.
+func TestFactsReachTheModel(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	p.push("two notes", merge(labModule, map[string]string{"main.cf": `import lab
+a = lab::Note(path="` + p.site + `/a", text="one")
+lab::Note(path="` + p.site + `/b", text=std::getfact(a, "serial"))
+lab::Note(path="` + p.site + `/c", text=std::environment_name())
+`}))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.compiledWell()
+	rows := p.settled()
+	if rows["b"].State.Status() != intent.StatusUndefined || p.note("a") != "one" || p.note("c") != "TestFactsReachTheModel" {
+		t.Fatalf("without the fact: %v, a is %q, c is %q", rows, p.note("a"), p.note("c"))
+	}
+	set := func(value string) {
+		t.Helper()
+		a := intent.ResourceID{Type: "lab::Note", Agent: "desk", Attribute: "path", Value: filepath.Join(p.site, "a")}
+		if err := p.control.SetParameter(t.Context(), p.env, intent.Parameter{Name: "serial", Value: value, Source: "fact", Resource: a}); err != nil {
+			t.Fatal(err)
+		}
+		p.recompile()
+		p.compiledWell()
+		p.settled()
+		if got := p.note("b"); got != value {
+			t.Errorf("with the fact %s b is %q", value, got)
+		}
+	}
+	set("41")
+	p.until("a warm worker", func() bool {
+		log, err := os.ReadFile(filepath.Join(p.dir, "log", "server.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(line, "a warm worker waits") && strings.Contains(line, p.env.String()) {
+				return true
+			}
+		}
+		return false
+	})
+	set("42")
+}
