@@ -264,6 +264,14 @@ func (b *builder) assign(st *syntax.Assign) stmt {
 	switch target := st.Target.(type) {
 	case *syntax.Ref:
 		index, ok := b.top.vars[target.Name.Text]
+		if ns, last, qualified := cutLast(target.Name.Text); qualified {
+			ok = false
+			if space := b.ns.visible(ns); space != nil {
+				if index, ok = space.vars[last]; ok {
+					return &assign{at: standing(st), of: space, index: index, value: b.root(st.Value)}
+				}
+			}
+		}
 		if !ok {
 			_, last, _ := cutLast(target.Name.Text)
 			err := notFound("variable %s not found", last)
@@ -512,6 +520,9 @@ func (b *builder) qualified(n *ref, ns, last string) {
 		n.kind = refAbsent
 		n.absent = notFound("variable %s not found", last)
 		n.absent.Hint = suggest("variable", last, space.names)
+		if ns == "std" && space.file == nil { // the reference has no such namespace to look in
+			n.absent.Kind, n.absent.foreign = "AssertionError", true
+		}
 		n.absent.focused(&n.span)
 		if !space.missing {
 			b.absent(n)

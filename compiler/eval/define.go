@@ -260,7 +260,9 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 	case *syntax.Implement:
 		d.implements = append(d.implements, placed[*syntax.Implement]{st, ns})
 	case *syntax.Assign:
-		if target, ok := st.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+		// `a::x = e` makes a variable of that name too, as upstream: it never gets
+		// a value, which goes to the x of a.
+		if target, ok := st.Target.(*syntax.Ref); ok {
 			if _, have := ns.vars[target.Name.Text]; !have {
 				ns.vars[target.Name.Text] = len(ns.names)
 				ns.first[target.Name.Text] = st.At

@@ -111,9 +111,11 @@ func fulfilAll(r *run, units []*promiseUnit) {
 	}
 }
 
-// assign is `x = e` for a variable of the block.
+// assign is `x = e` for a variable of the block, or for one of the namespace
+// of, where that is set: what `a::x = e` sets is what a sets itself.
 type assign struct {
 	at
+	of    *namespace
 	index int
 	value root
 }
@@ -143,7 +145,11 @@ func (u *assignUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	return u.scope.vars[u.n.index].set(r, v, u.n.value.where(), u.scope.by)
+	vars := u.scope.vars
+	if u.n.of != nil {
+		vars = u.n.of.scope.vars
+	}
+	return vars[u.n.index].set(r, v, u.n.value.where(), u.scope.by)
 }
 
 // setAttr is `x.a = e` or `x.a += e`.

@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
 )
@@ -17,6 +18,12 @@ const (
 	KindNoProject       = "inmanta.module.ProjectNotFoundException"
 	KindNoFile          = "builtins.FileNotFoundError"
 	KindDirectory       = "builtins.IsADirectoryError"
+	KindNoDirectory     = "builtins.NotADirectoryError"
+	// What the reference's own Python stumbles over.
+	KindNoMapping     = "builtins.TypeError"
+	KindNoSection     = "builtins.AttributeError"
+	KindNoKey         = "builtins.KeyError"
+	KindNoRequirement = "packaging.requirements.InvalidRequirement"
 	// KindConfiguration is of a warning.
 	KindConfiguration = "inmanta.module.ProjectConfigurationWarning"
 )
@@ -50,6 +57,11 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// foreign: no import is blamed for it.
+func (e *Error) foreign() bool {
+	return strings.HasPrefix(e.Kind, "builtins.") || e.Kind == KindNoRequirement
+}
 
 // at is a place in a file that is not a model file.
 func at(path string, line, col int) syntax.Span {

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 
 	"ordain.dev/ordain/compiler/syntax"
 )
@@ -106,6 +107,9 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 		main = filepath.Join(l.project.Dir, main)
 	}
 	prog := &Program{AutoStd: autostd}
+	for _, w := range l.project.Metadata.Warnings {
+		prog.Warnings = append(prog.Warnings, syntax.Warning{Kind: KindConfiguration, Message: w})
+	}
 	file, err := l.read(main, "__config__")
 	var parse *syntax.Error
 	if errors.As(err, &parse) {
@@ -211,6 +215,9 @@ func (w wanted) failed(err error) error {
 	if w.guessed {
 		return nil
 	}
+	if e.foreign() {
+		return e
+	}
 	return &Error{
 		Kind: KindLoading, Message: "Failed to load module " + w.name,
 		At: w.at, Statement: w.statement, Cause: e, Hint: e.Hint,
@@ -314,7 +321,19 @@ func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	if r.panicked != "" {
 		panic(r.panicked) // where the compile can tell of it
 	}
-	if errors.Is(r.err, fs.ErrNotExist) || errors.Is(r.err, errDirectory) {
+	if errors.Is(r.err, errDirectory) {
+		return nil, &Error{
+			Kind: KindDirectory, Message: l.show(m.modelFile(namespace)) + " is a directory",
+			Hint: "the model of " + namespace + " must be a file",
+		}
+	}
+	if errors.Is(r.err, syscall.ENOTDIR) {
+		return nil, &Error{
+			Kind: KindNoDirectory, Message: "there can be no file " + l.show(m.modelFile(namespace)) + ": something on the way to it is not a folder",
+			Hint: "a module keeps its model in the folder `model`",
+		}
+	}
+	if errors.Is(r.err, fs.ErrNotExist) {
 		return nil, &Error{
 			Kind: KindInvalid, Message: "could not locate module with name: " + namespace,
 			Hint: "there is no file " + l.show(m.modelFile(namespace)),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/mail"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -115,8 +116,12 @@ func readYAML(path string) (*yamlFile, error) {
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		line := max(1, doc.Line)
+		kind := KindInvalidMetadata
+		if filepath.Base(path) == "project.yml" {
+			kind = KindNoMapping
+		}
 		return nil, &Error{
-			Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid: it is not a list of `key: value`",
+			Kind: kind, Message: "Metadata defined in " + path + " is invalid: it is not a list of `key: value`",
 			At: at(path, line, 0), Hint: "it needs at least a line such as `name: example`",
 		}
 	}
@@ -135,9 +140,13 @@ func anotherDocument(text []byte) int {
 }
 
 func (f *yamlFile) fail(n *yaml.Node, format string, args ...any) {
+	f.failAs(KindInvalidMetadata, n, format, args...)
+}
+
+func (f *yamlFile) failAs(kind string, n *yaml.Node, format string, args ...any) {
 	if f.err == nil {
 		f.err = &Error{
-			Kind: KindInvalidMetadata, Message: "Metadata defined in " + f.path + " is invalid: " + fmt.Sprintf(format, args...),
+			Kind: kind, Message: "Metadata defined in " + f.path + " is invalid: " + fmt.Sprintf(format, args...),
 			At: at(f.path, max(1, n.Line), n.Column),
 		}
 	}
@@ -304,6 +313,8 @@ func (f *yamlFile) repos(m *ProjectMetadata) {
 		case yaml.MappingNode:
 			if t := f.text(n, "type"); t != "" {
 				r.Type = t
+			} else if n == field(f.root, "repo") {
+				f.failAs(KindNoKey, n, "a repo that stands alone needs a type: git or package")
 			}
 			if r.URL = f.text(n, "url"); r.URL == "" {
 				f.fail(n, "a repo needs a url")
@@ -342,11 +353,11 @@ func (f *yamlFile) precedence(m *ProjectMetadata) {
 // pip reads the section; its keys may have underscores or hyphens.
 func (f *yamlFile) pip(m *ProjectMetadata) {
 	n := field(f.root, "pip")
-	if isNull(n) {
+	if n == nil {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		f.fail(n, "pip must be a section")
+		f.failAs(KindNoSection, n, "pip must be a section; without settings leave the key out")
 		return
 	}
 	key := func(name string) string {
@@ -356,6 +367,9 @@ func (f *yamlFile) pip(m *ProjectMetadata) {
 		return name
 	}
 	m.Pip.IndexURL = f.text(n, key("index_url"))
+	if extra := field(n, key("extra_index_url")); !isNull(extra) && extra.Kind != yaml.SequenceNode {
+		f.fail(extra, "pip.extra_index_url must be a list")
+	}
 	m.Pip.ExtraIndexURL = f.list(n, key("extra_index_url"))
 	m.Pip.Pre = f.boolean(n, "pre")
 	if system := f.boolean(n, key("use_system_config")); system != nil {

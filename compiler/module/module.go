@@ -44,6 +44,12 @@ type Module struct {
 // findModule looks a top-level module up: first among the packages of the
 // virtual environment, then on the modulepath.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
+	if strings.HasPrefix(name, "_") {
+		return nil, &Error{
+			Kind: KindNoRequirement, Message: "There can be no module " + name + ": no package has such a name",
+			Hint: "the name of a module begins with a letter; what the project defines itself needs no import",
+		}
+	}
 	first := ""
 	for _, root := range p.ModulePath {
 		path := filepath.Join(root, name)
