@@ -48,12 +48,8 @@ func newCheck() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.options.Project, "project", ".", "folder with project.yml")
-	flags.StringVar(&f.options.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
-	flags.BoolVar(&f.options.NoStd, "no-std", false, "do not import std implicitly")
+	projectFlags(c, &f.options)
 	flags.BoolVar(&f.options.NoPlugins, "no-plugins", false, "leave Python alone: calls of plug-ins are not checked")
-	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
-	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
 	f.say.flag(c)
 	return c
 }

@@ -47,9 +47,7 @@ func newCompile() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return runCompile(c, &f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.options.Project, "project", ".", "folder with project.yml")
-	flags.StringVar(&f.options.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
-	flags.BoolVar(&f.options.NoStd, "no-std", false, "do not import std implicitly")
+	projectFlags(c, &f.options)
 	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
 	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
@@ -63,14 +61,22 @@ func newCompile() *cobra.Command {
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
-	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
-	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
 	flags.Uint64Var(&f.memoryMax, "memory-max", 0, "MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
 	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.say.flag(c)
 	return c
+}
+
+// projectFlags say what is compiled, and with which interpreter.
+func projectFlags(c *cobra.Command, o *compiler.Options) {
+	flags := c.Flags()
+	flags.StringVar(&o.Project, "project", ".", "folder with project.yml")
+	flags.StringVar(&o.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
+	flags.BoolVar(&o.NoStd, "no-std", false, "do not import std implicitly")
+	flags.StringVar(&o.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
+	flags.StringVar(&o.CacheDir, "cache-dir", "", "folder for what can be made again")
 }
 
 // compile compiles, also when there is no interpreter to be had: then that is

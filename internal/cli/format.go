@@ -148,8 +148,9 @@ func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 
 // replaceFile writes a file anew, whole or not at all, with the mode it has. A
 // link stays: what it leads to is replaced.
-func replaceFile(path string, content []byte) (err error) {
-	if path, err = filepath.EvalSymlinks(path); err != nil {
+func replaceFile(path string, content []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(path)
@@ -159,27 +160,10 @@ func replaceFile(path string, content []byte) (err error) {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file; - formats standard input", path)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close()
-			_ = os.Remove(temp.Name())
+	return replaceWhole(path, info.Mode(), func(file *os.File) error {
+		if _, err := file.Write(content); err != nil {
+			return err
 		}
-	}()
-	if _, err = temp.Write(content); err != nil {
-		return err
-	}
-	if err = keepOwner(temp, info); err != nil {
-		return err
-	}
-	if err = temp.Chmod(info.Mode()); err != nil {
-		return err
-	}
-	if err = temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
+		return keepOwner(file, info)
+	})
 }

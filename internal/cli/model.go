@@ -45,11 +45,7 @@ func newModel() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	flags := explain.Flags()
-	flags.StringVar(&f.options.Project, "project", ".", "folder with project.yml")
-	flags.StringVar(&f.options.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
-	flags.BoolVar(&f.options.NoStd, "no-std", false, "do not import std implicitly")
-	flags.StringVar(&f.options.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
-	flags.StringVar(&f.options.CacheDir, "cache-dir", "", "folder for what can be made again")
+	projectFlags(explain, &f.options)
 	flags.StringVar(&f.environment, "environment", "", "ask the server about this environment")
 	flags.IntVar(&f.version, "version", 0, "version of the environment (default: the active one)")
 	return f.group("model", "Look into a model", explain)

@@ -30,7 +30,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return unwritable(err)
 	}
-	return replaceWhole(path, mode, write)
+	return replaceWhole(path, mode, func(file *os.File) error { return write(file) })
 }
 
 func unwritable(err error) error {
@@ -45,7 +45,8 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(out), out.Close())
 }
 
-func replaceWhole(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+// replaceWhole puts a new file in the place of another, or of none.
+func replaceWhole(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
 	if err != nil {
 		return unwritable(err)
