@@ -404,6 +404,58 @@ func waitGone(t *testing.T, pid int) {
 	t.Errorf("process %d still runs", pid)
 }
 
+// Packages in a folder that takes no bytecode, of another user for instance,
+// are compiled once all the same, and again when they change.
+func TestBytecodeOfAForeignFolder(t *testing.T) {
+	c := worker(t, "compile", `
+import sys
+from ordain_worker.frames import Dialogue
+
+def main(channel):
+    def answer(op, args):
+        compiled = []
+        sys.addaudithook(lambda event, args: event == "compile" and compiled.append(args[1]))
+        import foreign
+        return [foreign.value, sum(str(each).endswith("foreign.py") for each in compiled)]
+    Dialogue(channel, answer).serve()
+`)
+	dir := t.TempDir()
+	c.Path = []string{dir}
+	file := filepath.Join(dir, "foreign.py")
+	write := func(text string, at time.Time) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What keeps root from writing there too.
+	if err := os.WriteFile(filepath.Join(dir, "__pycache__"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	imported := func() (got [2]int) {
+		t.Helper()
+		d := dial(t, c)
+		if err := d.Ask(t.Context(), "import", nil, &got, nil); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	before := time.Now().Add(-time.Hour)
+	write("value = 1\n", before)
+	for n, want := range [][2]int{{1, 1}, {1, 0}} {
+		if got := imported(); got != want {
+			t.Errorf("import %d: value and compilations %v, want %v", n+1, got, want)
+		}
+	}
+	write("value = 2\n", before.Add(time.Minute))
+	if got, want := imported(), [2]int{2, 1}; got != want {
+		t.Errorf("after a change: %v, want %v", got, want)
+	}
+}
+
 // Many processes unpack at once; a damaged copy is replaced.
 func TestUnpackRuntime(t *testing.T) {
 	cache := t.TempDir()

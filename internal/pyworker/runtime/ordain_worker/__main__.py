@@ -40,8 +40,10 @@ def main() -> None:
 
     faulthandler.enable(all_threads=False)  # the last words of a process that crashes inside C code
 
+    from ordain_worker import bytecode
     from ordain_worker.frames import Channel
 
+    bytecode.keep_in(os.path.join(os.path.dirname(runtime), "__pycache__"))
     if role == "compile":
         from ordain_worker import compile_role as module
     elif role == "handler":
