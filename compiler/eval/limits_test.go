@@ -120,3 +120,34 @@ func TestDepthCostsNoMoreThanSize(t *testing.T) {
 		})
 	}
 }
+
+// Instances that wait for themselves, one promise for the other, are helped out
+// of it one by one. To find the next to help costs no look at all the others.
+func TestManyCirclesOfPromises(t *testing.T) {
+	const n = 20_000
+	in := parsed(t, `entity A: end
+entity B: end
+A.left [0:] -- B
+A.right [0:] -- B
+implementation none for std::Entity: end
+implementation wait for A:
+  if self.left is defined:
+    self.right = B()
+  end
+  if self.right is defined:
+    self.left = B()
+  end
+end
+implement A using wait
+implement B using none
+`+strings.Repeat("A()\n", n))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r := eval.Compile(ctx, in)
+	if r.Err != nil || len(r.Instances) != n {
+		t.Fatal(r.Err, len(r.Instances))
+	}
+	if r.Rounds < n {
+		t.Errorf("%d lists were frozen by themselves, fewer than circles", r.Rounds)
+	}
+}
