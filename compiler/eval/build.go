@@ -28,14 +28,17 @@ type naming struct {
 	up    *naming
 	vars  map[string]int
 	names []string
-	first map[string]syntax.Span // where a variable is first assigned
+	first []syntax.Span // where each of names is first assigned
+	// module is set above the body of an implementation: what it would hide is
+	// only told of, not found here.
+	module *namespace
 	// body is set for the outermost block of an implementation, whose names
 	// are those of the instance too.
 	body bool
 }
 
 func newNaming(up *naming) *naming {
-	return &naming{up: up, vars: map[string]int{}, first: map[string]syntax.Span{}}
+	return &naming{up: up, vars: map[string]int{}}
 }
 
 func (n *naming) declare(name string, at syntax.Span) int {
@@ -43,7 +46,7 @@ func (n *naming) declare(name string, at syntax.Span) int {
 		return i
 	}
 	n.vars[name] = len(n.names)
-	n.first[name] = at
+	n.first = append(n.first, at)
 	n.names = append(n.names, name)
 	return len(n.names) - 1
 }
@@ -116,14 +119,29 @@ func (b *builder) declareVars(body []syntax.Stmt) {
 }
 
 func (b *builder) warnShadowed() {
-	for _, name := range b.top.names {
+	for i, name := range b.top.names {
 		for up := b.top.up; up != nil; up = up.up {
-			if first, have := up.first[name]; have {
-				b.p.warn("VariableShadowWarning", b.top.first[name], "Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, short(&first), short(ptr(b.top.first[name])))
+			if first := up.declared(name); first != nil {
+				b.p.warn("VariableShadowWarning", b.top.first[i], "Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, short(first), short(&b.top.first[i]))
 				break
 			}
 		}
 	}
+}
+
+// declared tells where a name of this block is first assigned; nil when it is
+// no name of the block.
+func (n *naming) declared(name string) *syntax.Span {
+	if i, have := n.vars[name]; have {
+		return &n.first[i]
+	}
+	if n.module == nil {
+		return nil
+	}
+	if i, have := n.module.vars[name]; have {
+		return &n.module.first[i]
+	}
+	return nil
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -184,13 +184,18 @@ func (r *run) fill(result *Result, err *Error) {
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
 	result.Output = append(append(result.Output, r.prog.direct.output...), r.output...)
 	result.Rounds = r.rounds
+	all := 0
+	for _, ns := range r.prog.order {
+		all += len(ns.names)
+	}
+	result.Variables = make([]Variable, 0, all)
 	for _, ns := range r.prog.order {
 		if ns.scope == nil {
 			continue
 		}
 		for i, name := range ns.names {
 			v, _ := ns.scope.vars[i].peek()
-			result.Variables = append(result.Variables, Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[name]})
+			result.Variables = append(result.Variables, Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]})
 		}
 	}
 }

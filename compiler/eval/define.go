@@ -144,7 +144,7 @@ func (p *program) addSpace(name string, f *syntax.File) {
 	if ns := p.spaces[name]; ns != nil {
 		return
 	}
-	ns := &namespace{name: name, file: f, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, first: map[string]syntax.Span{}, p: p}
+	ns := &namespace{name: name, file: f, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
 	p.spaces[name] = ns
 	p.order = append(p.order, ns)
 	// the namespaces above exist too, if only to hold plug-ins
@@ -265,7 +265,7 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 		if target, ok := st.Target.(*syntax.Ref); ok {
 			if _, have := ns.vars[target.Name.Text]; !have {
 				ns.vars[target.Name.Text] = len(ns.names)
-				ns.first[target.Name.Text] = st.At
+				ns.first = append(ns.first, st.At)
 				ns.names = append(ns.names, target.Name.Text)
 			}
 		}

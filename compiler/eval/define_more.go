@@ -318,20 +318,15 @@ func (p *program) resolveBodies(d *definitions) {
 // about shadowed variables, names are found through the namespace.
 func (p *program) moduleNaming(ns *namespace) *naming {
 	n := newNaming(nil)
-	for name, at := range ns.first {
-		n.first[name] = at
-	}
+	n.module = ns
 	return n
 }
 
 // topLevel resolves the statements of a file, in source order.
 func (p *program) topLevel(ns *namespace) {
 	b := &builder{p: p, ns: ns, sure: true}
-	b.top = newNaming(nil)
-	for _, name := range ns.names {
-		b.top.declare(name, ns.first[name])
-	}
-	ns.body = &block{ns: ns}
+	b.top = &naming{vars: ns.vars, names: ns.names, first: ns.first}
+	ns.body = &block{ns: ns, stmts: make([]stmt, 0, len(ns.file.Statements))}
 	for _, st := range ns.file.Statements {
 		if n := b.statement(st); n != nil {
 			ns.body.stmts = append(ns.body.stmts, n)

@@ -16,7 +16,7 @@ type namespace struct {
 	// vars gives the place of a module-level variable in scope.
 	vars  map[string]int
 	names []string
-	first map[string]syntax.Span
+	first []syntax.Span // where each of names is assigned first
 	scope *scope
 	p     *program
 	body  *block

@@ -159,6 +159,9 @@ func (p *parser) hyphen(left, name string, at Span) any {
 // Constants.
 
 func parseInt(text string) *big.Int {
+	if small, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return big.NewInt(small)
+	}
 	n, _ := new(big.Int).SetString(text, 10)
 	return n
 }
