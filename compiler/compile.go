@@ -31,8 +31,10 @@ type Options struct {
 	Project string // folder with project.yml
 	Main    string // entry file; empty: main.cf
 	NoStd   bool   // std is not imported implicitly
-	Export  bool   // build the resources too
-	Partial bool   // export the changed resource sets only
+	// DataTrace: errors of assigning tell where the values came from.
+	DataTrace bool
+	Export    bool // build the resources too
+	Partial   bool // export the changed resource sets only
 	// DeleteSets are resource sets to remove with a partial export.
 	DeleteSets []string
 	// ExportFunctions are run with an export, by the names that they have.
@@ -223,7 +225,7 @@ func (r *run) unreadable(ctx context.Context, project *module.Project, program *
 }
 
 func (r *run) input(project *module.Project, program *module.Program) eval.Input {
-	in := eval.Input{Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
+	in := eval.Input{DataTrace: r.o.DataTrace, Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}

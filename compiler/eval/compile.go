@@ -43,6 +43,8 @@ type Input struct {
 	// Unloaded are the modules whose Python code was not imported: nobody knows
 	// what plug-ins they have.
 	Unloaded map[string]bool
+	// DataTrace: errors of assigning tell where values came from.
+	DataTrace bool
 	// Precedence is the relation precedence policy of the project.
 	Precedence []PrecedenceRule
 }
@@ -175,6 +177,9 @@ func cancelled(ctx context.Context) *Error {
 }
 
 func (r *run) fill(result *Result, err *Error) {
+	if r.prog.in.DataTrace {
+		r.traceData(err)
+	}
 	result.Err = err
 	result.Instances = r.instances
 	result.Entities = r.prog.entities

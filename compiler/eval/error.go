@@ -67,6 +67,10 @@ type Error struct {
 	// Expected and Found say in words what type or token would have been right,
 	// and what is there.
 	Expected, Found string
+	// slot is the variable that an error of assigning is about, and refused what
+	// it did not take: for the data trace.
+	slot    *variable
+	refused *source
 	// focus is nearer to what is wrong than at, for people.
 	focus *place
 	// related are other places that have a part in it.

@@ -192,6 +192,7 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 // find looks for an instance with the same key in an index.
 func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 	var found *Instance
+	var by *types.Index
 	for _, index := range n.info.entity.Indexes {
 		if index.Twice != "" {
 			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
@@ -210,10 +211,11 @@ func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 		}
 		if found != nil && found != have {
 			e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
-			e.Hint = fmt.Sprintf("one index finds %s, another %s: the key attributes must name the same instance", found.Text(), have.Text())
+			one, other := by, index
+			e.hint = func() string { return explainCollision(found, have, one, other) }
 			return nil, e.in(n)
 		}
-		found = have
+		found, by = have, index
 	}
 	return found, nil
 }

@@ -42,6 +42,7 @@ func incomplete(i *Instance, v *variable) *Error {
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at[0]))
 	}
 	e.bare, e.Importance, e.about, e.topic = true, 8, i.at[0], v.attr().Name
+	e.slot = v
 	return e.of(i)
 }
 

@@ -237,7 +237,7 @@ func (r *run) freezeNext() bool {
 		case d.promises > 0:
 			r.drop(v)
 		default:
-			v.freeze(r)
+			r.freezeForReader(v)
 			return true
 		}
 	}
@@ -250,7 +250,7 @@ func (r *run) freezeNext() bool {
 			r.drop(v)
 			continue
 		}
-		v.freeze(r)
+		r.freezeForReader(v)
 		return true
 	}
 	return r.breakCycle() || r.freezeRest()
@@ -326,7 +326,7 @@ search:
 	if best == nil {
 		return false
 	}
-	best.freeze(r)
+	r.freezeForReader(best)
 	return true
 }
 

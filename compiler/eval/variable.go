@@ -85,6 +85,7 @@ type delayed struct {
 type rarely struct {
 	members   map[uint64]struct{} // of the list, when there are many
 	listeners []collector
+	reader    *place // who waited for the list when it was frozen
 }
 
 const (
@@ -229,17 +230,19 @@ func placeText(p *place) string {
 	return p.String()
 }
 
-func (v *variable) doubleSet(value types.Value, at *place) *Error {
+func (v *variable) doubleSet(value types.Value, from source) *Error {
+	at := from.at
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
 		types.Text(v.value), placeText(v.at), types.Text(value), at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
+	e.slot, e.refused = v, &from
 	return e.with("set to "+titleOf(v.value), v.at).focused(at)
 }
 
 func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
-			return v.doubleSet(value, from.at)
+			return v.doubleSet(value, from)
 		}
 		return nil
 	}
@@ -264,7 +267,7 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 		if _, empty := v.value.(types.Null); empty {
 			return afterFreeze(v, value, from.at)
 		}
-		return v.doubleSet(value, from.at)
+		return v.doubleSet(value, from)
 	}
 	_, null := value.(types.Null)
 	if !null {
@@ -463,7 +466,10 @@ func (v *variable) full(at *place) *Error {
 func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
 	e.Importance, e.at = 5, at
-	e.Hint = fmt.Sprintf("%s.%s was read in full before `%s` was added; read it where it is complete, or set it in one place", v.attr().Entity.Name, v.attr().Name, types.Text(value))
+	e.hint = func() string { return explainFreeze(v, value) }
+	if rare := v.more.rare; rare != nil && rare.reader != nil {
+		e.with("it was closed to be read", rare.reader)
+	}
 	return e
 }
 
@@ -595,7 +601,7 @@ func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.String
 	}
 	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
 	e.Causes = []*Error{cause}
-	e.Hint, e.focus, e.related = cause.Hint, cause.focus, cause.related
+	e.Hint, e.hint, e.focus, e.related = cause.Hint, cause.hint, cause.focus, cause.related
 	e.Expected, e.Found = cause.Expected, cause.Found
 	e.Importance = cause.Importance
 	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at

@@ -166,7 +166,9 @@ func openV1(path string) (*Module, error) {
 			}
 			return nil, &Error{
 				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module.",
-				Hint: "install it into the project's virtual environment (pip install -e " + path + "); the modulepath is for modules with a module.yml",
+				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
+					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
+					"An installed module is found before one on the modulepath, whatever the modulepath says.",
 			}
 		}
 		return nil, &Error{Kind: KindNoMetadata, Message: "Metadata file " + yml + " does not exist"}

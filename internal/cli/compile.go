@@ -108,6 +108,7 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 		if option != "datatrace_enable" {
 			return usageError{fmt.Errorf("there is no compiler option %q; there is datatrace_enable", option)}
 		}
+		f.options.DataTrace = true
 	}
 	if f.options.DeleteSets != nil && !f.options.Partial {
 		return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
