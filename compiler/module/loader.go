@@ -133,57 +133,12 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	if prog.Errors == nil {
 		prog.Files = []*syntax.File{file}
 	}
-	stack := l.imports(file)
-	groups := map[string][]*syntax.File{}
-	var order []string
-	done := map[string]bool{} // namespaces
-	known := map[string]*Module{}
-	for len(stack) > 0 {
-		w := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if done[w.name] {
-			continue
-		}
-		parts := strings.Split(w.name, "::")
-		m := known[parts[0]]
-		if m == nil {
-			if prog.Missing[parts[0]] {
-				prog.lack(w.name, nil)
-				continue // told where it was wanted first
-			}
-			if m, err = l.module(parts[0]); err != nil {
-				done[w.name] = true
-				for i := range parts {
-					prog.lack(strings.Join(parts[:i+1], "::"), nil)
-				}
-				prog.lack(w.name, w.failed(err))
-				continue
-			}
-			known[parts[0]] = m
-			prog.Modules = append(prog.Modules, m)
-			if prog.Errors == nil { // the reference stops at the first one
-				prog.Warnings = append(prog.Warnings, m.warnings()...)
-			}
-		}
-		for i := range parts {
-			namespace := strings.Join(parts[:i+1], "::")
-			if done[namespace] {
-				continue
-			}
-			done[namespace] = true
-			file, err := l.file(m, namespace)
-			if err != nil {
-				prog.lack(namespace, w.failed(err))
-				if errors.As(err, &parse) {
-					stack = append(stack, l.imports(parse.At.File)...)
-				}
-				continue
-			}
-			if groups[m.Name] == nil {
-				order = append(order, m.Name)
-			}
-			groups[m.Name] = append(groups[m.Name], file)
-			stack = append(stack, l.imports(file)...)
+	f := following{Loader: l, prog: prog, stack: l.imports(file), groups: map[string][]*syntax.File{}, done: map[string]bool{}, known: map[string]*Module{}}
+	for len(f.stack) > 0 {
+		w := f.stack[len(f.stack)-1]
+		f.stack = f.stack[:len(f.stack)-1]
+		if !f.done[w.name] {
+			f.follow(w)
 		}
 	}
 	for _, m := range prog.Modules {
@@ -191,8 +146,8 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 			prog.Errors = append(prog.Errors, m.pluginsErr)
 		}
 	}
-	for _, name := range order {
-		prog.Files = append(prog.Files, groups[name]...)
+	for _, name := range f.order {
+		prog.Files = append(prog.Files, f.groups[name]...)
 	}
 	var warnings []syntax.Warning
 	for _, f := range prog.Files {
