@@ -106,7 +106,6 @@ func relocate(venv, final string) error {
 
 // install makes the environment at venv with uv, or else with pip.
 func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp string) (Result, error) {
-	var r Result
 	conf := readMachine(os.Environ(), filepath.Dir(filepath.Dir(i.Path)))
 	from := conf.choose(s.Pip)
 	requirements := filepath.Join(temp, "requirements.txt")
@@ -115,7 +114,7 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	if !ownsCore(s.Requirements) && !hasCore(sitePackages(venv, i)) {
 		wheels := filepath.Join(m.c.CacheDir, "wheels")
 		if err := writeCoreWheel(wheels); err != nil {
-			return r, layout.Explain("pyenv.Ensure", wheels, err)
+			return Result{}, layout.Explain("pyenv.Ensure", wheels, err)
 		}
 		from.findLinks = append(from.findLinks, wheels)
 		limits = []string{"inmanta-core==" + CoreVersion}
@@ -127,7 +126,7 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	}
 	for path, lines := range map[string][]string{requirements: s.Requirements, constraints: limits} {
 		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			return r, layout.Explain("pyenv.Ensure", path, err)
+			return Result{}, layout.Explain("pyenv.Ensure", path, err)
 		}
 	}
 	args := []string{"-r", requirements, "-c", constraints}
@@ -141,36 +140,49 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 		args = append(args, "--only-binary", p)
 	}
 
-	if uv, steps := m.findUV(ctx, i, conf); uv != "" {
-		r.Steps = append(r.Steps, steps...)
+	j := &installing{Maker: m, spec: s, python: i, venv: venv, args: args}
+	uv, steps := m.findUV(ctx, i, conf)
+	j.result.Steps = append(j.result.Steps, steps...)
+	if uv != "" {
 		env := conf.uvEnv(os.Environ(), from, filepath.Join(m.c.CacheDir, "uv"), s.Pip.UseSystemConfig)
-		resolution := m.resolutionFile(s, i, from)
-		done, err := m.withUV(ctx, &r, uv, env, s, i, venv, resolution, args)
+		done, err := j.withUV(ctx, uv, env, m.resolutionFile(s, i, from))
 		if done || err != nil {
-			return r, err
+			return j.result, err
 		}
-		if diskFull(filepath.Dir(venv), r) || strings.Contains(r.lastOutput(), "was not found in the package registry") {
-			return r, m.explain(s, r) // pip would need no less, and would find no more
+		if diskFull(filepath.Dir(venv), j.result) || strings.Contains(j.result.lastOutput(), "was not found in the package registry") {
+			return j.result, m.explain(s, j.result) // pip would need no less, and would find no more
 		}
-		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", r.lastOutput())
-	} else {
-		r.Steps = append(r.Steps, steps...)
+		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", j.result.lastOutput())
 	}
 	if !s.InPlace {
 		_ = os.RemoveAll(venv)
 	}
-	err := m.withPip(ctx, &r, conf.pipEnv(os.Environ(), from), s, i, venv, args)
-	return r, err
+	err := j.withPip(ctx, conf.pipEnv(os.Environ(), from))
+	return j.result, err
 }
 
-func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, s Spec, i Interpreter, venv, resolution string, args []string) (bool, error) {
-	uvRun := func(args ...string) bool {
-		step, err := run(ctx, filepath.Dir(venv), env, uv, args...)
-		r.Steps = append(r.Steps, step)
-		return err == nil
-	}
-	done := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", i.Path, venv)
-	install := []string{"pip", "install", "--python", pythonOf(venv)}
+// installing is one environment that packages are installed into.
+type installing struct {
+	*Maker
+	spec   Spec
+	python Interpreter // that the environment is made with
+	venv   string
+	args   []string // what to install, for uv and pip alike
+	result Result
+}
+
+// run runs a command of the installation, and notes it.
+func (j *installing) run(ctx context.Context, env []string, name string, args ...string) error {
+	step, err := run(ctx, filepath.Dir(j.venv), env, name, args...)
+	j.result.Steps = append(j.result.Steps, step)
+	return err
+}
+
+func (j *installing) withUV(ctx context.Context, uv string, env []string, resolution string) (bool, error) {
+	uvRun := func(args ...string) bool { return j.run(ctx, env, uv, args...) == nil }
+	s := j.spec
+	done := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", j.python.Path, j.venv)
+	install := []string{"pip", "install", "--python", pythonOf(j.venv)}
 	switch {
 	case !done || len(s.Requirements) == 0:
 	case !s.Update && !s.InPlace && freshResolution(resolution) && uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...):
@@ -178,47 +190,46 @@ func (m *Maker) withUV(ctx context.Context, r *Result, uv string, env []string, 
 		if s.Update {
 			install = append(install, "--upgrade", "--refresh")
 		}
-		if done = uvRun(append(install, args...)...); done {
-			recordResolution(resolution, installed(sitePackages(venv, i)))
+		if done = uvRun(append(install, j.args...)...); done {
+			recordResolution(resolution, installed(sitePackages(j.venv, j.python)))
 		}
 	}
 	return done, ctx.Err()
 }
 
-func (m *Maker) withPip(ctx context.Context, r *Result, env []string, s Spec, i Interpreter, venv string, args []string) error {
-	if s.InPlace {
-		return m.pipInstall(ctx, r, env, s, venv, args)
+func (j *installing) withPip(ctx context.Context, env []string) error {
+	if j.spec.InPlace {
+		return j.pipInstall(ctx, env)
 	}
-	if !i.HasVenv {
-		return fault.New("pyenv.Ensure", fault.Unavailable, fmt.Sprintf("%s (Python %s) has no venv module with pip", i.Path, i.Version)).
+	if !j.python.HasVenv {
+		return fault.New("pyenv.Ensure", fault.Unavailable, fmt.Sprintf("%s (Python %s) has no venv module with pip", j.python.Path, j.python.Version)).
 			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
 	}
-	step, err := run(ctx, filepath.Dir(venv), env, i.Path, "-m", "venv", venv)
-	r.Steps = append(r.Steps, step)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := j.pip(ctx, env, j.python.Path, "-m", "venv", j.venv); err != nil {
+		return err
 	}
-	if err != nil {
-		return m.explain(s, *r)
-	}
-	return m.pipInstall(ctx, r, env, s, venv, args)
+	return j.pipInstall(ctx, env)
 }
 
-func (m *Maker) pipInstall(ctx context.Context, r *Result, env []string, s Spec, venv string, args []string) error {
-	if len(s.Requirements) == 0 {
+func (j *installing) pipInstall(ctx context.Context, env []string) error {
+	if len(j.spec.Requirements) == 0 {
 		return nil
 	}
 	install := []string{"-m", "pip", "install", "--no-compile"}
-	if s.Update {
+	if j.spec.Update {
 		install = append(install, "--upgrade")
 	}
-	step, err := run(ctx, filepath.Dir(venv), env, pythonOf(venv), append(install, args...)...)
-	r.Steps = append(r.Steps, step)
+	return j.pip(ctx, env, pythonOf(j.venv), append(install, j.args...)...)
+}
+
+// pip runs a command after whose failure nothing else is tried.
+func (j *installing) pip(ctx context.Context, env []string, name string, args ...string) error {
+	err := j.run(ctx, env, name, args...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return m.explain(s, *r)
+		return j.explain(j.spec, j.result)
 	}
 	return nil
 }
