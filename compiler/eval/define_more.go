@@ -426,7 +426,13 @@ func (p *program) condition(info *typedefInfo) *Error {
 				return false, (&Error{Kind: "AssertionError", foreign: true,
 					Message: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
 			}
-			return compiled.Match(s), nil
+			matches, err := compiled.Match(s)
+			if err != nil {
+				e := runtimeError("the regular expression of %s takes too long: %s", t.Name, err)
+				e.Hint = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"
+				return false, e.located(nil, &info.ast.Name.At)
+			}
+			return matches, nil
 		}
 		return nil
 	}

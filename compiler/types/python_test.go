@@ -110,8 +110,8 @@ func TestLikePython(t *testing.T) {
 				t.Errorf("%s: %v", pattern, err)
 				continue
 			}
-			if got := re.Match(text); got != want {
-				t.Errorf("%s on %q: %v, Python gives %v", pattern, text, got, want)
+			if got, err := re.Match(text); got != want || err != nil {
+				t.Errorf("%s on %q: %v (%v), Python gives %v", pattern, text, got, err, want)
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package types
 import (
 	"fmt"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 )
@@ -11,20 +13,31 @@ import (
 // string and not necessarily to its end.
 type Regex struct{ compiled *regexp2.Regexp }
 
+// matchLimit is how long a match may take. Repetitions inside of repetitions,
+// such as (a+)+$, may need longer than anybody lives.
+const matchLimit = 20 * time.Second
+
 // NewRegex compiles a pattern.
-func NewRegex(pattern string) (*Regex, error) {
+func NewRegex(pattern string) (*Regex, error) { return newRegex(pattern, matchLimit) }
+
+func newRegex(pattern string, limit time.Duration) (*Regex, error) {
 	translated := translateRegex(pattern)
 	compiled, err := regexp2.Compile(`\A(?:`+translated+`)`, regexp2.None)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a regular expression: %w", pattern, err)
 	}
+	compiled.MatchTimeout = limit
 	return &Regex{compiled}, nil
 }
 
-// Match reports whether the text begins with what the pattern describes.
-func (r *Regex) Match(text string) bool {
+// Match reports whether the text begins with what the pattern describes. It
+// gives an error when that is not known after a long time.
+func (r *Regex) Match(text string) (bool, error) {
 	ok, err := r.compiled.MatchString(text)
-	return err == nil && ok
+	if err != nil {
+		return false, fmt.Errorf("it was not known after %v whether a text of %d characters matches", r.compiled.MatchTimeout, utf8.RuneCountInString(text))
+	}
+	return ok, nil
 }
 
 // translateRegex turns what Python spells differently from .NET into the
