@@ -46,6 +46,9 @@ type Options struct {
 	// project's own .env has, when it is set.
 	Python       string
 	SitePackages []string
+	// PythonNote is what a person should know of that interpreter when plug-ins
+	// cannot be loaded.
+	PythonNote string
 	CacheDir     string // for the Python runtime
 	Environment  string // id of the environment; empty off line
 	// Known is what the server knows that plug-ins may ask for; nil off line.
@@ -98,6 +101,11 @@ func Run(ctx context.Context, o Options) *Outcome {
 		out.Recipe = r.host.Recipe()
 	}
 	r.doc.Success = len(r.doc.Diagnostics) == 0
+	for i, d := range r.doc.Diagnostics {
+		if o.PythonNote != "" && d.Code == diag.Code("PluginModuleLoadException") {
+			r.doc.Diagnostics[i].Hint = o.PythonNote
+		}
+	}
 	quote(o.Project, r.doc.Diagnostics)
 	quote(o.Project, r.doc.Warnings)
 	out.Text = diag.Style{}.RenderAll(r.doc.Diagnostics)

@@ -211,6 +211,24 @@ func TestWithoutStdAndWithAnImportOfIt(t *testing.T) {
 	}
 }
 
+// Packages for a Python that the machine does not have are run by the newest
+// that it has. Where that does not do, it is said which one it was.
+func TestPackagesForAnotherPython(t *testing.T) {
+	plugintest.Python(t) // or skip
+	dir := project(t, map[string]string{
+		"main.cf": "import m\n",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/__init__.py":                "import nosuchpackage\n",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/model/_init.cf":             "",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/setup.cfg":                  "[metadata]\nname = inmanta-module-m\nversion = 1.0\nlicense = none\n",
+		".env/lib/python3.99/site-packages/inmanta_module_m-1.0.dist-info/METADATA":      "Metadata-Version: 2.1\nName: inmanta-module-m\nVersion: 1.0\n",
+		".env/lib/python3.99/site-packages/inmanta_module_m-1.0.dist-info/top_level.txt": "inmanta_plugins\n",
+	})
+	r := ordainCompile(t, dir, "--no-std")
+	if r.Success || !strings.Contains(r.stderr, "for Python 3.99, which this machine does not have") {
+		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
+	}
+}
+
 // Published modules in .env, where only packages lie and no interpreter, are
 // compiled and exported with an interpreter that is given.
 func TestPublishedModulesExport(t *testing.T) {

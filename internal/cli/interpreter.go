@@ -38,8 +38,8 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	}
 	bare := o.NoStd && !importsPackages(project, o) // then any interpreter will do
 	python, memo := "", pyenv.Memo{Dir: filepath.Join(o.CacheDir, "interpreters")}
-	for _, site := range project.SitePackages {
-		found, err := memo.FindMinor(ctx, minorOf(site))
+	for _, minor := range minorsFor(project.SitePackages) {
+		found, err := memo.FindMinor(ctx, minor)
 		if err != nil {
 			continue
 		}
@@ -67,6 +67,10 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if err != nil {
 		return err
 	}
+	if sites := project.SitePackages; len(sites) > 0 && !slices.ContainsFunc(sites, func(s string) bool { return minorOf(s) == interpreter.Minor }) {
+		o.PythonNote = fmt.Sprintf("the packages in .env are for Python %s, which this machine does not have: %s, version %s, ran them",
+			minorOf(sites[0]), interpreter.Path, interpreter.Version)
+	}
 	if len(project.SitePackages) > 0 && len(pyenv.Lacking(project.SitePackages, interpreter)) == 0 {
 		o.Python = interpreter.Path // all that the modules need lies beside them
 		return nil
@@ -88,6 +92,9 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		// Nothing can be installed here. What the modules need may well lie
 		// beside them; where it does not, the compile names what is missing.
 		o.Python = interpreter.Path
+		if o.PythonNote == "" {
+			o.PythonNote = "what the modules need beside .env could not be installed: " + err.Error()
+		}
 		return nil
 	}
 	if err != nil {
@@ -113,4 +120,18 @@ func importsPackages(project *module.Project, o *compiler.Options) bool {
 	}
 	program, _ := module.NewLoader(project).Load(main, false) // what is wrong there, the compile says
 	return program != nil && slices.ContainsFunc(program.Modules, func(m *module.Module) bool { return m.Dist != "" })
+}
+
+// minorsFor lists the versions of Python to look for: those that the folders of
+// packages are for, then the newest, which know most of what modules are
+// written in. Without packages there is no choice to make.
+func minorsFor(sites []string) []string {
+	if len(sites) == 0 {
+		return nil
+	}
+	var minors []string
+	for _, site := range sites {
+		minors = append(minors, minorOf(site))
+	}
+	return append(minors, "3.14", "3.13", "3.12")
 }
