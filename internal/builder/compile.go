@@ -35,9 +35,10 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 	}
 	defer os.RemoveAll(work)
 	file := filepath.Join(work, "export.json")
+	python := filepath.Join(b.layout.Environment(job.Environment.ID).CompilerVenvLink(), "bin", "python")
 	args := []string{
 		"compile", "--project", job.ProjectDir, "--export", "--export-json", file,
-		"--python", filepath.Join(b.layout.Environment(job.Environment.ID).CompilerVenvLink(), "bin", "python"),
+		"--python", python,
 		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
 	}
 	known, err := writeKnown(work, job)
@@ -108,19 +109,26 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
 	if doc.Success { // one with errors says little about the next one
-		b.warm.Learn(owner, readRecipe(recipe), cmd.Env)
+		b.warm.Learn(owner, b.readRecipe(recipe, python, job), cmd.Env)
 	}
 	return doc, shown, nil
 }
 
-// readRecipe reads how to get ready for the next compile; nil when there is nothing.
-func readRecipe(file string) *plugin.Recipe {
+// readRecipe reads how to get ready for the next compile; nil when there is
+// nothing. Plug-ins ran beside whoever wrote it, so it does not decide what
+// program the server starts, nor where.
+func (b *Builder) readRecipe(file, python string, job control.BuildJob) *plugin.Recipe {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil
 	}
 	r := &plugin.Recipe{}
 	if json.Unmarshal(text, r) != nil {
+		return nil
+	}
+	cache := b.layout.CacheDir()
+	if r.Python != python || r.Dir != job.ProjectDir || r.CacheDir != cache || filepath.Dir(r.RuntimeDir) != cache {
+		b.log.Debug("the compile left a recipe of other places", "python", r.Python, "dir", r.Dir)
 		return nil
 	}
 	return r

@@ -22,9 +22,9 @@ func TestBrokenCommits(t *testing.T) {
 	}{
 		{"project.yml missing", map[string]string{"project.yml": ""}, intent.StageInstall, []string{"project.yml"}, ""},
 		{"project.yml malformed", map[string]string{"project.yml": "name: [lab\nmodulepath: libs\n"}, intent.StageInstall, []string{"project.yml"}, ""},
-		{"module that does not exist", map[string]string{"main.cf": "import lab\nimport nowhere\n"}, intent.StageCompile, []string{"nowhere"}, "main.cf:2"},
+		{"module that does not exist", map[string]string{"main.cf": "import lab\nimport nowhere\n"}, intent.StageInstall, []string{"module nowhere", "imported at main.cf:2"}, ""},
 		{"requirement that does not resolve", map[string]string{"requirements.txt": "inmanta-module-std<8\nno-such-package-at-all==9.9\n"}, intent.StageInstall, []string{"no-such-package-at-all"}, ""},
-		{"syntax error", map[string]string{"main.cf": "import lab\nx = = 3\n"}, intent.StageCompile, []string{"syntax"}, "main.cf:2:6"},
+		{"syntax error", map[string]string{"main.cf": "import lab\nx = = 3\n"}, intent.StageCompile, []string{"syntax"}, "main.cf:2:5"},
 		{"plug-in raises", map[string]string{"main.cf": "import lab\nx = lab::shout(\"quiet\")\n"}, intent.StageCompile, []string{"cannot shout quietly"}, "main.cf:2"},
 		{"plug-in file does not import", map[string]string{"libs/lab/plugins/broken.py": "import no_such_python_module\n"}, intent.StageCompile, []string{"no_such_python_module"}, ""},
 		{"value of the wrong type", map[string]string{"main.cf": "import lab\nlab::Note(path=\"/x\", text=3)\n"}, intent.StageCompile, []string{"text"}, "main.cf:2"},
