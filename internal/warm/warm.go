@@ -162,15 +162,14 @@ func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string) {
 func (k *Keeper) begin(owner string, one *kept, prepare func(context.Context) (*plugin.Template, error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	one.stop, one.used = cancel, time.Now()
-	one.idle = time.AfterFunc(k.config.Idle, func() { k.drop(owner, one, "nobody used it for long") })
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed || k.owners[owner] != nil {
 		cancel()
-		one.idle.Stop()
 		return
 	}
 	k.owners[owner] = one
+	one.idle = time.AfterFunc(k.config.Idle, func() { k.drop(owner, one, "nobody used it for long") })
 	k.wg.Go(func() { k.keep(ctx, owner, one, prepare) })
 }
 
