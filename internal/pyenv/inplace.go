@@ -40,7 +40,7 @@ func (m *Maker) add(ctx context.Context, s Spec) (Result, error) {
 	if info, err := os.Stat(site); err == nil && info.Mode().Perm()&0o200 == 0 {
 		return Result{}, layout.Explain(op, site, os.ErrPermission)
 	}
-	r, err := m.install(ctx, s, i, dir, temp)
+	r, err := m.install(ctx, s.fitting(i), i, dir, temp)
 	r.Python, r.SitePackages, r.Interpreter, r.Installed = pythonOf(dir), site, i, installed(site)
 	for name, version := range r.Installed {
 		r.Built = r.Built || before[name] != version

@@ -127,6 +127,7 @@ func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	s = s.fitting(i)
 	want := s.hash(i)
 	if r, ok := ready(s, i, want); ok && !s.Update {
 		return r, nil

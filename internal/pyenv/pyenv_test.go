@@ -124,6 +124,23 @@ func TestModulesComeWithoutCore(t *testing.T) {
 	}
 }
 
+// An older Python does not get what only newer ones can read.
+func TestReleasesThatDoNotSayWhichPythonTheyNeed(t *testing.T) {
+	for _, c := range []struct {
+		minor string
+		want  []string
+	}{
+		{"3.11", []string{"a<2", "inmanta-module-std!=8.5.0"}},
+		{"3.12", []string{"a<2"}},
+		{"3.13", []string{"a<2"}},
+	} {
+		asked := Spec{Constraints: []string{"a<2"}}
+		if got := asked.fitting(Interpreter{Minor: c.minor}).Constraints; !cmp.Equal(got, c.want) || len(asked.Constraints) != 1 {
+			t.Errorf("Python %s gets %q", c.minor, got)
+		}
+	}
+}
+
 // The life of an environment: built, found again in milliseconds, built anew
 // when the requirements change or when somebody damaged it.
 func TestEnsureLifecycle(t *testing.T) {
