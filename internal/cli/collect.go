@@ -9,7 +9,7 @@ import (
 const (
 	// firstCollection is how large the heap of a compile grows before the
 	// first collection of garbage: most compiles are over by then.
-	firstCollection = 48 << 20
+	firstCollection = 72 << 20
 	// laterPercent is how much the heap grows from one collection to the next:
 	// a model is mostly what stays, so waiting longer saves little.
 	laterPercent = 60
