@@ -19,7 +19,7 @@ const (
 	KindNoFile          = "builtins.FileNotFoundError"
 	KindDirectory       = "builtins.IsADirectoryError"
 	KindNoDirectory     = "builtins.NotADirectoryError"
-	// What the reference's own Python stumbles over.
+	// What the reference's own Python stumbles over: told by the same class.
 	KindNoMapping     = "builtins.TypeError"
 	KindNoSection     = "builtins.AttributeError"
 	KindNoKey         = "builtins.KeyError"

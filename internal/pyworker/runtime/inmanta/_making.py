@@ -48,7 +48,8 @@ def _agent(instance: Any, entity_name: str, path: str) -> str:
         except (UnknownException, UnsetException):
             raise
         except Exception as exc:
-            raise ResourceException(
+            # No class of its own: modules that catch ResourceException let it pass, as upstream.
+            raise Exception(
                 f"Unable to get the name of agent {entity_name} belongs to. In path {path},"
                 f" '{name}' does not exist: {exc}"
             ) from exc

@@ -70,7 +70,7 @@ class Exporting:
         rows = []
         for instance, row in zip(instances, args["rows"]):
             try:
-                rows.append(self._row(cls, options, args["type"], instance, row[1], row[2] or args["names"]))
+                rows.append(self._row(cls, options, args["type"], instance, row[1], row[2] or args["names"] or []))
             except IgnoreResourceException:
                 rows.append({"ignored": True})
             finally:
