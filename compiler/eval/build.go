@@ -21,6 +21,9 @@ type builder struct {
 	sure bool
 	// assigning remembers which blocks hold assignments to attributes.
 	assigning map[syntax.Stmt]bool
+	// outside: names are looked up as from outside of a block, where what is
+	// seen only inside is no error.
+	outside bool
 }
 
 // naming is a block while it is resolved: the names of its variables.
@@ -155,9 +158,9 @@ func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
 		hidden[name]++
 	}
 	up := b.top
-	b.top = up.up
+	b.top, b.outside = up.up, true
 	b.collectPromises(st, hidden, &specs)
-	b.top = up
+	b.top, b.outside = up, false
 	return specs
 }
 

@@ -20,7 +20,7 @@ func (b *builder) perhaps() (over func()) {
 
 // absent tells of a name that stands for nothing.
 func (b *builder) absent(n *ref) {
-	if !b.p.in.Lint || n.kind == refMember && b.known(n.name) {
+	if !b.p.in.Lint || b.outside || n.kind == refMember && b.known(n.name) {
 		return
 	}
 	if e := *n.absent; b.sure {

@@ -96,6 +96,7 @@ end
 implementation a for A:
     n = nmae
     m = more
+    self.name = "a"
 end
 implement A using a
 z = q is defined ? q : 1
@@ -110,7 +111,7 @@ z = q is defined ? q : 1
 		got = append(got, fmt.Sprintf("%s %d", d.Severity, d.Location.Line))
 	}
 	slices.Sort(got)
-	want := "error 2,warning 13,warning 17,warning 17,warning 4"
+	want := "error 2,warning 13,warning 18,warning 18,warning 4"
 	if status != 1 || strings.Join(got, ",") != want {
 		t.Errorf("status %d, told: %s\nwant: %s", status, strings.Join(got, ","), want)
 	}
