@@ -323,6 +323,8 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		cause.foreign, cause.bare, cause.Message, cause.File = false, false, err.Message, ""
 		e.Causes = []*Error{cause.in(u.n)}
+	case "exit": // it passes everything by, as upstream
+		return &Error{Kind: strings.TrimPrefix(err.Class, "builtins."), Message: err.Message, foreign: true, bare: true, PythonTrace: err.Trace, about: outside(err.File, err.Line, 1)}
 	default:
 		e = fail("ExternalException", "Exception in %s", name)
 		e.Causes = []*Error{cause}

@@ -73,15 +73,14 @@ type Param struct {
 // Annotation is a Python annotation in a form that needs no Python:
 //
 //	{dsl "mod::Entity?"} {prim "string"} {list of} {nullable of} {dict of}
-//	{union any of} {any} {null} {reference of} {literal values} {dataclass "mod::Name"}
+//	{union any of} {any} {null} {reference of} {dataclass "mod::Name"}
 //
 // Text is how the reference prints it in errors.
 type Annotation struct {
-	Kind   string        `json:"k"`
-	Name   string        `json:"name,omitempty"`
-	Of     []*Annotation `json:"of,omitempty"`
-	Values []any         `json:"values,omitempty"`
-	Text   string        `json:"text,omitempty"`
+	Kind string        `json:"k"`
+	Name string        `json:"name,omitempty"`
+	Of   []*Annotation `json:"of,omitempty"`
+	Text string        `json:"text,omitempty"`
 	// View: the plug-in wants a view of the instance, also where Python has a dataclass for it.
 	View bool `json:"view,omitempty"`
 }
@@ -162,7 +161,9 @@ type Outcome struct {
 // PluginError is an exception that left a plug-in.
 type PluginError struct {
 	// Kind: "plugin" for PluginException, "compiler" for another compiler
-	// exception raised by Python, "external" for anything else.
+	// exception raised by Python, "exit" for what asks the process to end,
+	// "annotation" for an annotation of a plug-in that names no type, where Class
+	// is the reference's, "external" for anything else.
 	Kind    string
 	Class   string // fully qualified Python class
 	Message string

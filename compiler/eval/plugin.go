@@ -125,12 +125,6 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		}
 		t, err := of()
 		return types.ReferenceTo{Of: t}, err
-	case "literal":
-		e := types.Enum{Name: a.Text}
-		for _, v := range a.Values {
-			e.Values = append(e.Values, fromJSON(v))
-		}
-		return e, nil
 	case "union":
 		alternatives := make([]types.Type, len(a.Of))
 		for i, one := range a.Of {
@@ -148,52 +142,35 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 	return nil, nil
 }
 
-func fromJSON(v any) types.Value {
-	switch v := v.(type) {
-	case string:
-		return types.Str(v)
-	case bool:
-		return types.Bool(v)
-	case float64:
-		if v == float64(int64(v)) {
-			return types.Int(int64(v))
-		}
-		return types.Float(v)
-	case int:
-		return types.Int(v)
-	case int64:
-		return types.Int(v)
-	}
-	return null
-}
-
 // dsl resolves a type as the language writes it.
 func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
-	text = strings.TrimSpace(text)
-	switch {
-	case strings.HasSuffix(text, "?"):
-		t, err := p.dsl(ns, strings.TrimSuffix(text, "?"))
-		if t == nil {
-			return nil, err
-		}
-		return types.Optional{Of: t}, err
-	case strings.HasSuffix(text, "[]"):
-		t, err := p.dsl(ns, strings.TrimSuffix(text, "[]"))
-		if t == nil {
-			t = types.Any
-		}
-		return types.ListOf{Of: t}, err
-	}
 	switch text {
-	case "any", "object", "expression":
+	case "any", "expression":
 		return nil, nil
-	case "null", "None":
+	case "null":
 		return types.NullT, nil
 	case "list":
 		return types.AnyList{}, nil
 	case "dict":
 		return types.DictOf{Of: types.Any}, nil
 	}
+	base, optional := strings.CutSuffix(text, "?")
+	base, list := strings.CutSuffix(base, "[]")
+	t, err := p.named(ns, base)
+	if err != nil {
+		return nil, err
+	}
+	if list {
+		t = types.ListOf{Of: t}
+	}
+	if optional {
+		t = types.Optional{Of: t}
+	}
+	return t, nil
+}
+
+// named finds a type of the model by its name.
+func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
 	if prim, ok := types.LookupPrimitive(text); ok {
 		if prim == types.Number {
 			p.warn("TypeDeprecationWarning", syntax.Span{}, "Type 'number' is deprecated, use 'float' or 'int' instead")
@@ -392,11 +369,9 @@ func loadError(err error) *Error {
 			e.PythonTrace = ""
 		}
 		e.File, e.Line = "", 0
-	case !strings.HasSuffix(cause.Class, ".AnnotationError"):
-	case strings.Contains(cause.Message, "should be annotated"):
-		e.Kind, e.Message, e.code = "RuntimeException", cause.Message, diag.Code("InvalidTypeAnnotation")
-	default:
-		e.Kind, e.Message, e.code = "TypingException", cause.Message, diag.Code("InvalidTypeAnnotation")
+	case cause.Kind == "annotation":
+		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
+		e.foreign = cause.Class == "TypeError" // upstream that is what Python makes of it
 	}
 	return e
 }

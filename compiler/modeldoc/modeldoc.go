@@ -89,7 +89,7 @@ func New(r *eval.Result) *Document {
 
 // placeless are the warnings that name no place in this document. People are
 // told one all the same.
-var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true, "PluginDeprecationWarning": true}
+var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true, "PluginDeprecationWarning": true, "InmantaWarning": true}
 
 // Failed makes the document of a compile that failed before there was a result.
 func Failed(problems ...diag.Diagnostic) *Document {

@@ -296,8 +296,8 @@ func TestErrors(t *testing.T) {
 		{"plugin", "plugin", "inmanta.ast.PluginException", "use another value"},
 		{"compiler", "compiler", "inmanta.ast.RuntimeException", "not like this"},
 		{"key", "external", "KeyError", "'absent'"},
-		{"exit", "external", "SystemExit", "3"},
-		{"interrupt", "external", "KeyboardInterrupt", ""},
+		{"exit", "exit", "SystemExit", "3"},
+		{"interrupt", "exit", "KeyboardInterrupt", ""},
 		{"memory", "external", "MemoryError", ""},
 	} {
 		e := p.call("t::fails", types.Str(c.how)).Err
@@ -397,8 +397,8 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, source, class, message string }{
 		{"absent package", "import nowhere_to_be_found\n", "ModuleNotFoundError", "nowhere_to_be_found"},
 		{"syntax", "def f(:\n", "SyntaxError", "invalid syntax"},
-		{"no annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(x): pass\n", "AnnotationError", "should be annotated"},
-		{"set", "from inmanta.plugins import plugin\n@plugin\ndef f(x: set[str]): pass\n", "AnnotationError", "not supported"},
+		{"no annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(x): pass\n", "RuntimeException", "should be annotated"},
+		{"set", "from inmanta.plugins import plugin\n@plugin\ndef f(x: set[str]): pass\n", "TypingException", "not supported"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tryOpen(t, "-- t/plugins/__init__.py --\n"+c.source)

@@ -232,27 +232,6 @@ func (t Union) Validate(v Value) error {
 	return mistyped(v, t.String())
 }
 
-// Enum is one of some constants: typing.Literal of a plug-in.
-type Enum struct {
-	Values []Value
-	Name   string
-}
-
-func (t Enum) String() string { return t.Name }
-
-// Validate implements Type.
-func (t Enum) Validate(v Value) error {
-	if _, unknown := v.(Unknown); unknown {
-		return nil
-	}
-	for _, one := range t.Values {
-		if Equal(one, v) {
-			return nil
-		}
-	}
-	return mismatch(v, t.Name)
-}
-
 // Typedef is a named restriction of another type.
 type Typedef struct {
 	Name string // fully qualified

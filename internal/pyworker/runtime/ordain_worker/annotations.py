@@ -3,7 +3,7 @@
     {"k": "dsl", "name": "mod::Entity?"}   a type as a model writes it
     {"k": "prim", "name": "string"}        string, int, float, bool, number
     {"k": "list", "of": [T]}, "dict", "nullable", "reference"
-    {"k": "union", "of": [T, …]}           {"k": "literal", "values": […]}
+    {"k": "union", "of": [T, …]}
     {"k": "any"}, {"k": "null"}            {"k": "dataclass", "name": "mod::Name"}
 
 ``text`` is the annotation as Python shows it.
@@ -18,18 +18,24 @@ import typing
 from collections.abc import Callable
 from typing import Any, Optional
 
-from inmanta.execute.proxy import DynamicProxy, SequenceProxy
+from inmanta.execute.proxy import DynamicProxy
 from inmanta.plugins import Context, ModelType, Plugin
 from inmanta.references import Reference
 
 _PRIMITIVES: dict[Any, str] = {str: "string", int: "int", float: "float", bool: "bool", numbers.Number: "number"}
-_LISTS = (list, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
+_LISTS = (list, collections.abc.Sequence)
 _DICTS = (dict, collections.abc.Mapping)
-_REFUSED = (set, frozenset, tuple, collections.abc.Set, collections.abc.MutableSet)
 
 
 class AnnotationError(Exception):
-    """An annotation that has no counterpart in the model."""
+    """An annotation that has no counterpart in the model.
+
+    :param error: the kind of error that modules know it as.
+    """
+
+    def __init__(self, message: str, error: str = "TypingException") -> None:
+        super().__init__(message)
+        self.error = error
 
 
 def dataclass_entity(cls: Optional[type]) -> Optional[str]:
@@ -62,42 +68,47 @@ class Normalizer:
         self.where = where
         self.warnings: list[str] = []
 
+    def parameter(self, annotation: Any, of: str) -> dict[str, Any]:
+        """The annotation of a parameter, or of the return value: a text is a type as a model writes it."""
+        if isinstance(annotation, str):
+            return {"k": "dsl", "name": annotation, "text": repr(annotation)}
+        known = annotation is None or isinstance(annotation, type) or typing.get_origin(annotation) is not None
+        if not known and type(annotation).__name__ != "TypeAliasType":
+            raise AnnotationError(
+                f"Bad annotation in plugin {self.where} for {of}, expected str or python type but got"
+                f" {type(annotation).__name__} ({annotation})",
+                "InvalidTypeAnnotation",
+            )
+        return self.annotation(annotation)
+
     def annotation(self, annotation: Any) -> dict[str, Any]:
         made = self._translate(annotation)
         made.setdefault("text", _text(annotation))
         return made
 
     def _translate(self, annotation: Any) -> dict[str, Any]:
-        if isinstance(annotation, str):
-            return {"k": "dsl", "name": annotation, "text": annotation}
         if annotation is None or annotation is type(None):
             return {"k": "null"}
         if annotation is Any or annotation is object:
             return {"k": "any"}
-        if isinstance(annotation, typing.ForwardRef):
-            return {"k": "dsl", "name": annotation.__forward_arg__, "text": annotation.__forward_arg__}
-        if annotation in _PRIMITIVES:
-            return {"k": "prim", "name": _PRIMITIVES[annotation]}
         # Aliases of Python 3.12, also those of typing_extensions.
-        if type(annotation).__name__ == "TypeAliasType":
+        if type(annotation).__name__ == "TypeAliasType" and typing.get_origin(annotation) is None:
             return self._translate(annotation.__value__)
-        if isinstance(annotation, typing.TypeVar):
-            return self._translate(annotation.__bound__) if annotation.__bound__ is not None else {"k": "any"}
         origin = typing.get_origin(annotation)
         arguments = typing.get_args(annotation)
-        if origin is not None and type(origin).__name__ == "TypeAliasType":
-            return self._translate(origin.__value__)
         if origin is typing.Annotated:
-            for extra in arguments[1:]:
+            for extra in reversed(arguments[1:]):
                 if isinstance(extra, ModelType):
                     # Who asks for a view gets a view, also of an instance that is a dataclass in Python.
                     return {"k": "dsl", "name": extra.model_type, "view": arguments[0] is DynamicProxy}
             return self._translate(arguments[0])
         if origin is typing.Union or origin is types.UnionType:
             return self._union(arguments)
-        if origin is typing.Literal:
-            return {"k": "literal", "values": list(arguments)}
-        return self._class(annotation, origin or annotation, arguments)
+        if isinstance(annotation, type) and annotation in _PRIMITIVES:
+            return {"k": "prim", "name": _PRIMITIVES[annotation]}
+        if origin is None:
+            return self._class(annotation)
+        return self._generic(annotation, origin, arguments)
 
     def _union(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
         parts = [self.annotation(each) for each in arguments if each is not type(None)]
@@ -106,29 +117,51 @@ class Normalizer:
             return {"k": "nullable", "of": [made]} if parts else {"k": "null"}
         return made
 
-    def _class(self, annotation: Any, cls: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
-        if not isinstance(cls, type):
+    def _generic(self, annotation: Any, cls: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        if cls is typing.ClassVar:
             return self._unknown(annotation)
+        if not isinstance(cls, type):
+            raise AnnotationError(f"{_text(annotation)}: plug-ins cannot be annotated with such a type", "TypeError")
         if issubclass(cls, Reference):
-            gives = arguments[0] if arguments else cls.get_reference_type()
-            of = {"k": "any"} if gives is None or isinstance(gives, typing.TypeVar) else self.annotation(gives)
+            return {"k": "reference", "of": [self.annotation(arguments[0])]}
+        if issubclass(cls, collections.abc.Mapping):
+            if cls not in _DICTS:
+                raise AnnotationError(f"invalid type {annotation}, dictionary types should be Mapping or dict")
+            return self._dict(annotation, arguments)
+        if issubclass(cls, collections.abc.Set):
+            raise AnnotationError(f"invalid type {annotation}, set is not supported on the plugin boundary")
+        if issubclass(cls, collections.abc.Sequence) and cls is not tuple:
+            if cls not in _LISTS:
+                raise AnnotationError(f"invalid type {annotation}, list types should be Sequence or list")
+            return {"k": "list", "of": [self.annotation(arguments[0])]} if arguments else {"k": "dsl", "name": "list"}
+        return self._unknown(annotation)
+
+    def _dict(self, annotation: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        if not arguments:
+            return {"k": "dict", "of": [{"k": "any"}]}
+        if not isinstance(arguments[0], type) and arguments[0] is not Any:
+            raise AnnotationError(f"{_text(annotation)}: the keys of a dict have to be strings", "TypeError")
+        if arguments[0] is Any or not issubclass(arguments[0], str):
+            raise AnnotationError(
+                f"invalid type {annotation}, the keys of any dict should be 'str', got {arguments[0]} instead"
+            )
+        return {"k": "dict", "of": [self.annotation(arguments[1]) if len(arguments) > 1 else {"k": "any"}]}
+
+    def _class(self, cls: Any) -> dict[str, Any]:
+        if not isinstance(cls, type):
+            return self._unknown(cls)
+        if issubclass(cls, Reference):
+            gives = cls.get_reference_type()
+            of = {"k": "any"} if gives is None else self.annotation(gives)
             return {"k": "reference", "of": [of]}
         if cls in _LISTS:
-            return {"k": "list", "of": [self.annotation(arguments[0])]} if arguments else {"k": "dsl", "name": "list"}
+            return {"k": "dsl", "name": "list"}
         if cls in _DICTS:
-            if not arguments:
-                return {"k": "dict", "of": [{"k": "any"}]}
-            if arguments[0] is not str:
-                raise AnnotationError(f"invalid type annotation {_text(annotation)}: keys of a dict have to be strings")
-            return {"k": "dict", "of": [self.annotation(arguments[1])]}
-        if cls in _REFUSED or (issubclass(cls, collections.abc.Collection) and not _plain_class(cls)):
-            raise AnnotationError(f"type {_text(annotation)} is not supported in plug-ins: use list or dict")
+            return {"k": "dict", "of": [{"k": "any"}]}
         entity = dataclass_entity(cls)
         if entity is not None:
             return {"k": "dataclass", "name": entity}
-        if issubclass(cls, DynamicProxy):
-            return {"k": "any"}
-        return self._unknown(annotation)
+        return self._unknown(cls)
 
     def _unknown(self, annotation: Any) -> dict[str, Any]:
         self.warnings.append(
@@ -137,11 +170,6 @@ class Normalizer:
             f" boundary. ({self.where})"
         )
         return {"k": "any"}
-
-
-def _plain_class(cls: type) -> bool:
-    """A class that merely looks like a collection: a string, a proxy, a class of a module's own."""
-    return issubclass(cls, (str, bytes, DynamicProxy, SequenceProxy)) or cls.__module__ not in ("builtins", "collections.abc", "typing")
 
 
 def _text(annotation: Any) -> str:
@@ -171,19 +199,20 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
             continue
         if parameter.annotation is inspect.Parameter.empty:
             raise AnnotationError(
-                f"All arguments of plugin {name!r} should be annotated: {parameter.name!r} has no annotation"
+                f"All arguments of plugin {name!r} should be annotated: {parameter.name!r} has no annotation",
+                "RuntimeException",
             )
         params.append(
             {
                 "name": parameter.name,
                 "kind": _KINDS[parameter.kind],
-                "type": normalizer.annotation(parameter.annotation),
+                "type": normalizer.parameter(parameter.annotation, parameter.name),
                 "default": parameter.default is not inspect.Parameter.empty,
             }
         )
     returns = None
     if found.return_annotation is not inspect.Signature.empty:
-        returns = normalizer.annotation(found.return_annotation)
+        returns = normalizer.parameter(found.return_annotation, "return value")
     file, line = place(function)
     return {
         "name": name,

@@ -359,6 +359,7 @@ class CompileRole:
         signature = args["sig"]
         self.modules.need(signature["name"].partition("::")[0])
         plugin = one_plugin(signature["name"])
+        plugin.check_requirements()
         plugin._context, plugin.context_name, plugin.context_keyword_only = signature["context"]
         made = self.plugins[args["p"]] = plugin, _converters(signature, set(args.get("twins") or ()))
         return made
@@ -569,8 +570,10 @@ def describe(exc: BaseException) -> dict[str, Any]:
         kind = "plugin"
     elif isinstance(exc, CompilerException):
         kind = "compiler"
+    elif loading.is_annotation_error(exc):
+        kind = "annotation"
     else:
-        kind = "external"
+        kind = "external" if isinstance(exc, Exception) else "exit"
     try:
         message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
     except Exception as broken:
@@ -578,7 +581,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
     innermost = next((frame for frame in reversed(frames) if "inmanta_plugins" in frame.filename or f"{os.sep}plugins{os.sep}" in frame.filename), frames[-1] if frames else None)
     described: dict[str, Any] = {
         "kind": kind,
-        "class": class_name(type(exc)),
+        "class": exc.error if kind == "annotation" else class_name(type(exc)),  # type: ignore[attr-defined]
         "message": message,
         "file": innermost.filename if innermost else "",
         "line": (innermost.lineno or 0) if innermost else 0,

@@ -200,11 +200,16 @@ def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], lis
         try:
             described, remarks = signature(plugin)
         except AnnotationError as exc:
-            raise AnnotationError(f"{name}: {exc}") from None
+            raise AnnotationError(str(exc) if name in str(exc) else f"{name}: {exc}", exc.error) from None
         plugins.append(plugin)
         found.append(described)
         warnings += [{"message": each, "file": described["file"], "line": described["line"]} for each in remarks]
     return plugins, found, warnings
+
+
+def is_annotation_error(exc: BaseException) -> bool:
+    annotations = sys.modules.get("ordain_worker.annotations")
+    return annotations is not None and isinstance(exc, annotations.AnnotationError)
 
 
 def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
