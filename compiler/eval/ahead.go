@@ -94,7 +94,8 @@ func (u *callUnit) plain() bool {
 			return false
 		}
 	}
-	for _, v := range u.bound.Named {
+	for _, named := range u.bound.Named {
+		v := named.Value
 		if !isPlain(v) {
 			return false
 		}

@@ -321,8 +321,7 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		e.Causes = []*Error{cause}
 	case "compiler":
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
-		cause.foreign, cause.bare, cause.Message, cause.File = false, false, err.Message, ""
-		e.Causes = []*Error{cause.in(u.n)}
+		e.Causes = []*Error{u.raised(err).in(u.n)}
 	case "exit": // it passes everything by, as upstream
 		return &Error{Kind: strings.TrimPrefix(err.Class, "builtins."), Message: err.Message, foreign: true, bare: true, PythonTrace: err.Trace, about: outside(err.File, err.Line, 1)}
 	default:
@@ -335,6 +334,15 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 			e.Message = strings.TrimSuffix(e.Message, "\n"+err.Message)
 		}
 		return e.in(u.n)
+	}
+	return e
+}
+
+// raised is a compiler exception that a plug-in raised, with its causes.
+func (u *callUnit) raised(err *PluginError) *Error {
+	e := &Error{Kind: err.Class, Message: err.Message, Line: err.Line, PythonTrace: err.Trace, at: err.At}
+	for i := range err.Causes {
+		e.Causes = append(e.Causes, u.raised(&err.Causes[i]))
 	}
 	return e
 }

@@ -43,6 +43,9 @@ func (p *program) checkDataclasses(*definitions) {
 
 func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 	e := info.entity
+	if d.Plain {
+		return fail("DataClassMismatchException", "%s is paired with a Python class that is no dataclass (%s:%d): declare it with @dataclass(frozen=True)", e.Name, d.File, d.Line)
+	}
 	if !d.Frozen {
 		return fail("DataClassMismatchException", "%s is paired with a Python dataclass that is not frozen (%s:%d): declare it with @dataclass(frozen=True)", e.Name, d.File, d.Line)
 	}
@@ -54,6 +57,14 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		attr := e.Attribute(f.Name)
 		if attr == nil || attr.End != nil {
 			say("the field %s of the Python class is no attribute of the entity", f.Name)
+			continue
+		}
+		if _, named := attr.Type.(*types.Typedef); named {
+			say("the attribute %s is a %s: a dataclass has primitive types only", attr.Name, attr.Type)
+			continue
+		}
+		if f.Type.Kind == "unfit" {
+			say("the field %s of the Python class: %s", f.Name, f.Type.Text)
 			continue
 		}
 		t, err := p.annotation(info.ns, f.Type)
@@ -89,25 +100,37 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 	return nil
 }
 
-// corresponds compares the types that have but one form; others may be
-// written in more than one way.
-func corresponds(a, b types.Type) bool {
-	x, nullable := a.(types.Optional)
-	y, alsoNullable := b.(types.Optional)
-	if nullable != alsoNullable {
-		_, any := b.(types.Union)
-		return any || b == types.Any
-	}
-	if nullable {
-		a, b = x.Of, y.Of
-	}
-	first, ok := a.(types.Primitive)
-	second, also := b.(types.Primitive)
-	if !ok || !also {
+// corresponds reports whether an attribute takes all that a field of the Python
+// class may hold.
+func corresponds(attr, field types.Type) bool {
+	if field == nil || field == types.Any {
 		return true
 	}
-	return first == second || second == types.Any
+	if either, is := field.(types.OrReference); is {
+		field = either.Of
+	}
+	switch a := attr.(type) {
+	case types.Optional:
+		f, nullable := field.(types.Optional)
+		_, referred := f.Of.(types.OrReference)
+		return nullable && !referred && corresponds(a.Of, f.Of)
+	case types.ListOf:
+		f, is := field.(types.ListOf)
+		return is && (loose(a.Of) || corresponds(a.Of, f.Of))
+	}
+	switch f := field.(type) {
+	case types.ListOf:
+		return attr.String() == "list"
+	case types.DictOf:
+		return attr.String() == "dict" || attr.String() == f.String()
+	case types.Primitive:
+		return attr == field || (attr == types.Number && (f == types.IntType || f == types.FloatT))
+	}
+	return false
 }
+
+// loose is the type of elements of a `list`.
+func loose(t types.Type) bool { return t == types.Any || t == types.Literal }
 
 // instances turns the dataclass objects in a result, and the references to
 // such, into instances of their entities.

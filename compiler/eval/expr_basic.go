@@ -167,7 +167,7 @@ func (u *attrHook) run(r *run) *Error {
 	return nil
 }
 
-// resolve finds the slot. The attribute of what is unknown is unknown.
+// resolve finds the slot. What is unknown has no attributes, as upstream.
 func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
 	of, err := n.of(r, s, f)
 	if err != nil {
@@ -205,8 +205,6 @@ func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
 		e := notFound("could not find attribute with name: %s in type %s", attr, of.entity.Name)
 		e.Hint = suggest("attribute", attr, attributeNames(of.entity))
 		return nil, e.in(n)
-	case types.Unknown:
-		return &variable{value: unknown, has: true}, nil
 	case *types.List:
 		return nil, runtimeError("can not get attribute %s, %s is not an entity but a list", attr, types.Text(of)).in(n)
 	default:

@@ -73,7 +73,9 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	u.results = append(u.results, result)
 	f := u.n.element.frame(r)
 	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result}
-	if u.c == nil {
+	if isUnknown(v) { // nothing is done with it
+		e.x, e.c = &literal{value: unknown}, u.c
+	} else if u.c == nil {
 		if err := u.n.element.need(r, s, f); err != nil {
 			return err
 		}

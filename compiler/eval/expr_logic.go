@@ -280,6 +280,10 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	case "in":
 		return n.contains(a, b)
 	case "not in":
+		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
+			e := &Error{Kind: "AssertionError", Message: "not in: the second operand is unknown", foreign: true}
+			return nil, e.in(n)
+		}
 		v, err := n.contains(a, b)
 		if in, ok := v.(types.Bool); ok {
 			return !in, err
@@ -365,7 +369,7 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 
 // contains is `a in b`. With something unknown in b the answer may be unknown.
 func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
-	if isUnknown(a) || isUnknown(b) {
+	if isUnknown(a) {
 		return unknown, nil
 	}
 	switch b := b.(type) {

@@ -44,6 +44,9 @@ type Signature struct {
 	Return       *Annotation
 	AllowUnknown bool // called with unknown arguments too
 	Context      bool // gets a Context, through which it may look at the model
+	// ContextKeyword is the name of a Context that only a keyword could give. No
+	// model has one to give: upstream such a plug-in cannot be called.
+	ContextKeyword string
 	// ReplacedBy and Deprecated come from @deprecated.
 	Deprecated bool
 	ReplacedBy string
@@ -91,6 +94,7 @@ type Dataclass struct {
 	Name   string // as an entity: mod::Name
 	Fields []DataclassField
 	Frozen bool
+	Plain  bool // a class that is no dataclass, which an entity's name may want to be one
 	File   string
 	Line   int
 }
@@ -106,10 +110,16 @@ type DataclassField struct {
 type PluginCall struct {
 	Plugin *Signature
 	Args   []types.Value
-	Named  map[string]types.Value
+	Named  []NamedValue // in the order in which they are given, which **kwargs shows
 	// Namespace is where the call stands, which Context.owner shows.
 	Namespace string
 	At        syntax.Span
+}
+
+// NamedValue is a keyword argument.
+type NamedValue struct {
+	Name  string
+	Value types.Value
 }
 
 // Heap is what Python may ask of the engine while a call runs. Values come
@@ -173,4 +183,8 @@ type PluginError struct {
 	// Column is that of a SyntaxError, from 1; 0: not known.
 	Column int
 	Trace  string // the plug-in's frames only
+	// At is the place in the model that a compiler exception names itself, Causes
+	// are those that it has.
+	At     *syntax.Span
+	Causes []PluginError
 }

@@ -280,10 +280,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		if err != nil {
 			return false, err
 		}
-		if out.Named == nil {
-			out.Named = map[string]types.Value{}
-		}
-		out.Named[g.name] = v
+		out.Named = append(out.Named, NamedValue{g.name, v})
 	}
 	u.bound = out
 	return !open || sig.AllowUnknown, nil
@@ -298,6 +295,9 @@ func missingArguments(name string, sig *Signature, set []bool) *Error {
 		{func(k ParamKind) bool { return k == KeywordOnly }, "keyword-only"},
 	} {
 		var missing []string
+		if sig.ContextKeyword != "" && kind.is(KeywordOnly) {
+			missing = append(missing, "'"+sig.ContextKeyword+"'")
+		}
 		for i, p := range sig.Params {
 			if kind.is(p.Kind) && !set[i] && !p.HasDefault {
 				missing = append(missing, "'"+p.Name+"'")
@@ -364,7 +364,9 @@ func loadError(err error) *Error {
 	e.Message, e.code = raised.Error(), diag.Code("PluginModuleLoadException")
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
 	switch {
-	case strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
+	case cause.Kind == "exit": // it passes everything by, as upstream
+		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
+	case cause.Column > 0 || strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
 		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
 			e.PythonTrace = ""
 		}

@@ -392,6 +392,9 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		r.enqueueIfComplete(v)
 		return nil
 	}
+	if isUnknown(value) && v.attr().End.Inverse != nil {
+		return unknownMember(v)
+	}
 	if v.attr().End.High == 0 {
 		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
 	}
@@ -605,5 +608,13 @@ func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.String
 	e.Expected, e.Found = cause.Expected, cause.Found
 	e.Importance = cause.Importance
 	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at
+	return e
+}
+
+// unknownMember says that a list of a relation with two ends cannot hold what is
+// unknown, which has no other end. Upstream that is a Python error.
+func unknownMember(v *variable) *Error {
+	e := &Error{Kind: "AttributeError", Message: "'Unknown' object has no attribute 'set_attribute'", foreign: true}
+	e.Hint = "the relation " + v.attr().Name + " has another end, which something unknown cannot be told of"
 	return e
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/types"
 )
 
 // Call implements eval.Host.
@@ -93,10 +92,15 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 		b.Write(h.raw[index])
 		if len(h.table.Dataclasses) > 0 { // a parameter may name their entities in a text
 			b.WriteString(`,"twins":[`)
-			for i, d := range h.table.Dataclasses {
-				if i > 0 {
+			first := true
+			for _, d := range h.table.Dataclasses {
+				if d.Plain {
+					continue
+				}
+				if !first {
 					b.WriteByte(',')
 				}
+				first = false
 				writeString(b, d.Name)
 			}
 			b.WriteByte(']')
@@ -121,17 +125,15 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 	return nil
 }
 
-// named writes keyword arguments in the order of their names: which order
-// **kwargs shows must not depend on a Go map.
-func (h *Host) named(b *bytes.Buffer, named map[string]types.Value) error {
+func (h *Host) named(b *bytes.Buffer, named []eval.NamedValue) error {
 	b.WriteByte('{')
-	for i, name := range sortedKeys(named) {
+	for i, one := range named {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		writeString(b, name)
+		writeString(b, one.Name)
 		b.WriteByte(':')
-		if err := h.wire.encode(b, named[name]); err != nil {
+		if err := h.wire.encode(b, one.Value); err != nil {
 			return err
 		}
 	}

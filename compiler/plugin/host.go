@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
@@ -378,13 +379,27 @@ type exception struct {
 	Trace   string `json:"trace"`
 	Missing string `json:"missing"`
 	Column  int    `json:"column"` // of a syntax error
+	// Of a compiler exception: the place in the model that it names, and its causes.
+	At     *[3]any      `json:"at"` // file, line, column
+	Causes []*exception `json:"causes"`
 
 	Module    string `json:"module"`
 	Importing string `json:"importing"`
 }
 
 func (e *exception) pluginError() eval.PluginError {
-	return eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace}
+	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace}
+	if e.At != nil {
+		file, _ := e.At[0].(string)
+		line, _ := e.At[1].(float64)
+		column, _ := e.At[2].(float64)
+		at := syntax.Pos{Line: int32(line), Col: int32(max(column, 1))}
+		made.At = &syntax.Span{File: &syntax.File{Path: file}, Start: at, End: at}
+	}
+	for _, cause := range e.Causes {
+		made.Causes = append(made.Causes, cause.pluginError())
+	}
+	return made
 }
 
 // signature is eval.Signature as the worker writes it.
@@ -412,6 +427,9 @@ func (s *signature) signature() *eval.Signature {
 	}
 	at, _ := s.Context[0].(float64)
 	made.Context = s.Context[0] == nil || at >= 0
+	if only, _ := s.Context[2].(bool); only {
+		made.ContextKeyword, _ = s.Context[1].(string)
+	}
 	for _, p := range s.Params {
 		made.Params = append(made.Params, eval.Param{Name: p.Name, Kind: p.Kind, Type: p.Type, HasDefault: p.Default})
 	}

@@ -1,5 +1,7 @@
 package types
 
+import "slices"
+
 // Types of parameters of plug-ins. An attribute of a model may always be given
 // a reference; a parameter only where its type names one, see Strict.
 
@@ -262,6 +264,9 @@ func Strict(t Type, v Value) error {
 			}
 			return nil
 		}
+		if _, is := v.(*Reference); is {
+			return mismatch(v, "dict")
+		}
 	case Union:
 		for _, alternative := range t.Of {
 			if Strict(alternative, v) == nil {
@@ -282,7 +287,10 @@ func Strict(t Type, v Value) error {
 		}
 		return nil
 	case nil, Primitive:
-		if _, is := v.(*Reference); is && t != NullT {
+		if _, is := v.(*Reference); is {
+			if t == NullT {
+				return mismatch(v, t.String())
+			}
 			return undeclared(t)
 		}
 	}
@@ -297,12 +305,31 @@ func Strict(t Type, v Value) error {
 func strictFields(e *Entity, stand Stand) error {
 	for _, f := range e.Twin {
 		if v, set := stand.Field(f.Name); set {
+			if holdsUnknown(v) {
+				return &Mismatch{Typing: true, Message: "Encountered unknown in field '" + f.Name + "'. Unknowns are not currently supported in dataclass instances in the Python domain."}
+			}
 			if err := Strict(f.Type, v); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func holdsUnknown(v Value) bool {
+	switch v := v.(type) {
+	case Unknown:
+		return true
+	case *List:
+		return slices.ContainsFunc(v.Items, holdsUnknown)
+	case *Dict:
+		for _, k := range v.Keys {
+			if holdsUnknown(v.Values[k]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // TakesReferences reports whether a reference of some kind belongs to the type.

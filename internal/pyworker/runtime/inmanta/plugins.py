@@ -211,8 +211,6 @@ class Plugin(NamedType, metaclass=PluginMeta):
         parameters = inspect.signature(self.__function__).parameters
         for position, parameter in enumerate(parameters.values()):
             if parameter.annotation is Context:
-                if self._context >= 0:
-                    raise Exception(f"The plug-in {self.get_full_name()} has two parameters of type Context; one is enough")
                 self._context = position
                 self.context_name = parameter.name
                 self.context_keyword_only = parameter.kind is inspect.Parameter.KEYWORD_ONLY

@@ -20,6 +20,7 @@ from inmanta.ast import (
     OptionalValueException,
     PluginException,
     Range,
+    RuntimeException,
     TypeNotFoundException,
     UnknownException,
     UnsetException,
@@ -252,7 +253,7 @@ class CompileRole:
                 for name in args.get("expect") or ():
                     self.modules.need(name)
                 reply = {}
-        except Exception as exc:
+        except BaseException as exc:
             return {"error": describe(exc), "output": self.output.take()}
         finally:
             gc.enable()
@@ -557,10 +558,13 @@ def _deep(value: Any) -> Any:
     return value
 
 
-def describe(exc: BaseException) -> dict[str, Any]:
-    """An exception for the author of a model: with the frames of modules only."""
+def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
+    """An exception for the author of a model: with the frames of modules only.
+
+    :param importing: the file that was imported, when it arose there: that has the place.
+    """
     if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
-        return {**describe(exc.__cause__), "module": exc.module, "importing": exc.importing}
+        return {**describe(exc.__cause__, exc.file), "module": exc.module, "importing": exc.importing}
     import traceback
 
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
@@ -568,7 +572,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
     if isinstance(exc, PluginException):
         kind = "plugin"
-    elif isinstance(exc, CompilerException):
+    elif isinstance(exc, RuntimeException):
         kind = "compiler"
     elif loading.is_annotation_error(exc):
         kind = "annotation"
@@ -578,7 +582,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
         message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
     except Exception as broken:
         message = f"(its message cannot be shown: {type(broken).__name__})"
-    innermost = next((frame for frame in reversed(frames) if "inmanta_plugins" in frame.filename or f"{os.sep}plugins{os.sep}" in frame.filename), frames[-1] if frames else None)
+    innermost = _innermost(frames, importing)
     described: dict[str, Any] = {
         "kind": kind,
         "class": exc.error if kind == "annotation" else class_name(type(exc)),  # type: ignore[attr-defined]
@@ -587,11 +591,29 @@ def describe(exc: BaseException) -> dict[str, Any]:
         "line": (innermost.lineno or 0) if innermost else 0,
         "trace": "".join(traceback.format_list(frames)),
     }
+    if isinstance(exc, CompilerException):
+        place = exc.get_location()
+        if place is not None:
+            described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
+        described["causes"] = [describe(each) for each in exc.get_causes()]
     if isinstance(exc, SyntaxError) and exc.offset:
         described["column"] = exc.offset
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described
+
+
+def _innermost(frames: list[Any], importing: str) -> Any:
+    """The last frame in the file that is imported, or else in a file of plug-ins."""
+    for belongs in (
+        lambda name: name == importing,
+        lambda name: "inmanta_plugins" in name or f"{os.sep}plugins{os.sep}" in name,
+        lambda name: True,
+    ):
+        for frame in reversed(frames):
+            if belongs(frame.filename):
+                return frame
+    return None
 
 
 def _is_module_frame(filename: str) -> bool:

@@ -30,10 +30,11 @@ def top(python: str) -> str:
 class ImportStopped(Exception):
     """A file of a module raised what is this exception's cause."""
 
-    def __init__(self, module: str, importing: str) -> None:
-        super().__init__(module, importing)
+    def __init__(self, module: str, importing: str, file: str) -> None:
+        super().__init__(module, importing, file)
         self.module = module
         self.importing = importing
+        self.file = file
 
 
 class Finder:
@@ -98,7 +99,7 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
         try:
             __import__(name)
         except Exception as exc:
-            raise ImportStopped(module, name) from exc
+            raise ImportStopped(module, name, file) from exc
 
 
 def _distrust(files: Iterable[str]) -> None:
@@ -223,10 +224,23 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
             continue
         for value in list(vars(module).values()):
             entity = dataclass_entity(value) if isinstance(value, type) else None
-            if entity is None or value.__module__ != name:
+            if not isinstance(value, type) or value.__module__ != name:
+                continue
+            if entity is None:
+                found.append(_plain(value))
                 continue
             found.append(_dataclass(entity, value))
     return found
+
+
+def _plain(cls: type) -> dict[str, Any]:
+    """A class that is no dataclass: the compiler says so where an entity wants it to be one."""
+    return {
+        "name": "::".join([*cls.__module__.split(".")[1:], cls.__qualname__]),
+        "plain": True,
+        "file": getattr(sys.modules.get(cls.__module__), "__file__", "") or "",
+        "line": getattr(cls, "__firstlineno__", 0),
+    }
 
 
 def _dataclass(entity: str, cls: type) -> dict[str, Any]:
@@ -246,7 +260,7 @@ def _dataclass(entity: str, cls: type) -> dict[str, Any]:
         try:
             kind = normalizer.annotation(hints.get(field.name, field.type))
         except AnnotationError as exc:
-            kind = {"k": "any", "text": str(exc)}
+            kind = {"k": "unfit", "text": str(exc)}
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
         fields.append({"name": field.name, "type": kind, "default": has_default})
     try:
