@@ -18,6 +18,7 @@ import (
 // but for the words of messages and for what testdata/parity/known.txt names
 // with its verdict. A case named there that is better now has to leave. Every
 // fifth case is compiled with the race detector, all are without it.
+// ORDAIN_PARITY=wide takes those of archives with the option wide too.
 func TestParity(t *testing.T) {
 	cases, err := parity.Load("testdata/parity", "eval/testdata")
 	if err != nil {
@@ -30,8 +31,9 @@ func TestParity(t *testing.T) {
 	known := readKnown(t, filepath.Join("testdata", "parity", "known.txt"))
 	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
+	wide := os.Getenv("ORDAIN_PARITY") == "wide"
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
-		return c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestPublishedModules compares those
+		return c.Wide && !wide || c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestPublishedModules compares those
 	})
 	holdAll(t, cases, outcomes, known, o)
 }

@@ -27,6 +27,8 @@ type Case struct {
 	// removes the sets Delete.
 	Export, Partial bool
 	Delete          []string
+	// Wide: one of many that differ in one thing. Tests take them only when asked.
+	Wide bool
 }
 
 // ID is area/name.
@@ -41,7 +43,7 @@ func (c Case) ID() string { return c.Area + "/" + c.Name }
 //	-- name/partial --          says that it is exported partially; its lines are sets to remove
 //	-- all/templates/a.j2 --    is a file of every case of the archive
 //
-// where a line "options: std export" before the first file speaks for all cases,
+// where a line "options: std export wide" before the first file speaks for all cases,
 // and, as areas stories/…, the archives below each of stories: one case each.
 func Load(dir string, stories ...string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -81,7 +83,7 @@ func Load(dir string, stories ...string) ([]Case, error) {
 }
 
 func split(area string, archive *txtar.Archive) ([]Case, error) {
-	std, export := options(string(archive.Comment))
+	std, export, wide := options(string(archive.Comment))
 	var cases []Case
 	shared := map[string]string{}
 	at := map[string]int{}
@@ -102,7 +104,7 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 		if !known {
 			i = len(cases)
 			at[name] = i
-			cases = append(cases, Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export})
+			cases = append(cases, Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export, Wide: wide})
 		}
 		switch path {
 		case "std":
@@ -134,14 +136,14 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 }
 
 // options reads what an archive says of all its cases.
-func options(comment string) (std, export bool) {
+func options(comment string) (std, export, wide bool) {
 	for line := range strings.Lines(comment) {
 		if words, ok := strings.CutPrefix(line, "options:"); ok {
 			fields := strings.Fields(words)
-			std, export = slices.Contains(fields, "std"), slices.Contains(fields, "export")
+			std, export, wide = slices.Contains(fields, "std"), slices.Contains(fields, "export"), slices.Contains(fields, "wide")
 		}
 	}
-	return std, export
+	return std, export, wide
 }
 
 // story makes a case of an archive of package eval, where a/b.cf stands for
