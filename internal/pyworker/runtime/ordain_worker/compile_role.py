@@ -360,7 +360,6 @@ class CompileRole:
         signature = args["sig"]
         self.modules.need(signature["name"].partition("::")[0])
         plugin = one_plugin(signature["name"])
-        plugin.check_requirements()
         plugin._context, plugin.context_name, plugin.context_keyword_only = signature["context"]
         made = self.plugins[args["p"]] = plugin, _converters(signature, set(args.get("twins") or ()))
         return made
