@@ -8,8 +8,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -76,6 +76,7 @@ type Host struct {
 	came   chan struct{} // closed when dialogue or startErr is set
 
 	dialogue pyworker.Dialogue
+	asked    atomic.Bool // where the worker is, because it takes too long
 	startErr error
 	python   string
 	pid      int
@@ -182,7 +183,7 @@ func (h *Host) meet(begin func(pyworker.Config) (pyworker.Dialogue, error)) erro
 		Dir:        c.ProjectDir,
 		Env:        c.Env,
 		MemoryMax:  c.MemoryMax,
-		OnOutput:   c.OnOutput,
+		OnOutput:   h.withoutStacks(c.OnOutput),
 		OnNotice:   h.noticed,
 	})
 	if err != nil {
@@ -338,7 +339,10 @@ func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(h.alive)
 	defer cancel(nil)
 	hang := &HangError{What: what, After: h.config.CallTimeout}
-	warn := time.AfterFunc(h.config.CallTimeout, func() { _ = syscall.Kill(h.pid, syscall.SIGUSR1) })
+	warn := time.AfterFunc(h.config.CallTimeout, func() {
+		h.asked.Store(true)
+		_ = syscall.Kill(h.pid, syscall.SIGUSR1)
+	})
 	defer warn.Stop()
 	kill := time.AfterFunc(h.config.CallTimeout+grace, func() { cancel(hang) })
 	defer kill.Stop()
@@ -348,7 +352,7 @@ func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 	}
 	h.printed = nil
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
-		hang.Stack = moduleFrames(h.dialogue.LastWords())
+		hang.Stack = moduleFrames(h.dialogue.LastWords(), h.config.RuntimeDir)
 		return hang
 	}
 	return err
@@ -356,18 +360,6 @@ func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
 
 // Is makes errors.Is compare hangs by identity.
 func (e *HangError) Is(target error) bool { return error(e) == target }
-
-// moduleFrames cuts what faulthandler prints down to the frames of modules.
-func moduleFrames(words string) string {
-	var kept []string
-	for line := range strings.Lines(words) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  File ") && !strings.Contains(line, "/ordain_worker/") && !strings.Contains(line, "<frozen") {
-			kept = append(kept, line)
-		}
-	}
-	return strings.Join(kept, "\n")
-}
 
 // exception is what the worker tells of one.
 type exception struct {

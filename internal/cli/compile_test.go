@@ -174,6 +174,9 @@ func TestAPluginThatHangs(t *testing.T) {
 	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" || !strings.Contains(r.stderr, "did not return within 1s") {
 		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
 	}
+	if strings.Contains(r.stderr, "ordain_worker") || strings.Contains(r.stderr, "inmanta/plugins.py") || strings.Count(r.stderr, "in hang") != 1 {
+		t.Errorf("the stack is not that of the plug-in alone, once:\n%s", r.stderr)
+	}
 }
 
 // A plug-in that closes standard output does not make the worker fail: nothing
