@@ -48,9 +48,9 @@ type Options struct {
 	SitePackages []string
 	// PythonNote is what a person should know of that interpreter when plug-ins
 	// cannot be loaded.
-	PythonNote string
-	CacheDir     string // for the Python runtime
-	Environment  string // id of the environment; empty off line
+	PythonNote  string
+	CacheDir    string // for the Python runtime
+	Environment string // id of the environment; empty off line
 	// Known is what the server knows that plug-ins may ask for; nil off line.
 	Known *plugin.Known
 	// Warm is a worker that may be copied; nil: there is none.
