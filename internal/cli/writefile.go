@@ -12,7 +12,8 @@ import (
 
 // writeFile writes a whole file or none; an empty path writes nothing. A file
 // that is there keeps its mode, and a link still leads to it. What is no file,
-// such as a pipe or /dev/null, is written into and never replaced.
+// such as a pipe or /dev/null, is written into and never replaced; so is a file
+// in a folder that takes no new ones.
 func writeFile(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
@@ -30,7 +31,11 @@ func writeFile(path string, write func(io.Writer) error) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return unwritable(err)
 	}
-	return replaceWhole(path, mode, func(file *os.File) error { return write(file) })
+	written := replaceWhole(path, mode, func(file *os.File) error { return write(file) })
+	if err == nil && errors.Is(written, fs.ErrPermission) { // a folder that takes no new files may hold one that takes text
+		return writeInto(path, write)
+	}
+	return written
 }
 
 func unwritable(err error) error {
@@ -38,7 +43,7 @@ func unwritable(err error) error {
 }
 
 func writeInto(path string, write func(io.Writer) error) error {
-	out, err := os.OpenFile(path, os.O_WRONLY, 0)
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return unwritable(err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -56,5 +57,21 @@ func TestWriteFile(t *testing.T) {
 	}
 	if err := writeFile(filepath.Join(dir, "no", "file"), hello); err == nil {
 		t.Error("written into a folder that is not there")
+	}
+}
+
+// A file that was made for the result lies in a folder that takes no others.
+func TestWriteFileInAFolderThatTakesNone(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("for root every folder takes files")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result")
+	if err := errors.Join(os.WriteFile(path, []byte("something longer"), 0o644), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	err := writeFile(path, func(w io.Writer) error { _, err := io.WriteString(w, "short"); return err })
+	if text, _ := os.ReadFile(path); err != nil || string(text) != "short" {
+		t.Errorf("the file holds %q, %v", text, err)
 	}
 }
