@@ -66,6 +66,7 @@ func TestWriteFileInAFolderThatTakesNone(t *testing.T) {
 		t.Skip("for root every folder takes files")
 	}
 	dir := t.TempDir()
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 	path := filepath.Join(dir, "result")
 	if err := errors.Join(os.WriteFile(path, []byte("something longer"), 0o644), os.Chmod(dir, 0o555)); err != nil {
 		t.Fatal(err)
