@@ -93,7 +93,11 @@ type Outcome struct {
 // plug-ins is in the document's diagnostics.
 func Run(ctx context.Context, o Options) *Outcome {
 	r := &run{o: o, doc: export.NewDocument()}
-	result := r.guarded(ctx)
+	result, ok := r.watched(ctx)
+	if !ok { // what r holds is still written to
+		r = &run{o: o, doc: export.NewDocument()}
+		r.fail(tooLarge(o.MemoryMax))
+	}
 	out := &Outcome{Result: result, Document: r.doc, Folders: r.folders, exported: o.Export, crashed: r.crashed}
 	if r.host != nil {
 		r.release()

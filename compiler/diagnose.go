@@ -72,6 +72,15 @@ func panicked(cause any, stack []byte) diag.Diagnostic {
 	}
 }
 
+// tooLarge is for a project that does not fit into the memory it may use.
+func tooLarge(limit uint64) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: diag.Code("CompilerException"), Kind: "inmanta.ast.CompilerException",
+		Message: fmt.Sprintf("The project needs more than %d MiB of memory and was given up", limit>>20),
+		Hint:    "is there a file that a program wrote, and too much of it? raise the limit with --memory-max if the project is that large",
+	}
+}
+
 // warning makes a diagnostic of a warning.
 func warning(w syntax.Warning) diag.Diagnostic {
 	return locate(diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message}, w.At)

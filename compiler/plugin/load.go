@@ -255,7 +255,8 @@ func (h *Host) known(op string, args any) (json.RawMessage, bool) {
 	}
 	switch op {
 	case "export_types":
-		return h.table.Export, len(h.table.Export) > 0
+		told := len(h.table.Export) > 0 && string(h.table.Export) != "null" // null: it failed, and has to fail again
+		return h.table.Export, told
 	case "export_code":
 		wanted, ok := args.(CodeOf)
 		if !ok || h.table.Code == nil {
