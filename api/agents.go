@@ -77,16 +77,18 @@ func (s *server) agents(g *gin.Engine) {
 	})
 	call(s, g, http.MethodPost, "/api/v2/agent/:name/:action", func(ctx context.Context, a struct {
 		inEnvironment
+		actor
 		Name   string `arg:"name,required"`
 		Action string `arg:"action,required"`
 	}) (reply, error) {
-		return s.agentAction(ctx, a.inEnvironment, a.Name, a.Action)
+		return s.agentAction(a.as(ctx), a.inEnvironment, a.Name, a.Action)
 	})
 	call(s, g, http.MethodPost, "/api/v2/agents/:action", func(ctx context.Context, a struct {
 		inEnvironment
+		actor
 		Action string `arg:"action,required"`
 	}) (reply, error) {
-		return s.agentAction(ctx, a.inEnvironment, "", a.Action)
+		return s.agentAction(a.as(ctx), a.inEnvironment, "", a.Action)
 	})
 }
 
@@ -95,7 +97,8 @@ func (s *server) halted(ctx context.Context, in inEnvironment) (bool, error) {
 	return e.Halted, err
 }
 
-// agentAction pauses or unpauses. An unknown agent is nothing to complain of.
+// agentAction pauses or unpauses. An unknown agent is an error here, and not in
+// the reference: whoever mistypes a name must not believe that it is paused.
 func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action string) (reply, error) {
 	halted, err := s.halted(ctx, in)
 	if err != nil {
@@ -106,7 +109,7 @@ func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action
 		if halted {
 			return reply{}, fault.New("api", fault.Forbidden, "Can not pause or unpause agents when the environment has been halted.")
 		}
-		if err := s.control.PauseAgent(ctx, in.Env, name, action == "pause"); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := s.control.PauseAgent(ctx, in.Env, name, action == "pause"); err != nil {
 			return reply{}, err
 		}
 		return nothing()
@@ -115,7 +118,7 @@ func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action
 			return reply{}, fault.New("api", fault.Forbidden, "Cannot set on_resume state of agents when the environment is not halted.")
 		}
 		// A pause outlives a halt here: unpause_on_resume lifts it, keep leaves it.
-		if err := s.control.PauseAgent(ctx, in.Env, name, action == "keep_paused_on_resume"); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := s.control.PauseAgent(ctx, in.Env, name, action == "keep_paused_on_resume"); err != nil {
 			return reply{}, err
 		}
 		return nothing()
@@ -139,5 +142,6 @@ func agentOf(in inEnvironment, a intent.Agent, halted bool) map[string]any {
 	return map[string]any{
 		"environment": in.Env, "name": a.Name, "paused": a.Paused || halted, "process_id": nil, "process_name": nil,
 		"unpause_on_resume": onResume, "status": agentStatus(a, halted), "last_failover": nil,
+		"breaker": breakerOf(a.Breaker), "paused_by": textOrNull(a.PausedBy), "paused_at": maybe(a.PausedAt),
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -32,13 +33,16 @@ type Config struct {
 	Logger  *slog.Logger
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
 	MaxBody int64
+	// FactExpire is how long a fact holds; 0 means an hour.
+	FactExpire time.Duration
 }
 
 // server answers the calls.
 type server struct {
-	control Control
-	log     *slog.Logger
-	maxBody int64
+	control    Control
+	log        *slog.Logger
+	maxBody    int64
+	factExpire time.Duration
 }
 
 // New makes the handler. It serves full paths: /api/v1/… and /api/v2/….
@@ -49,7 +53,10 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = MaxBody
 	}
-	s := &server{control: cfg.Control, log: cfg.Logger, maxBody: cfg.MaxBody}
+	if cfg.FactExpire == 0 {
+		cfg.FactExpire = time.Hour
+	}
+	s := &server{control: cfg.Control, log: cfg.Logger, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire}
 	gin.SetMode(gin.ReleaseMode)
 	g := gin.New()
 	// A resource id is one segment of a path, percent-encoded: an encoded slash
@@ -67,10 +74,19 @@ func New(cfg Config) (http.Handler, error) {
 	s.settings(g)
 	s.compiles(g)
 	s.versions(g)
+	s.holds(g)
+	s.pulls(g)
 	s.dryRuns(g)
 	s.resources(g)
+	s.states(g)
+	s.deliveries(g)
+	s.discovered(g)
+	s.gates(g)
+	s.git(g)
 	s.agents(g)
+	s.notifications(g)
 	s.parameters(g)
+	s.facts(g)
 	s.files(g)
 	s.status(g)
 	return options(compress(g)), nil

@@ -312,7 +312,7 @@ func TestFollowingLinksSeesEverything(t *testing.T) {
 		{"/api/v2/compilereport?limit=5", 29, "id"},
 		{"/api/v2/compilereport?limit=5&sort=requested.asc", 29, "id"},
 		{"/api/v2/compilereport?limit=2&filter.success=false", 5, "id"},
-		{"/api/v2/desiredstate?limit=3", 8, "version"},
+		{"/api/v2/desiredstate?limit=3", 9, "version"},
 		{"/api/v2/desiredstate/7?limit=50&sort=resource_id_value.asc", 204, "resource_id"},
 		{"/api/v2/agents?limit=4", 10, "name"},
 		{"/api/v2/agents?limit=3&sort=paused.desc", 10, "name"},
@@ -457,7 +457,7 @@ func TestVersions(t *testing.T) {
 	c.call("DELETE", "/api/v1/version/1", "", 200)
 	c.call("GET", "/api/v1/version/1", "", 404)
 	got := c.call("GET", "/api/v1/version?start=1&limit=2", "", 200)
-	if got["count"] != 7.0 || dig(t, got, "versions", 0, "version") != 7.0 || len(dig(t, got, "versions").([]any)) != 2 {
+	if got["count"] != 8.0 || dig(t, got, "versions", 0, "version") != 8.0 || len(dig(t, got, "versions").([]any)) != 2 {
 		t.Errorf("%v", got)
 	}
 	one := c.call("GET", "/api/v1/version/7?include_logs=true&log_filter=deploy&limit=2", "", 200)
@@ -472,7 +472,9 @@ func TestVersions(t *testing.T) {
 func TestAgentsAndHalt(t *testing.T) {
 	c, r := rich(t)
 	c.call("POST", "/api/v2/agent/web01/pause", "", 200)
-	c.call("POST", "/api/v2/agent/stranger/pause", "", 200)
+	if message := c.call("POST", "/api/v2/agent/web0l/pause", "", 404)["message"].(string); !strings.Contains(message, "web0l") {
+		t.Error(message)
+	}
 	c.call("POST", "/api/v2/agent/web01/dance", "", 400)
 	c.call("POST", "/api/v2/agents/keep_paused_on_resume", "", 403)
 	if got := dig(t, c.call("GET", "/api/v2/agents?filter.status=paused", "", 200), "metadata", "total"); got != 2.0 {

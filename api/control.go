@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
@@ -18,6 +20,10 @@ type Control interface {
 	Projects(ctx context.Context) ([]intent.Project, error)
 	Project(ctx context.Context, id intent.ProjectID) (intent.Project, error)
 	RenameProject(ctx context.Context, id intent.ProjectID, name string) error
+	SetProjectSecret(ctx context.Context, id intent.ProjectID, name, value string) error
+	ProjectSecretNames(ctx context.Context, id intent.ProjectID) ([]string, error)
+	KnownHosts(ctx context.Context, id intent.ProjectID) (string, error)
+	SetKnownHosts(ctx context.Context, id intent.ProjectID, lines string) error
 	DeleteProject(ctx context.Context, id intent.ProjectID) error
 
 	CreateEnvironment(ctx context.Context, n control.NewEnvironment) (intent.Environment, error)
@@ -29,6 +35,7 @@ type Control interface {
 	Halt(ctx context.Context, id intent.EnvironmentID) error
 	Resume(ctx context.Context, id intent.EnvironmentID) error
 	SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error
+	SecretNames(ctx context.Context, id intent.EnvironmentID) ([]string, error)
 	SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error
 	ProtectSettings(ctx context.Context, id intent.EnvironmentID, settings map[string]any, by string) error
 	DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error
@@ -40,6 +47,7 @@ type Control interface {
 	Compile(ctx context.Context, id intent.CompileID) (intent.Compile, []intent.Stage, error)
 
 	Release(ctx context.Context, env intent.EnvironmentID, number int) error
+	Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error
 	Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error)
 	Version(ctx context.Context, env intent.EnvironmentID, number int) (intent.Version, error)
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error)
@@ -50,11 +58,39 @@ type Control interface {
 	Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error)
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 
-	StartDryRun(ctx context.Context, env intent.EnvironmentID, number int) (intent.ActionID, error)
+	StartDryRun(ctx context.Context, env intent.EnvironmentID, q control.DryRunRequest) (intent.ActionID, error)
+	CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error
+	NoLongerManaged(ctx context.Context, run intent.DryRun) ([]intent.ResourceID, error)
+	RefreshFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error)
 	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
 
+	PullRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.PullRequest, error)
+	PullRequest(ctx context.Context, env intent.EnvironmentID, number int) (intent.PullRequest, error)
+	PullText(ctx context.Context, env intent.EnvironmentID, number int) (string, error)
+	PreviewPull(ctx context.Context, env intent.EnvironmentID, number int) error
+	ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit, by string) error
+	Outbox(ctx context.Context, env intent.EnvironmentID) ([]intent.Outbox, error)
+	RetryOutbox(ctx context.Context, env intent.EnvironmentID, id int64) error
+
 	Deploy(ctx context.Context, env intent.EnvironmentID, full bool, agents []string) ([]string, error)
+	Why(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Why, error)
+	Override(ctx context.Context, env intent.EnvironmentID, o intent.Override) (intent.Override, error)
+	EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error
+	Overrides(ctx context.Context, env intent.EnvironmentID) ([]intent.Override, error)
+	GitState(ctx context.Context, env intent.EnvironmentID) (*intent.GitState, error)
+	GitCommits(ctx context.Context, env intent.EnvironmentID) ([]intent.GitCommit, error)
+	AcceptCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Acceptance, error)
+	RollBack(ctx context.Context, env intent.EnvironmentID, to int) (intent.Version, error)
+	OpenRevert(ctx context.Context, env intent.EnvironmentID, commit, why string) (page string, err error)
+	BlockedCommits(ctx context.Context, env intent.EnvironmentID) ([]intent.Block, error)
+	UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Block, error)
+	Interventions(ctx context.Context, env intent.EnvironmentID) ([]intent.Intervention, error)
+	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
+	Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error)
+	Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Delivery, error)
+	Redeliver(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Delivery, error)
+	Drift(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Drift], error)
 	PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
 
@@ -65,10 +101,19 @@ type Control interface {
 	ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error)
 	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
 
+	SetDiscovered(ctx context.Context, env intent.EnvironmentID, found []intent.Discovered) error
+	Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Discovered, error)
+	DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error)
+	DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
+
 	SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error
 	Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error)
 	Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (intent.Parameter, error)
 	DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error
+
+	Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error)
+	Notification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Notification, error)
+	MarkNotification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, read, cleared *bool) (intent.Notification, error)
 
 	PutFile(ctx context.Context, content []byte) (string, error)
 	File(ctx context.Context, sha1 string) ([]byte, error)

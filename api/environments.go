@@ -127,8 +127,11 @@ func (s *server) environments(g *gin.Engine) {
 	for path, do := range map[string]func(context.Context, uuid.UUID) error{
 		"/api/v2/actions/environment/halt": s.control.Halt, "/api/v2/actions/environment/resume": s.control.Resume,
 	} {
-		call(s, g, http.MethodPost, path, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-			if err := do(ctx, a.Env); err != nil {
+		call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
+			inEnvironment
+			actor
+		}) (reply, error) {
+			if err := do(a.as(ctx), a.Env); err != nil {
 				return reply{}, err
 			}
 			return nothing()
@@ -243,7 +246,7 @@ func environmentV2(e intent.Environment, details bool) map[string]any {
 	out := map[string]any{
 		"id": e.ID, "name": e.Name, "project_id": e.ProjectID,
 		"repo_url": e.Source.URL, "repo_branch": e.Source.Branch,
-		"settings": settingsOf(e), "halted": e.Halted, "is_marked_for_deletion": false,
+		"settings": settingsOf(e), "halted": e.Halted, "halted_by": textOrNull(e.HaltedBy), "halted_at": maybe(e.HaltedAt), "is_marked_for_deletion": false,
 	}
 	if details {
 		out["description"], out["icon"] = e.Description, e.Icon

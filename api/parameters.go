@@ -25,9 +25,6 @@ var (
 	}
 )
 
-// factExpiry is how long a fact holds, in seconds.
-const factExpiry = 3600
-
 // setParameter are the arguments of storing a parameter; Value is text or
 // anything that JSON can say.
 type setParameter struct {
@@ -145,14 +142,12 @@ func (s *server) parametersV1(g *gin.Engine) {
 			return reply{}, err
 		}
 		p, err := s.control.Parameter(ctx, a.Env, a.Name, id)
-		if fault.Is(err, fault.NotFound) {
-			return reply{}, &bare{code: http.StatusNotFound}
-		}
-		if err != nil {
+		missing := fault.Is(err, fault.NotFound)
+		if err != nil && !missing {
 			return reply{}, err
 		}
-		if p.Expires && time.Since(p.Updated) > factExpiry*time.Second {
-			return reply{}, &bare{code: http.StatusGone}
+		if missing || p.Expires && time.Since(p.Updated) > s.factExpire {
+			return reply{}, s.askFor(ctx, a.Env, id, missing)
 		}
 		return v1(map[string]any{"parameter": parameterV1(a.inEnvironment, p)})
 	})
@@ -214,7 +209,7 @@ func (s *server) parametersV1(g *gin.Engine) {
 				q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
 			}
 		}
-		return v1(map[string]any{"parameters": out, "expire": factExpiry, "now": stamp(time.Now())})
+		return v1(map[string]any{"parameters": out, "expire": int(s.factExpire.Seconds()), "now": stamp(time.Now())})
 	})
 	call(s, g, http.MethodPut, "/api/v1/parameters", func(ctx context.Context, a struct {
 		inEnvironment

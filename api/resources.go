@@ -18,7 +18,7 @@ var (
 	resourceList = list{
 		sort: "resource_type.desc", id: textID,
 		columns: map[string]kind{"resource_type": word, "agent": word, "resource_id_value": word, "resource_id": word, "status": word},
-		filters: map[string]kind{"resource_type": text, "agent": text, "resource_id_value": text, "status": text},
+		filters: map[string]kind{"resource_type": text, "agent": text, "resource_id_value": text, "status": text, "parked": truth},
 	}
 	historyList = list{sort: "date.desc", columns: map[string]kind{"date": moment}, id: textID}
 	logList     = list{
@@ -48,7 +48,7 @@ func (s *server) resources(g *gin.Engine) {
 		out["first_generated_time"] = stamp(d.FirstGenerated)
 		out["status"] = d.State.Status()
 		out["requires_status"] = requires
-		return v2(out)
+		return v2(parkingOf(out, d.State))
 	})
 	call(s, g, http.MethodGet, "/api/v2/resource/:rid/history", func(ctx context.Context, a struct {
 		oneResource
@@ -148,7 +148,7 @@ func (s *server) resourceList(ctx context.Context, a struct {
 	answer, err := paged("/api/v2/resource", resourceList, q, page, func(r intent.ResourceRow) any {
 		row := versionedResource(r.State.ID, r.Version, r.Requires)
 		row["status"] = r.State.Status()
-		return row
+		return parkingOf(row, r.State)
 	}, func(r intent.ResourceRow) place { return resourcePlace(q.Sort, r.State.ID, r.State.Status()) }, "deploy_summary", flag)
 	if err != nil || !a.Summary {
 		return answer, err

@@ -130,10 +130,14 @@ func settingDefinitions(e intent.Environment) map[string]any {
 		if protected {
 			by = owner
 		}
+		var allowed any
+		if len(def.Choices) > 0 {
+			allowed = def.Choices
+		}
 		out[def.Name] = map[string]any{
 			"name": def.Name, "type": def.Type, "default": def.Default, "doc": def.Doc,
 			"recompile": false, "update_model": false, "agent_restart": false,
-			"allowed_values": nil, "section": "global settings", "protected": protected, "protected_by": by,
+			"allowed_values": allowed, "section": "global settings", "protected": protected, "protected_by": by,
 		}
 	}
 	return out

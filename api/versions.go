@@ -313,7 +313,7 @@ func desiredState(v intent.Version) map[string]any {
 	}
 	return map[string]any{
 		"version": v.Number, "date": stamp(v.Created), "total": v.Total, "labels": labels,
-		"status": v.Status, "released": v.Released != nil,
+		"status": v.Status, "released": v.Released != nil, "hold": holdOf(v, false),
 	}
 }
 

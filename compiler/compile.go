@@ -57,6 +57,9 @@ type Options struct {
 	Warm *plugin.Warm
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
+	// OnStage is told of each part of a compile that is over: parse, evaluate,
+	// export.
+	OnStage func(name string)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
 	PluginTimeout time.Duration
 	// MaxIterations and MemoryMax (bytes) stop a model that does not end: see
@@ -138,6 +141,9 @@ func (r *run) timed(name string, do func()) {
 	began := time.Now()
 	do()
 	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
+	if r.o.OnStage != nil {
+		r.o.OnStage(name)
+	}
 }
 
 // guarded compiles. What goes wrong in the compiler itself is told like any
@@ -284,7 +290,7 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, NoProvenance: r.o.NoProvenance, Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
 		})
 		if err != nil {
-			r.fail(export.Diagnostic(err))
+			r.fail(export.Diagnostics(err)...)
 		}
 	})
 	r.doc.Python = r.host.Python()

@@ -43,15 +43,30 @@ func reading(err error) diag.Diagnostic {
 		if m.Cause != nil {
 			d.Causes = []diag.Diagnostic{reading(m.Cause)}
 		}
+		if d.Code == diag.Code("") { // upstream it is one of Python's own
+			d.Code = diag.Code(unreadable(m.Kind))
+		}
 		return locate(d, m.At)
 	}
-	d := diag.Diagnostic{Severity: diag.Error, Code: diag.Code(""), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+	d := diag.Diagnostic{Severity: diag.Error, Code: diag.Code("Error"), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
 	var f *fault.Error
 	if errors.As(err, &f) && f.Advice != "" {
 		d.Hint = f.Advice
 		d.Message = strings.TrimSuffix(d.Message, "; "+f.Advice)
 	}
 	return d
+}
+
+// unreadable is what a project or a module has that upstream stumbles over with
+// one of Python's own exceptions.
+func unreadable(kind string) string {
+	switch kind {
+	case module.KindNoRequirement:
+		return "ModuleNotFoundException"
+	case module.KindDirectory, module.KindNoDirectory:
+		return "InvalidModuleException"
+	}
+	return "InvalidMetadata"
 }
 
 // Failed is the outcome of a compile that could not begin: what it needs could
@@ -65,7 +80,7 @@ func Failed(err error) *Outcome {
 // panicked makes a diagnostic of a fault of the compiler.
 func panicked(cause any, stack []byte) diag.Diagnostic {
 	return diag.Diagnostic{
-		Severity: diag.Error, Code: diag.Code(""), Kind: "ordain.InternalError",
+		Severity: diag.Error, Code: diag.Code("InternalError"), Kind: "ordain.InternalError",
 		Message: fmt.Sprintf("the compiler failed: %v", cause),
 		Hint:    "this is a fault of Ordain and not of the model: please report it, with the model and this text",
 		Trace:   fmt.Sprintf("the compiler failed: %v\n%s", cause, stack),

@@ -18,7 +18,9 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 	}
 	if o.Result == nil { // the files could not all be read
 		for _, w := range o.Document.Warnings {
-			d.Warnings = append(d.Warnings, modeldoc.Warning{Kind: w.Kind, Message: w.Message})
+			if modeldoc.Lists(w.Kind) {
+				d.Warnings = append(d.Warnings, modeldoc.Warning{Kind: w.Kind, Message: w.Message})
+			}
 		}
 	}
 	if o.Document.Output != nil {

@@ -31,12 +31,14 @@ func TestParity(t *testing.T) {
 	known := readKnown(t, filepath.Join("testdata", "parity", "known.txt"))
 	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
-	wide := os.Getenv("ORDAIN_PARITY") == "wide"
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
-		return c.Wide && !wide || c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestPublishedModules compares those
+		return c.Wide && !wide() || c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestParityWithStd compares those
 	})
 	holdAll(t, cases, outcomes, known, o)
 }
+
+// wide tells whether cases that are many of a kind are wanted too.
+func wide() bool { return os.Getenv("ORDAIN_PARITY") == "wide" }
 
 func readKnown(t *testing.T, path string) map[string]parity.Verdict {
 	t.Helper()

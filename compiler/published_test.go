@@ -2,6 +2,7 @@ package compiler_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ordain.dev/ordain/compiler"
@@ -11,9 +12,23 @@ import (
 
 // Models of published modules compile and export as the reference's recorded
 // outcome says, but for what testdata/published/known.txt names with its
-// verdict; with the race detector every fifth does. The interpreter has the
+// verdict; with the race detector every fifth does. ORDAIN_PARITY=wide takes those
+// of archives with the option wide too. The interpreter has the
 // modules and what they import, no inmanta-core.
 func TestPublishedModules(t *testing.T) {
+	holdPublished(t, plugintest.Newest(), func(area string) bool { return !remote[area] })
+}
+
+// So do those of modules that talk to other systems, in an environment of their own.
+func TestPublishedModulesForOtherSystems(t *testing.T) {
+	holdPublished(t, plugintest.All, func(area string) bool { return remote[area] })
+}
+
+// remote are the archives that need what plugintest.All has.
+var remote = map[string]bool{"podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "tools": true}
+
+func holdPublished(t *testing.T, set plugintest.Set, wanted func(area string) bool) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("some hundred compiles with Python")
 	}
@@ -22,12 +37,32 @@ func TestPublishedModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !wanted(c.Area) || c.Wide && !wide() })
 	outcomes, err := parity.LoadOutcomes(filepath.Join(corpus, "outcomes"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := readKnown(t, filepath.Join(corpus, "known.txt"))
-	interpreter := plugintest.Venv(t, plugintest.Newest())
+	interpreter := plugintest.Venv(t, set)
 	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}}
 	holdAll(t, cases, outcomes, known, o)
+}
+
+// The models of the parity corpus that are compiled with std come out as recorded too.
+func TestParityWithStd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred compiles with Python")
+	}
+	cases, err := parity.Load("testdata/parity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !c.Std || c.Wide && !wide() })
+	outcomes, err := parity.LoadOutcomes("testdata/parity/outcomes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	interpreter := plugintest.Venv(t, plugintest.Newest())
+	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}}
+	holdAll(t, cases, outcomes, readKnown(t, filepath.Join("testdata", "parity", "known.txt")), o)
 }

@@ -8,11 +8,13 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/internal/racedetector"
 )
 
 // The second compile of a project, which remembers what the first one loaded
 // and imports only what it uses, comes to the same end: model, output,
-// warnings, resources and errors.
+// warnings, resources and errors. With the race detector every fifth of the
+// cases is compiled.
 func TestTheSecondCompileIsLikeTheFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles many cases twice")
@@ -25,27 +27,38 @@ func TestTheSecondCompileIsLikeTheFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, compared := t.TempDir(), 0
+	var some []parity.Case
 	for n, c := range cases {
-		if c.Std || !c.HasPython() || n%4 > 0 { // some of each area suffice
-			continue
-		}
-		compared++
-		dir := t.TempDir()
-		o := compiler.Options{CacheDir: cache, Python: strings.TrimSpace(string(found))}
-		first, err := parity.Compile(t.Context(), c, dir, o)
-		if err != nil {
-			t.Fatalf("%s: %v", c.ID(), err)
-		}
-		second, err := parity.Compile(t.Context(), c, dir, o)
-		if err != nil {
-			t.Fatalf("%s: %v", c.ID(), err)
-		}
-		if verdict, why := parity.Compare(first, second); verdict != parity.Same {
-			t.Errorf("%s: %s: %s", c.ID(), verdict, why)
+		if !c.Std && c.HasPython() && n%4 == 0 { // some of each area suffice
+			some = append(some, c)
 		}
 	}
-	if compared < 20 {
-		t.Errorf("only %d cases have plug-ins", compared)
+	if len(some) < 20 {
+		t.Errorf("only %d cases have plug-ins", len(some))
+	}
+	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
+	for n, c := range some {
+		if racedetector.On && n%5 > 0 {
+			continue
+		}
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Parallel()
+			compileTwice(t, c, o)
+		})
+	}
+}
+
+func compileTwice(t *testing.T, c parity.Case, o compiler.Options) {
+	dir := t.TempDir()
+	first, err := parity.Compile(t.Context(), c, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := parity.Compile(t.Context(), c, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verdict, why := parity.Compare(first, second); verdict != parity.Same {
+		t.Errorf("%s: %s", verdict, why)
 	}
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,33 +13,71 @@ import (
 	"ordain.dev/ordain/layout"
 )
 
-// Clean ends processes that have been idle for IdleRetention, and deletes
-// virtual environments and code folders that nothing used for VenvRetention.
-// Call it on a timer.
+// Clean ends processes and seats of agents that have been idle for
+// IdleRetention, deletes virtual environments and code folders that nothing
+// used for VenvRetention, and keeps the rest within DiskMax. Call it on a timer.
 func (m *Manager) Clean(ctx context.Context) error {
+	m.countChildren()
+	if err := m.endAllIdle(); err != nil {
+		return err
+	}
+	if !m.making.TryLock() {
+		return nil // what is being made is not known to be in use yet; the next time will do
+	}
+	defer m.making.Unlock()
+	used, grown := m.inUse()
+	failed := []error{m.removeOld(ctx, used)}
+	if m.c.DiskMax > 0 && grown {
+		failed = append(failed, m.keepWithin(ctx, used))
+	}
+	return errors.Join(failed...)
+}
+
+// endAllIdle ends what has been idle for long, and forgets blueprints that are
+// not used any more.
+func (m *Manager) endAllIdle() error {
 	now := time.Now()
-	used := map[string]bool{}
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.closed {
-		m.mu.Unlock()
 		return errClosed
 	}
-	paths := m.c.Layout.Environment(m.c.Environment)
 	for _, e := range m.executors {
-		if w := e.current; w != nil && w.running == 0 && now.Sub(w.idleSince) >= m.c.IdleRetention {
-			m.gone(w)
-			m.c.Logger.Info("an idle executor ends", "executor", e.hash, "pid", w.session.PID())
-			m.work.Go(func() { _ = w.session.Close(closeGrace) })
-		}
-		if e.current != nil || e.starting != nil || e.tasks > 0 {
-			used[paths.Venv(e.blueprint.VenvHash())] = true
-			used[paths.Code(e.hash)] = true
-		} else if e.failed == nil || now.Sub(e.failedAt) >= m.c.StartRetry {
+		m.endIdle(e, now)
+		if !e.inUse() && (e.failed == nil || now.Sub(e.failedAt) >= m.c.StartRetry) {
 			delete(m.executors, e.hash)
 		}
 	}
-	m.mu.Unlock()
+	return nil
+}
 
+// inUse says whether anything needs the folders of a blueprint. The manager's
+// mutex is held.
+func (e *executor) inUse() bool { return e.current != nil || e.starting != nil || e.tasks > 0 }
+
+// inUse lists the folders that are in use, and says whether any was made since
+// it was asked last, or is used no longer.
+func (m *Manager) inUse() (used map[string]bool, grown bool) {
+	paths := m.c.Layout.Environment(m.c.Environment)
+	used = map[string]bool{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.executors {
+		if e.inUse() {
+			used[paths.Venv(e.blueprint.VenvHash())] = true
+			used[paths.Code(e.hash)] = true
+		}
+	}
+	grown = m.grown || !maps.Equal(used, m.lastUsed)
+	m.grown, m.lastUsed = false, used
+	return used, grown
+}
+
+// removeOld deletes what nothing used for VenvRetention, and what a server that
+// was killed had begun to make.
+func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
+	now := time.Now()
+	paths := m.c.Layout.Environment(m.c.Environment)
 	before := now.Add(-m.c.VenvRetention)
 	var failed []error
 	for _, dir := range folders(paths.Venvs()) {
@@ -62,7 +101,7 @@ func (m *Manager) Clean(ctx context.Context) error {
 		}
 	}
 	for _, parent := range []string{paths.Venvs(), paths.Codes()} {
-		left, _ := filepath.Glob(filepath.Join(parent, "*.new-*")) // by a server that was killed
+		left, _ := filepath.Glob(filepath.Join(parent, "*.new-*"))
 		for _, dir := range left {
 			if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > m.c.StartTimeout {
 				_ = os.RemoveAll(dir)
@@ -70,6 +109,25 @@ func (m *Manager) Clean(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// endIdle ends the process of a blueprint, or lets single agents leave it, when
+// they have been idle for long. The caller holds mu.
+func (m *Manager) endIdle(e *executor, now time.Time) {
+	w := e.current
+	if w == nil {
+		return
+	}
+	if w.running == 0 && e.tasks == 0 && now.Sub(w.idleSince) >= m.c.IdleRetention {
+		m.c.Logger.Info("an idle executor ends", "executor", e.hash, "pid", w.session.PID())
+		m.retire(w)
+		return
+	}
+	for agent, s := range e.seats {
+		if s.taken && s.tasks == 0 && now.Sub(s.used) >= m.c.IdleRetention {
+			m.unseat(e, agent)
+		}
+	}
 }
 
 // folders lists what lies in dir, without what is being made.

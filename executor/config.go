@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,7 +9,6 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/internal/pyworker"
 	"ordain.dev/ordain/layout"
 )
 
@@ -19,13 +19,22 @@ type Config struct {
 	Environment intent.EnvironmentID
 	Maker       *pyenv.Maker // makes the virtual environments
 	Files       Files
+	Desk        Desk         // answers what handlers ask beside files; nil: nothing
 	Logger      *slog.Logger // of the environment: what executors print goes there
-	// Environ are variables that handlers see beside PATH, HOME, LANG, TZ and
-	// TMPDIR. Nothing else of the server's environment reaches them.
-	Environ   []string
-	MemoryMax uint64 // address space of a process in bytes; 0: no limit
+	// Variables are what handlers see beside PATH, HOME, LANG, TZ and TMPDIR,
+	// asked for when a process starts. Nothing else of the server's environment
+	// reaches them. nil: none.
+	Variables func(ctx context.Context) ([]Variable, error)
 
-	Cap            int           // processes at a time; default 10
+	MemoryMax   uint64 // bytes of data that a process may have, beside the stacks of its threads; 0: no limit
+	FileMax     uint64 // bytes of the largest file that it may write; 0: no limit
+	ChildrenMax int    // processes that it may have started; 0: no limit
+	KeepDaemons bool   // what a process left running in the background outlives it
+	DiskMax     uint64 // bytes of all venvs and code folders; those unused longest go first; 0: no limit
+
+	AgentCap       int           // executors that one agent has at a time; default 3
+	Cap            int           // processes at a time, of all agents; default 16
+	Turn           time.Duration // a busy process keeps its place this long when others wait; default 10 seconds
 	HandlerTimeout time.Duration // of one task; default 10 minutes
 	StartTimeout   time.Duration // of making a venv and starting; default 15 minutes
 	StartRetry     time.Duration // how long a failed start is not tried again; default 1 minute
@@ -44,14 +53,17 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("executor: Config.Files is missing")
 	case c.Environment == intent.EnvironmentID{}:
 		return c, errors.New("executor: Config.Environment is missing")
-	case c.Cap < 0:
-		return c, errors.New("executor: Config.Cap is negative")
+	case c.Cap < 0, c.AgentCap < 0:
+		return c, errors.New("executor: a cap of Config is negative")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	if c.Cap == 0 {
-		c.Cap = 10
+		c.Cap = 16
+	}
+	if c.AgentCap == 0 {
+		c.AgentCap = 3
 	}
 	for _, d := range []struct {
 		value    *time.Duration
@@ -61,6 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&c.StartTimeout, 15 * time.Minute},
 		{&c.StartRetry, time.Minute},
 		{&c.HangGrace, 30 * time.Second},
+		{&c.Turn, 10 * time.Second},
 		{&c.IdleRetention, 10 * time.Minute},
 		{&c.VenvRetention, time.Hour},
 	} {
@@ -73,5 +86,3 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	return c, nil
 }
-
-func (c Config) environ() []string { return append(pyworker.MinimalEnv(), c.Environ...) }

@@ -8,5 +8,7 @@
 // Equal blueprints share a process, however many agents it serves; a process
 // that crashes is started again and the resource that it was busy with is
 // reported as failed, with the process's last words. Executors die with their
-// server. Nothing here decides what to deploy, or writes to the database.
+// server, and what they started dies with them; limits and contention are drawn
+// in places.go, what bounds a process is in docs/executors.md. Nothing
+// here decides what to deploy, or writes to the database.
 package executor

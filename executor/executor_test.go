@@ -210,7 +210,7 @@ class Secret(Reference[str]):
         logger.info("looking up hunter2-%(name)s", name=self.name)
         return "hunter2-" + self.name
 
-state = {}
+state, tricks = {}, {}
 
 @provider("lab::Thing", name="thing")
 class ThingHandler(CRUDHandler):
@@ -244,6 +244,8 @@ class ThingHandler(CRUDHandler):
             print("printing", what)
             resource.what = "old-" + what
             return
+        if what in tricks: tricks[what](self, ctx, resource)
+        if what == "nap": time.sleep(0.03 + 0.017 * len(resource.agent))
         if what == "meet":
             gate.wait(30)
         if resource.name not in state: raise ResourcePurged()
@@ -397,6 +399,25 @@ func TestAgentsShareAProcess(t *testing.T) {
 	}
 }
 
+// An agent that may do two things at once does: two of its resources meet in
+// one process, each in a lane with a thread of its own.
+func TestLanesOfAnAgent(t *testing.T) {
+	b := newBench(t, nil)
+	blue := b.module("lab", lab)
+	var both sync.WaitGroup
+	for _, name := range []string{"m", "n"} {
+		both.Go(func() {
+			one := task(blue, "one", name, map[string]any{"what": "meet"})
+			one.Lanes = 2
+			expect(t, b.Run(t.Context(), one), intent.StatusDeployed)
+		})
+	}
+	both.Wait()
+	if stats := b.Stats(); len(stats) != 1 || stats[0].Running != 0 || stats[0].Agents != 1 {
+		t.Errorf("processes: %+v", stats)
+	}
+}
+
 // What a reference resolves to is used by the handler and seen by nobody else:
 // not in messages, values, changes, output, or lines of the look-up itself.
 func TestSecretsStayInTheExecutor(t *testing.T) {
@@ -425,7 +446,7 @@ func TestSecretsStayInTheExecutor(t *testing.T) {
 // Handlers see the file store, their cache, and nothing of the server's environment.
 func TestWhatHandlersSee(t *testing.T) {
 	t.Setenv("ORDAIN_DATABASE_PASSWORD", "hunter2")
-	b := newBench(t, func(c *Config) { c.Environ = []string{"LAB=yes"} })
+	b := newBench(t, func(c *Config) { c.Variables = given(Variable{Name: "LAB", Value: "yes"}) })
 	blue := b.module("lab", lab)
 	for what, want := range map[string]string{"file": "b'test\\n' None False", "cache": "True"} {
 		r := b.Run(t.Context(), task(blue, "host", what, map[string]any{"what": what}))
@@ -434,7 +455,7 @@ func TestWhatHandlersSee(t *testing.T) {
 		}
 	}
 	r := b.Run(t.Context(), task(blue, "host", "env", map[string]any{"what": "env"}))
-	if len(r.Facts) != 1 || !strings.Contains(r.Facts[0].Value, "LAB") || strings.Contains(r.Facts[0].Value, "ORDAIN") {
+	if len(r.Facts) != 1 || !strings.Contains(r.Facts[0].Value, "LAB") || strings.Contains(r.Facts[0].Value, "ORDAIN_DATABASE") {
 		t.Errorf("environment: %v", r.Facts)
 	}
 }
@@ -622,4 +643,9 @@ func TestClose(t *testing.T) {
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Error("the process is still there")
 	}
+}
+
+// given makes variables of handlers.
+func given(variables ...Variable) func(context.Context) ([]Variable, error) {
+	return func(context.Context) ([]Variable, error) { return variables, nil }
 }

@@ -11,12 +11,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/pyenv"
 	"ordain.dev/ordain/internal/pyworker"
 	"ordain.dev/ordain/layout"
 )
+
+// threadsMax is room for the threads of agents, and of other executors, where
+// the kernel counts threads among the processes of a user.
+const threadsMax = 4096
 
 // launch makes the virtual environment and the code folder, at the same time,
 // and starts the process on them.
@@ -27,21 +33,37 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	var made pyenv.Result
 	var venvErr, codeErr error
 	var both sync.WaitGroup
+	m.making.RLock()
 	both.Go(func() { made, venvErr = m.venv(ctx, venv, b) })
 	both.Go(func() { codeErr = m.code(ctx, code, b.Sources) })
 	both.Wait()
+	m.mu.Lock()
+	m.grown = true
+	generation := m.generation
+	m.mu.Unlock()
+	m.making.RUnlock()
 	if venvErr != nil {
 		return nil, venvErr
 	}
 	if codeErr != nil {
 		return nil, codeErr
 	}
-	printed := &output{log: m.c.Logger.With("executor", e.hash)}
-	session, err := pyworker.StartSession(ctx, pyworker.Config{
+	environ, err := m.environ(ctx)
+	if err != nil {
+		return nil, err
+	}
+	printed := &output{log: m.c.Logger.With("executor", e.hash), masks: environ.masks}
+	config := pyworker.Config{
 		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{code}, Dir: code,
-		Env: m.c.environ(), MemoryMax: m.c.MemoryMax,
-		OnOutput: printed.line,
-	})
+		Env: environ.pairs, DataMax: m.c.MemoryMax, FileMax: m.c.FileMax, OnOutput: printed.line,
+	}
+	if m.c.ChildrenMax > 0 {
+		config.Tasks = m.c.ChildrenMax + threadsMax
+	}
+	if !m.c.KeepDaemons {
+		config.Mark = m.mark() + uuid.NewString()
+	}
+	session, err := pyworker.StartSession(ctx, config)
 	if err != nil {
 		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process cannot start")
 	}
@@ -54,18 +76,27 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	var loaded struct {
 		Failed map[string]pyworker.Failure `json:"failed"`
 	}
-	if err := session.Call(ctx, "load", map[string]any{"modules": modules}, &loaded, nil, nil); err != nil {
+	if err := session.Call(ctx, "load", map[string]any{"modules": modules, "secrets": environ.secrets}, &loaded, nil, nil); err != nil {
 		session.Kill()
 		if words := session.LastWords(); words != "" {
-			err = fmt.Errorf("%w; its last words:\n%s", err, words)
+			err = fmt.Errorf("%w; its last words:\n%s", err, environ.masks.Replace(words))
 		}
 		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process ended while it loaded the handlers").
 			Hint("look for code that runs when a module is imported")
 	}
 	for module, f := range loaded.Failed {
-		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module, "error", f.Error(), "trace", f.Trace)
+		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module, "error", environ.masks.Replace(f.Error()), "trace", environ.masks.Replace(f.Trace))
 	}
-	return &worker{executor: e, session: session, started: time.Now(), venv: venv}, nil
+	w := &worker{executor: e, session: session, printed: printed, masks: environ.masks, generation: generation, started: time.Now()}
+	for _, path := range []string{made.Python, made.SitePackages, code} {
+		info, err := os.Stat(path)
+		if err != nil { // somebody is quick
+			session.Kill()
+			return nil, layout.Explain("executor.start", path, err)
+		}
+		w.files = append(w.files, file{path, info})
+	}
+	return w, nil
 }
 
 // venv makes the virtual environment of a blueprint.

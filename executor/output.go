@@ -2,32 +2,40 @@ package executor
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 )
 
-// floodWindow and floodLines bound what a process can print into the log.
+// In each floodWindow a process can print so many lines and bytes into the log.
 const (
 	floodWindow = 10 * time.Second
 	floodLines  = 1000
+	floodBytes  = 256 << 10
 )
 
 // output puts what a process prints outside of any task into the log. It is
-// for one goroutine at a time.
+// for one goroutine at a time, and flushed at the end.
 type output struct {
 	log     *slog.Logger
+	masks   *strings.Replacer // of secrets; nil for none
 	since   time.Time
 	lines   int
+	bytes   int
 	dropped int
 }
 
 func (o *output) line(stream, line string) {
 	if now := time.Now(); now.Sub(o.since) > floodWindow {
 		o.flush()
-		o.since, o.lines = now, 0
+		o.since, o.lines, o.bytes = now, 0, 0
 	}
-	if o.lines++; o.lines > floodLines {
+	o.lines++
+	if o.bytes += len(line); o.lines > floodLines || o.bytes > floodBytes {
 		o.dropped++
 		return
+	}
+	if o.masks != nil {
+		line = o.masks.Replace(line)
 	}
 	o.log.Info(line, "stream", stream)
 }

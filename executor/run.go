@@ -6,17 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
 // Run does a task and tells how it ended. Trouble of any kind is part of the
 // result: a status and log lines for whoever looks at the resource. Tasks of
-// one agent on one blueprint wait for each other.
+// one agent on one blueprint wait for each other, unless they have more than one lane.
 //
 // When ctx ends Run returns, but a handler that has begun is left to finish
 // what it does, within its time; the next task of its agent waits for it.
@@ -55,21 +57,11 @@ type run struct {
 	lastHash string // of the file that the handler reads in parts
 	lastFile []byte
 
-	mu     sync.Mutex
-	result Result
-	ended  bool // the result was given away: nothing is added any more
-}
-
-// end gives the result away.
-func (r *run) end(status intent.Status) Result {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if status != "" {
-		r.result.Status = status
-	}
-	r.result.Finished = time.Now()
-	r.ended = true
-	return r.result
+	mu      sync.Mutex
+	result  Result
+	size    int  // of the log lines
+	leftOut int  // log lines beyond what is kept
+	ended   bool // the result was given away: nothing is added any more
 }
 
 // say adds a log line of our own.
@@ -79,14 +71,6 @@ func (r *run) say(level, message string, arguments map[string]any) {
 		line.Arguments, _ = json.Marshal(arguments)
 	}
 	r.add(line)
-}
-
-func (r *run) add(line intent.LogLine) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.ended {
-		r.result.Messages = append(r.result.Messages, line)
-	}
 }
 
 func (r *run) set(status intent.Status) {
@@ -100,20 +84,21 @@ func (r *run) set(status intent.Status) {
 // do does the task. It sends on started once: nil when the handler is about to
 // begin, else why it will not.
 func (r *run) do(ctx context.Context, started chan<- error) {
-	unlock, err := r.m.lockAgent(ctx, r.task.Blueprint, r.task.Resource.ID.Agent)
+	agent := r.task.Resource.ID.Agent
+	lane, leave, err := r.m.enter(ctx, r.task.Blueprint, agent, r.task.Lanes)
 	if err != nil {
 		started <- err
 		r.unavailable(ctx, err)
 		return
 	}
-	w, err := r.m.acquire(ctx, r.task.Blueprint)
+	w, err := r.m.acquire(ctx, r.task.Blueprint, agent)
 	if err == nil && ctx.Err() != nil {
-		r.m.release(w)
+		r.m.release(w, agent)
 		err = ctx.Err()
 	}
 	if err != nil {
 		started <- err
-		unlock()
+		leave()
 		r.unavailable(ctx, err)
 		return
 	}
@@ -125,49 +110,26 @@ func (r *run) do(ctx context.Context, started chan<- error) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var reply reply
-	err = w.session.Call(limited, "run", r.arguments(), &reply, r.answer(limited), r.notice)
+	err = w.session.Call(limited, "run", r.arguments(lane), &reply, r.answer(limited), r.notice)
 	switch {
 	case err == nil:
 		r.take(reply)
+		if reply.Retire != "" {
+			r.m.retireFor(w, reply.Retire)
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		// The thread of the handler cannot be stopped, only its process.
 		dead := r.m.condemn(w)
 		r.set(intent.StatusFailed)
 		r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
-		r.m.release(w)
-		go func() { <-dead; unlock() }() // the next task of this agent must not meet the hung one
+		r.m.release(w, agent)
+		go func() { <-dead; leave() }() // the next task of this agent must not meet the hung one
 		return
 	default:
 		r.died(w, err)
 	}
-	r.m.release(w)
-	unlock()
-}
-
-// lockAgent waits until no other task of the agent runs on the blueprint.
-func (m *Manager) lockAgent(ctx context.Context, b intent.Blueprint, agent string) (func(), error) {
-	m.mu.Lock()
-	e := m.executor(b)
-	token := e.agents[agent]
-	if token == nil {
-		token = make(chan struct{}, 1)
-		token <- struct{}{}
-		e.agents[agent] = token
-	}
-	e.tasks++
-	m.mu.Unlock()
-	leave := func() {
-		m.mu.Lock()
-		e.tasks--
-		m.mu.Unlock()
-	}
-	select {
-	case <-token:
-		return func() { token <- struct{}{}; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
+	r.m.release(w, agent)
+	leave()
 }
 
 // unavailable ends a task that never reached a handler.
@@ -185,81 +147,61 @@ func (r *run) died(w *worker, err error) {
 	r.set(intent.StatusFailed)
 	var f *pyworker.Failure
 	if errors.As(err, &f) {
-		r.say("ERROR", "The executor could not do this task: "+f.Error(), map[string]any{"traceback": f.Trace})
+		r.say("ERROR", "The executor could not do this task: "+w.masks.Replace(f.Error()), map[string]any{"traceback": w.masks.Replace(f.Trace)})
 		return
 	}
-	words := w.session.LastWords()
-	message := "The executor process ended while it handled this resource: " + err.Error() + "; it is started again for the next task"
+	words := w.masks.Replace(w.session.LastWords())
+	why := err.Error()
+	r.m.mu.Lock()
+	if w.why != "" {
+		why = w.why
+	}
+	r.m.mu.Unlock()
+	message := "The executor process ended while it handled this resource: " + why + "; it is started again for the next task"
 	if words != "" {
 		message += "\nIts last words:\n" + words
 	}
 	r.say("CRITICAL", message, map[string]any{"last_words": words, "executor": w.executor.hash})
 }
 
-type reply struct {
-	Status  intent.Status                     `json:"status"`
-	Change  intent.Change                     `json:"change"`
-	Changes map[string]intent.AttributeChange `json:"changes"`
-	Facts   []struct {
-		Name    string `json:"name"`
-		Value   string `json:"value"`
-		Expires bool   `json:"expires"`
-	} `json:"facts"`
-	Discovered map[string]json.RawMessage `json:"discovered"`
-}
-
-func (r *run) take(reply reply) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return
-	}
-	r.result.Status, r.result.Change, r.result.Changes = reply.Status, reply.Change, reply.Changes
-	for _, f := range reply.Facts {
-		r.result.Facts = append(r.result.Facts, Fact{Name: f.Name, Value: f.Value, Expires: f.Expires})
-	}
-	if len(reply.Discovered) > 0 {
-		r.result.Discovered = reply.Discovered
-	}
-}
-
-// arguments are what the worker is told.
-func (r *run) arguments() any {
+// arguments are what the worker is told. It is written for every task, so by hand.
+func (r *run) arguments(lane int) any {
 	res := r.task.Resource
-	requires := make([]string, 0, len(res.Requires))
-	for _, id := range res.Requires {
-		requires = append(requires, id.String())
-	}
 	attributes := res.Attributes
 	if len(attributes) == 0 {
 		attributes = json.RawMessage("{}")
 	}
-	return map[string]any{
-		"action":             string(r.task.Action),
-		"action_id":          r.task.ID.String(),
-		"id":                 res.ID.AtVersion(res.Version),
-		"agent":              res.ID.Agent,
-		"environment":        r.m.c.Environment.String(),
-		"attributes":         attributes,
-		"requires":           requires,
-		"dependencies":       r.task.Requires,
-		"dependency_changed": r.task.DependencyChanged,
-		"reason":             r.task.Reason,
+	dependencies := []byte("{}")
+	var err error
+	if len(r.task.Requires) > 0 {
+		dependencies, err = json.Marshal(r.task.Requires)
 	}
+	if err != nil || !json.Valid(attributes) {
+		return map[string]any{"attributes": attributes, "dependencies": r.task.Requires} // the call says what is wrong with them
+	}
+	out := make([]byte, 0, 512+len(attributes)+len(dependencies))
+	text := func(name, value string) { out = jsontext.AppendString(append(out, name...), value) }
+	text(`{"action":`, string(r.task.Action))
+	text(`,"action_id":`, r.task.ID.String())
+	text(`,"id":`, res.ID.AtVersion(res.Version))
+	text(`,"agent":`, res.ID.Agent)
+	text(`,"environment":`, r.m.c.Environment.String())
+	text(`,"reason":`, r.task.Reason)
+	out = append(append(out, `,"attributes":`...), attributes...)
+	out = append(append(out, `,"dependencies":`...), dependencies...)
+	out = strconv.AppendBool(append(out, `,"dependency_changed":`...), r.task.DependencyChanged)
+	out = strconv.AppendInt(append(out, `,"lane":`...), int64(lane), 10)
+	out = append(out, `,"requires":[`...)
+	for i, id := range res.Requires {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		text("", id.String())
+	}
+	return pyworker.Verbatim(append(out, "]}"...))
 }
 
-// notice takes a log line of the handler.
-func (r *run) notice(op string, args json.RawMessage) {
-	if op != "log" {
-		return
-	}
-	var line intent.LogLine
-	if json.Unmarshal(args, &line) == nil {
-		r.add(line)
-	}
-}
-
-// answer serves the files that the handler asks for.
+// answer serves what the handler asks for: files, and calls to the server.
 func (r *run) answer(ctx context.Context) pyworker.Handler {
 	return func(op string, args json.RawMessage) (any, error) {
 		var a struct {
@@ -295,9 +237,31 @@ func (r *run) answer(ctx context.Context) pyworker.Handler {
 				return nil, wire(err)
 			}
 			return hash, nil
+		case "call":
+			return r.call(ctx, args)
 		}
 		return nil, &pyworker.Failure{Kind: "protocol", Message: "an executor has no " + op}
 	}
+}
+
+// call passes a call to the server on.
+func (r *run) call(ctx context.Context, args json.RawMessage) (any, error) {
+	var a struct {
+		Name       string                     `json:"name"`
+		Positional []json.RawMessage          `json:"positional"`
+		Named      map[string]json.RawMessage `json:"named"`
+	}
+	if err := json.Unmarshal(args, &a); err != nil {
+		return nil, err
+	}
+	if r.m.c.Desk == nil {
+		return map[string]any{"code": 0}, nil
+	}
+	code, body, known := r.m.c.Desk.Call(ctx, a.Name, a.Positional, a.Named)
+	if !known {
+		code = 0
+	}
+	return map[string]any{"code": code, "body": body}, nil
 }
 
 func (r *run) file(ctx context.Context, hash string) ([]byte, error) {

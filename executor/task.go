@@ -30,6 +30,9 @@ type Task struct {
 	// DependencyChanged says that something it requires changed since it was
 	// last deployed; handlers that can reload then do.
 	DependencyChanged bool
+	// Lanes is how many tasks of its agent may run side by side, each lane with a
+	// thread, a cache and connections of its own; 0 means 1.
+	Lanes int
 	// Timeout of the handler; 0 means the manager's default.
 	Timeout time.Duration
 }
@@ -42,8 +45,10 @@ type Result struct {
 	Status   intent.Status // deployed, failed, skipped, unavailable, dry, non_compliant, skipped_for_dependency
 	Change   intent.Change
 	Changes  map[string]intent.AttributeChange
-	Messages []intent.LogLine
-	Facts    []Fact
+	// Unreachable: the handler ran, and could not reach its target.
+	Unreachable bool
+	Messages    []intent.LogLine
+	Facts       []Fact
 	// Discovered holds what a discovery resource found: records by the id that
 	// each would have as a resource.
 	Discovered map[string]json.RawMessage
@@ -65,4 +70,12 @@ type Files interface {
 	File(ctx context.Context, sha1 string) ([]byte, error)
 	// PutFile stores content under its hex SHA-1, which it returns.
 	PutFile(ctx context.Context, content []byte) (string, error)
+}
+
+// Desk answers calls that handlers make to the server, by their names in the
+// API: the status code and the JSON body (nil for none) that a client would
+// see. known is false for a call that handlers cannot make. It is called from
+// many goroutines.
+type Desk interface {
+	Call(ctx context.Context, name string, positional []json.RawMessage, named map[string]json.RawMessage) (code int, body json.RawMessage, known bool)
 }

@@ -31,7 +31,7 @@ func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (pr
 	if !plumbing.IsHash(commit) {
 		return nil, fault.New(opBlame, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(commit)))
 	}
-	lines, err := withMirror(s.cfg.MirrorDir(p.shown), func(m *mirror) (provenance.Blame, error) {
+	lines, err := withMirror(s.mirrorDir(p), func(m *mirror) (provenance.Blame, error) {
 		return blame(ctx, m.store, plumbing.NewHash(commit), path)
 	})
 	if errors.Is(err, errNoMirror) || errors.Is(err, plumbing.ErrObjectNotFound) {

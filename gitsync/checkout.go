@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"ordain.dev/ordain/internal/fault"
@@ -72,8 +71,9 @@ func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, r
 	}
 	defer unlock()
 
-	w := &worktree{dir: dir, kept: s.kept, keep: s.cfg.Keep, place: p, branch: src.Branch, report: report}
-	mirrorDir := s.cfg.MirrorDir(p.shown)
+	w := &worktree{dir: dir, kept: s.kept, keep: s.cfg.Keep, place: p, branch: src.Branch, report: report, syncer: s}
+	mirrorDir := s.mirrorDir(p)
+	markUsed(mirrorDir)
 	stage := func(m *mirror) error { return w.prepare(ctx, m, plumbing.NewHash(commit)) }
 	try := func() error {
 		_, err := withMirror(mirrorDir, func(m *mirror) (struct{}, error) { return struct{}{}, stage(m) })
@@ -132,22 +132,26 @@ func (s *Syncer) lockCheckout(ctx context.Context, dir string) (func(), error) {
 
 // worktree is one checkout under way: prepare reads and stages, apply changes the folder.
 type worktree struct {
-	dir    string
-	kept   func(string) bool
-	keep   []string
-	place  place
-	branch string
-	report *CheckoutReport
+	dir      string
+	kept     func(string) bool
+	keep     []string
+	place    place
+	branch   string
+	report   *CheckoutReport
+	syncer   *Syncer
+	pointers []string  // files that are pointers of Git LFS
+	lent     []*mirror // of submodules, open while files are staged
 
 	root    *os.Root
 	mirror  string
 	commit  *object.Commit
 	content *content
-	index   map[string]*index.Entry // of the last checkout
-	written time.Time               // when it was
-	remove  []string                // paths to remove, folders whole
-	stage   []int                   // numbers of the files to write; each is staged under its number
-	fresh   map[string]*index.Entry // entries of files that stay
+	index   map[string]*entry // of the last checkout
+	written time.Time         // when it was
+	remove  []string          // paths to remove, folders whole
+	stage   []int             // numbers of the files to write; each is staged under its number
+	fresh   []entry           // by number of the file, of those that stay; others have no name
+	there   map[string]bool   // folders of the commit that are there
 }
 
 var errNoCommitHere = errors.New("there is no such commit")
@@ -165,8 +169,14 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
 	}
 	w.commit, w.mirror = c, m.dir
-	if w.content, err = m.readContent(ctx, c, w.kept); err != nil {
+	if w.content, err = m.readContent(ctx, &w.syncer.trees, c, w.kept); err != nil {
 		return err
+	}
+	defer w.giveBack()
+	if p := w.place; p.submodules && len(w.content.submodules) > 0 {
+		if err := w.expand(ctx, m); err != nil {
+			return err
+		}
 	}
 	if err := w.claim(); err != nil {
 		return err
@@ -206,55 +216,13 @@ func (w *worktree) claim() error {
 
 // compare finds what is to be removed and what is to be written.
 func (w *worktree) compare(ctx context.Context) error {
-	w.remove, w.stage, w.fresh = nil, nil, map[string]*index.Entry{}
-	if err := w.scan(ctx, ""); err != nil {
+	w.remove, w.stage, w.fresh = nil, nil, make([]entry, len(w.content.files))
+	if err := w.scan(ctx); err != nil {
 		return err
 	}
 	for i, f := range w.content.files {
-		if f.mode != filemode.Submodule && w.fresh[f.path] == nil {
+		if f.mode != filemode.Submodule && w.fresh[i].name == "" {
 			w.stage = append(w.stage, i)
-		}
-	}
-	return nil
-}
-
-func (w *worktree) scan(ctx context.Context, dir string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(filepath.Join(w.dir, filepath.FromSlash(dir)))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if dir == "" && (e.Name() == ".git" || w.kept(e.Name())) {
-			continue
-		}
-		rel := path.Join(dir, e.Name())
-		if e.IsDir() {
-			if !w.content.dirs[rel] {
-				w.remove = append(w.remove, rel)
-				continue
-			}
-			if err := w.scan(ctx, rel); err != nil {
-				return err
-			}
-			continue
-		}
-		i, ok := w.content.byPath[rel]
-		if !ok || w.content.files[i].mode == filemode.Submodule {
-			w.remove = append(w.remove, rel)
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		f := w.content.files[i]
-		if w.same(f, info) {
-			entry := entryOf(info)
-			entry.Name, entry.Mode, entry.Hash = f.path, f.mode, f.hash
-			w.fresh[rel] = entry
 		}
 	}
 	return nil
@@ -271,7 +239,7 @@ func (w *worktree) same(f file, info fs.FileInfo) bool {
 	case !info.Mode().IsRegular(), f.mode == filemode.Symlink, (info.Mode()&0o100 != 0) != (f.mode == filemode.Executable):
 		return false
 	}
-	if old := w.index[f.path]; old != nil && old.Hash == f.hash && old.Mode == f.mode && untouched(old, info, w.written) {
+	if old := w.index[f.path]; old != nil && old.hash == f.hash && old.mode == f.mode && untouched(old, info, w.written) {
 		return true
 	}
 	in, err := os.Open(full)
@@ -323,6 +291,9 @@ func (w *worktree) stageFile(m *mirror, f file, to string) error {
 	}
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
+	}
+	if f.from != nil {
+		m = f.from
 	}
 	o, err := m.store.EncodedObject(plumbing.BlobObject, f.hash)
 	if err != nil {
@@ -380,9 +351,11 @@ func (w *worktree) apply(ctx context.Context) error {
 		}
 		w.report.Removed++
 	}
-	dirs := make([]string, 0, len(w.content.dirs))
+	var dirs []string
 	for d := range w.content.dirs {
-		dirs = append(dirs, d)
+		if !w.there[d] {
+			dirs = append(dirs, d)
+		}
 	}
 	slices.Sort(dirs) // parents first
 	for _, d := range dirs {
@@ -408,12 +381,16 @@ func (w *worktree) apply(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		entry := entryOf(info)
-		entry.Name, entry.Mode, entry.Hash = f.path, f.mode, f.hash
-		w.fresh[f.path] = entry
+		w.fresh[i] = f.entry(info)
 		w.report.Written++
 	}
-	w.report.Unchanged = len(w.fresh) - w.report.Written
+	w.report.Unchanged = -w.report.Written
+	for i := range w.fresh {
+		if w.fresh[i].name != "" {
+			w.report.Unchanged++
+		}
+	}
+	w.pointers = w.lfsPointers()
 	return w.writeGitDir()
 }
 
@@ -447,8 +424,11 @@ func (w *worktree) describe(commit string) string {
 	subject, _, _ := strings.Cut(strings.TrimSpace(w.commit.Message), "\n")
 	fmt.Fprintf(&out, "HEAD is now at %s %s\n%d written, %d removed, %d unchanged\n", short(commit),
 		strings.ToValidUTF8(subject, "�"), w.report.Written, w.report.Removed, w.report.Unchanged)
-	if subs := w.content.submodules; len(subs) > 0 {
-		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. Add what they hold to the repository, or name the modules in project.yml.\n", enumerate(subs, 10))
+	if subs := w.content.submodules; len(subs) > 0 && !w.place.submodules {
+		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. Switch the setting git_submodules on, or name the modules in project.yml.\n", enumerate(subs, 10))
+	}
+	if pointers := w.pointers; len(pointers) > 0 {
+		fmt.Fprintf(&out, "Git LFS keeps the content of these files elsewhere, which is not fetched; the checkout has pointers in their place: %s. Commit the files themselves, or fetch them where they are used.\n", enumerate(pointers, 10))
 	}
 	return out.String()
 }

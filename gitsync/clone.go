@@ -39,8 +39,8 @@ func (s *Syncer) Refs(ctx context.Context, src Source, refresh bool) (Refs, erro
 	if err != nil {
 		return Refs{}, err
 	}
-	dir := s.cfg.MirrorDir(p.shown)
-	fetched := refresh || !s.Mirrored(p.shown)
+	dir := s.mirrorDir(p)
+	fetched := refresh || !s.mirrored(p)
 	if fetched {
 		if _, err := s.share(ctx, p); err != nil {
 			return Refs{}, err
@@ -96,7 +96,7 @@ func (s *Syncer) ReadFile(src Source, commit, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withMirror(s.cfg.MirrorDir(p.shown), func(m *mirror) ([]byte, error) {
+	return withMirror(s.mirrorDir(p), func(m *mirror) ([]byte, error) {
 		c, err := object.GetCommit(m.store, plumbing.NewHash(commit))
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 // adopt gives a working copy the objects of the mirror.
 // Objects never change, so they are linked where the disk allows it.
 func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
-	objects := filepath.Join(s.cfg.MirrorDir(p.shown), "objects")
+	objects := filepath.Join(s.mirrorDir(p), "objects")
 	own := filepath.Join(dir, ".git", "objects")
 	err := filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -183,7 +183,7 @@ func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
 
 // packRefs writes the branches, as the remote's, and the tags of the mirror.
 func (s *Syncer) packRefs(p place, dir string) error {
-	set, err := readRefs(s.cfg.MirrorDir(p.shown))
+	set, err := readRefs(s.mirrorDir(p))
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	if head.Hash().String() == commit {
 		return nil
 	}
-	known, err := withMirror(s.cfg.MirrorDir(p.shown), func(m *mirror) (bool, error) { return m.has(head.Hash()), nil })
+	known, err := withMirror(s.mirrorDir(p), func(m *mirror) (bool, error) { return m.has(head.Hash()), nil })
 	if err != nil {
 		return diskFault(opClone, "the mirror of "+p.shown+" cannot be read", err)
 	}

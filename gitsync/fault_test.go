@@ -108,11 +108,11 @@ func TestRepositoryFaults(t *testing.T) {
 		o.push("first", map[string]string{"a": "1"})
 		_, _, err := s.Fetch(t.Context(), Source{URL: url})
 		wantFault(t, err, fault.Unauthorized, url+" asks for credentials", "set the environment's Git user name")
-		_, _, err = s.Fetch(t.Context(), Source{URL: url, Credentials: Credentials{"ada", "s3cr3t-wrong"}})
+		_, _, err = s.Fetch(t.Context(), Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-wrong"}})
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials", "expired")
 		_, _, err = s.Fetch(t.Context(), Source{URL: strings.Replace(url, "://", "://ada:s3cr3t-wrong@", 1)})
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials")
-		rev, _ := fetch(t, s, Source{URL: url, Credentials: Credentials{"ada", "s3cr3t-right"}})
+		rev, _ := fetch(t, s, Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-right"}})
 		if rev.Subject != "first" {
 			t.Errorf("%+v", rev)
 		}
@@ -188,7 +188,7 @@ func TestRepositoryFaults(t *testing.T) {
 		defer cut.Close()
 		_, _, err := s.Fetch(t.Context(), Source{URL: cut.URL + "/origin.git"})
 		wantFault(t, err, fault.Unavailable, cut.URL, "broke off")
-		if s.Mirrored(cut.URL + "/origin.git") {
+		if s.Mirrored(Source{URL: cut.URL + "/origin.git"}) {
 			t.Error("half a mirror is left")
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.cfg.MirrorDir("")), "*.new-*")); len(left) > 0 {
@@ -228,7 +228,7 @@ func httpFault(t *testing.T, status int, kind fault.Kind, words ...string) {
 		fmt.Fprintf(w, "<html>sorry, %s %s</html>", password, r.Header.Get("Authorization"))
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{"ada", "s3cr3t-pw"}})
+	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
 	wantFault(t, err, kind, append(words, server.URL+"/x.git")...)
 }
 
@@ -244,7 +244,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		http.Redirect(w, r, thief.URL+r.URL.RequestURI(), http.StatusFound)
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{"ada", "s3cr3t"}})
+	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
 	if err == nil || got != "" {
 		t.Errorf("%v; the other host got %q", err, got)
 	}
@@ -375,8 +375,8 @@ func TestCheckoutArguments(t *testing.T) {
 	wantFault(t, err, fault.Invalid, `"main" is not a full commit hash`)
 	_, err = s.Checkout(t.Context(), src, strings.Repeat("1", 40), dir)
 	wantFault(t, err, fault.NotFound, "commit 1111111 is not in "+o.bare, "force-pushed")
-	_, err = s.Checkout(t.Context(), Source{URL: "git@host:x"}, strings.Repeat("1", 40), dir)
-	wantFault(t, err, fault.Invalid, "SSH")
+	_, err = s.Checkout(t.Context(), Source{URL: "ftp://x"}, strings.Repeat("1", 40), dir)
+	wantFault(t, err, fault.Invalid, "not supported")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	commit := o.push("second", map[string]string{"a": "2"})
@@ -455,7 +455,7 @@ func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 	_, err := s.Checkout(t.Context(), src, next, dir)
 	wantFault(t, err, fault.NotFound, "no Git repository at "+o.bare)
 	unchanged()
-	if !s.Mirrored(o.bare) {
+	if !s.Mirrored(Source{URL: o.bare}) {
 		t.Error("the mirror is gone")
 	}
 	if err := os.Rename(o.bare+".away", o.bare); err != nil {

@@ -74,7 +74,7 @@ func (p place) remoteFault(op string, err error) error {
 		return plain(fault.Invalid, "what answers at "+p.shown+" is not a Git server", "check the URL: it must be the one to clone from, not that of a web page")
 	case errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion), errors.Is(err, git.ErrUnknownExtension), errors.Is(err, git.ErrUnsupportedRepositoryFormatVersion):
 		return wrap(fault.Invalid, "the repository "+p.shown+" has a format that is not supported", "use a repository with SHA-1 object names and the files reference format")
-	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		if p.local == "" {
 			return wrap(fault.Unavailable, "the answer of "+p.shown+" broke off or is damaged", "it is tried again")
 		}
@@ -86,11 +86,14 @@ func (p place) remoteFault(op string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return plain(fault.Unavailable, "the host of "+p.shown+" refuses connections", "check host and port, and that the Git server runs")
 	case isCertificate(err):
-		return wrap(fault.Unavailable, "the certificate of "+p.shown+" is not trusted", "add the certificate authority to the machine's trusted ones")
+		return wrap(fault.Unavailable, "the certificate of "+p.shown+" is not trusted", "set git_ca_bundle to the certificate of its authority, or add that to the machine's trusted ones")
 	case errors.Is(err, fs.ErrPermission):
 		return wrap(fault.Forbidden, p.shown+" may not be read by the server", "give the user that runs the server access to it")
 	}
-	return wrap(fault.Unavailable, p.shown+" could not be fetched", "")
+	if strings.Contains(err.Error(), "Proxy Authentication Required") {
+		return plain(fault.Unavailable, "the proxy to "+p.shown+" refused the credentials", "set the secret git-proxy to http://user:password@host:port")
+	}
+	return wrap(fault.Unavailable, p.shown+" could not be fetched", "it is tried again")
 }
 
 // damaged says that the repository itself, not our copy of it, is broken.

@@ -38,13 +38,14 @@ func (s *Syncer) Fetch(ctx context.Context, src Source) (intent.Revision, FetchR
 	if err != nil {
 		return intent.Revision{}, FetchReport{}, err
 	}
+	p.branch = src.Branch
 	got, err := s.share(ctx, p)
 	report := got.report
 	report.Duration = time.Since(start)
 	if err != nil {
 		return intent.Revision{}, report, err
 	}
-	rev, err := s.resolve(ctx, p, src.Branch, &got)
+	rev, err := s.resolve(ctx, p, src, &got)
 	report = got.report
 	if err == nil {
 		report.describe(got, rev, src.Branch)
@@ -64,6 +65,8 @@ type fetched struct {
 type flightKey struct {
 	mirror      string
 	credentials Credentials // who may read it is for the remote to say, each time
+	trust       Trust
+	beside      string // the branch that is fetched beside Source.Only
 }
 
 // flight is a fetch that was asked for. The one that runs is followed by at
@@ -80,7 +83,7 @@ type flight struct {
 
 // share runs a fetch, or waits for one that has not begun.
 func (s *Syncer) share(ctx context.Context, p place) (fetched, error) {
-	key := flightKey{s.cfg.MirrorDir(p.shown), p.credentials}
+	key := flightKey{s.mirrorDir(p), p.credentials, p.trust, p.beside()}
 	s.mu.Lock()
 	f := s.flights[key]
 	switch {
@@ -106,7 +109,7 @@ func (s *Syncer) share(ctx context.Context, p place) (fetched, error) {
 			f.cancel() // nobody wants it any more
 		}
 		s.mu.Unlock()
-		return fetched{report: FetchReport{Command: s.command(p, s.Mirrored(p.shown))}}, p.remoteFault(opFetch, ctx.Err())
+		return fetched{report: FetchReport{Command: s.command(p, s.mirrored(p))}}, p.remoteFault(opFetch, ctx.Err())
 	}
 }
 
@@ -132,20 +135,20 @@ func (s *Syncer) begin(key flightKey, f *flight, p place) {
 }
 
 func (s *Syncer) command(p place, mirrored bool) string {
-	dir := s.cfg.MirrorDir(p.shown)
+	dir := s.mirrorDir(p)
 	if mirrored {
 		return "git -C " + shellQuote(dir) + " fetch --prune origin"
 	}
-	return "git clone --mirror " + shellQuote(p.shown) + " " + shellQuote(dir)
+	return "git clone --mirror " + p.options() + shellQuote(p.shown) + " " + shellQuote(dir)
 }
 
 // fetch does the work, under the lock of the mirror.
 func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, err error) {
-	got.report.Command = s.command(p, s.Mirrored(p.shown))
+	got.report.Command = s.command(p, s.mirrored(p))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return got, diskFault(opFetch, "the folder of the mirrors cannot be made", err)
 	}
-	unlock, err := lockFile(ctx, dir+".lock", os.O_RDWR|os.O_CREATE)
+	unlock, err := lockMirror(ctx, dir)
 	if err != nil {
 		return got, diskFault(opFetch, "the mirror of "+p.shown+" is in use", err)
 	}
@@ -156,13 +159,23 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 		return got, p.remoteFault(opFetch, err)
 	}
 	defer from.close()
-	if got.after, err = s.ask(ctx, from); err != nil {
+	whole, err := s.ask(ctx, from)
+	if err != nil {
 		return got, p.remoteFault(opFetch, err)
 	}
+	got.after = whole
 	m, err := openMirror(dir)
+	if err == nil {
+		got.before = m.refs
+	}
+	if got.after = p.narrow(whole, got.before); len(got.after.refs) == 0 {
+		if err == nil {
+			m.close()
+		}
+		return got, branchFault(p, p.wanted(), whole)
+	}
 	switch {
 	case err == nil:
-		got.before = m.refs
 		said, err := s.update(ctx, from, m, got.after)
 		if err == nil {
 			got.report.Output = said
@@ -278,7 +291,7 @@ func (s *Syncer) rebuild(ctx context.Context, from remote, p place, dir string, 
 func (s *Syncer) repair(ctx context.Context, p place, dir string, intact func(*mirror) error, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.FetchTimeout)
 	defer cancel()
-	unlock, err := lockFile(ctx, dir+".lock", os.O_RDWR|os.O_CREATE)
+	unlock, err := lockMirror(ctx, dir)
 	if err != nil {
 		return diskFault(opFetch, "the mirror of "+p.shown+" is in use", err)
 	}
@@ -299,15 +312,16 @@ func (s *Syncer) repair(ctx context.Context, p place, dir string, intact func(*m
 	if got.after, err = s.ask(ctx, from); err != nil {
 		return p.remoteFault(opFetch, err)
 	}
+	got.after = p.narrow(got.after, refSet{})
 	return s.rebuild(ctx, from, p, dir, &got, why)
 }
 
 // resolve turns a branch into a commit, and mends the mirror once if that is
 // what hinders it.
-func (s *Syncer) resolve(ctx context.Context, p place, branch string, got *fetched) (intent.Revision, error) {
-	dir := s.cfg.MirrorDir(p.shown)
+func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched) (intent.Revision, error) {
+	dir := s.mirrorDir(p)
 	look := func(m *mirror) (rev intent.Revision, err error) {
-		rev, err = m.revision(p, branch, got.after)
+		rev, err = m.revision(p, src, got.after)
 		return rev, err
 	}
 	rev, err := withMirror(dir, look)
@@ -345,8 +359,9 @@ func withMirror[T any](dir string, use func(*mirror) (T, error)) (T, error) {
 	return use(m)
 }
 
-// revision finds the commit of a branch among what the remote has.
-func (m *mirror) revision(p place, branch string, at refSet) (intent.Revision, error) {
+// revision finds the commit of a source among what the remote has.
+func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, error) {
+	branch := src.Branch
 	full, ok := at.find(branch)
 	var h plumbing.Hash
 	switch {
@@ -355,7 +370,16 @@ func (m *mirror) revision(p place, branch string, at refSet) (intent.Revision, e
 	case plumbing.IsHash(branch) && m.has(plumbing.NewHash(branch)):
 		h = plumbing.NewHash(branch)
 	default:
-		return intent.Revision{}, branchFault(p, branch, at)
+		found, err := false, error(nil)
+		if src.Abbreviated {
+			h, found, err = m.abbreviated(p, branch)
+		}
+		if err != nil {
+			return intent.Revision{}, err
+		}
+		if !found {
+			return intent.Revision{}, branchFault(p, branch, at)
+		}
 	}
 	c, err := m.peel(h)
 	if errors.Is(err, errNoCommit) {
@@ -378,6 +402,13 @@ func (m *mirror) revision(p place, branch string, at refSet) (intent.Revision, e
 
 func branchFault(p place, branch string, at refSet) error {
 	all := at.branches()
+	if strings.HasPrefix(branch, rangePrefix) {
+		return rangeFault(p, branch, at)
+	}
+	if plumbing.IsHash(branch) && p.depth > 0 {
+		return fault.New(opFetch, fault.NotFound, fmt.Sprintf("commit %s is not among the newest %d of each branch of %s", short(branch), p.depth, p.shown)).
+			Hint("raise git_depth, or set it to 0 to fetch all of the history")
+	}
 	advice := "push it, or set the environment's branch to one that is there: " + enumerate(all, 5)
 	if len(all) == 0 {
 		advice = "push a branch"

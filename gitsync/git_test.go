@@ -172,7 +172,7 @@ func newSyncer(t testing.TB, change ...func(*Config)) *Syncer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.http.CloseIdleConnections)
+	t.Cleanup(s.closeIdle)
 	return s
 }
 

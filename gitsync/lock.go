@@ -10,6 +10,29 @@ import (
 // processes, and waits for it until ctx ends. The lock ends with the returned
 // function, or with the process.
 func lockFile(ctx context.Context, path string, flag int) (unlock func(), err error) {
+	for {
+		f, err := lockOpened(ctx, path, flag)
+		if err != nil {
+			return nil, err
+		}
+		if flag&os.O_CREATE == 0 || inPlace(f, path) {
+			return func() { f.Close() }, nil
+		}
+		f.Close() // it was removed while we waited: another may lock the new one
+	}
+}
+
+// inPlace reports whether an open file is still the one of that path.
+func inPlace(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, now)
+}
+
+func lockOpened(ctx context.Context, path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, 0o600)
 	if err != nil {
 		return nil, err
@@ -19,7 +42,7 @@ func lockFile(ctx context.Context, path string, flag int) (unlock func(), err er
 			f.Close()
 			return nil, err
 		}
-		return func() { f.Close() }, nil
+		return f, nil
 	}
 	// Someone else holds it. A blocked flock cannot be interrupted, so it
 	// waits apart; when we gave up meanwhile it lets go at once.
@@ -34,7 +57,7 @@ func lockFile(ctx context.Context, path string, flag int) (unlock func(), err er
 			f.Close()
 			return nil, err
 		}
-		return func() { f.Close() }, nil
+		return f, nil
 	case <-ctx.Done():
 		go func() {
 			<-got

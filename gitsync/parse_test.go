@@ -26,9 +26,15 @@ func TestParseSource(t *testing.T) {
 		{"file:///srv/git/x.git", "file:///srv/git/x.git", "", ""},
 		{"file:///srv/with%20space", "file:///srv/with%20space", "", ""},
 		{"file://localhost/srv/x", "file:///srv/x", "", ""},
+		{"git@forge.example:a/b.git", "git@forge.example:a/b.git", "", ""},
+		{"forge.example:a/b.git", "forge.example:a/b.git", "", ""},
+		{"git@[::1]:a", "git@[::1]:a", "", ""},
+		{"ssh://git@forge.example:2222/a/b.git", "ssh://git@forge.example:2222/a/b.git", "", ""},
+		{"ssh://git:s3cr3t@forge.example/a", "ssh://git@forge.example/a", "", "s3cr3t"},
+		{"git+ssh://forge.example/a", "ssh://forge.example/a", "", ""},
 	} {
 		s, err := ParseSource(tt.raw)
-		if err != nil || s.URL != tt.url || s.Credentials != (Credentials{tt.user, tt.password}) {
+		if err != nil || s.URL != tt.url || s.Credentials != (Credentials{Username: tt.user, Password: tt.password}) {
 			t.Errorf("%q: %q %q %q, %v", tt.raw, s.URL, s.Credentials.Username, s.Credentials.Password, err)
 		}
 		if text := fmt.Sprintf("%v %+v %#v %s", s, s, s, slog.AnyValue(s.Credentials).Resolve()); strings.Contains(text, "s3cr3t") || strings.Contains(text, "s3/cr") {
@@ -38,9 +44,18 @@ func TestParseSource(t *testing.T) {
 	for raw, want := range map[string]string{
 		"":                               "empty",
 		"   ":                            "empty",
-		"git@github.com:a/b.git":         "SSH is not supported yet",
-		"ssh://git@github.com/a/b":       "SSH is not supported yet",
-		"git+ssh://git@github.com/a/b":   "SSH is not supported yet",
+		"ssh://":                         "names no host",
+		"ssh://git@/a":                   "names no host",
+		"ssh://git@-oProxyCommand=x/a":   "names no host",
+		"ssh://-x@h/a":                   "names a user",
+		"ssh://git:s3cr3t@h":             "names no repository",
+		"ssh://git:s3cr3t@h/":            "names no repository",
+		"ssh://h:0/a":                    "a port",
+		"ssh://h:99999/a":                "a port",
+		"ssh://git@h/x?s3cr3t":           "query",
+		"git@h:":                         "names no repository",
+		"git@h:--upload-pack=x":          "names no repository",
+		"-x@h:a":                         "names a user",
 		"git://github.com/a/b":           "begin with git:// are not supported",
 		"ftp://ada:s3cr3t@h/x":           "begin with ftp:// are not supported",
 		"relative/path":                  "neither a URL nor an absolute path",
@@ -70,6 +85,9 @@ func TestOneMirrorPerRepository(t *testing.T) {
 		{"https://forge.example/A"},
 		{"https://forge.example/a.git"},
 		{"http://forge.example/a"},
+		{"git@forge.example:a.git", "git@FORGE.example:a.git/"},
+		{"git@forge.example:/a.git", "ssh://git@forge.example/a.git", "ssh://git@forge.example:22/a.git", "git+ssh://git@Forge.Example/a.git/"},
+		{"ssh://git@forge.example:2222/a.git"},
 		{"/srv/x", "file:///srv/x", "/srv/y/../x/"},
 	}
 	for i, group := range same {

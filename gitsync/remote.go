@@ -26,7 +26,10 @@ type remote interface {
 // dial gives the remote of a place; nothing is asked yet.
 func (s *Syncer) dial(p place) (remote, error) {
 	if p.local != "" {
-		return openLocal(p.local)
+		return openLocal(p)
+	}
+	if p.ssh != nil {
+		return s.openSSH(p)
 	}
 	return s.openHTTP(p)
 }
@@ -61,6 +64,9 @@ func (r refSet) branches() []string {
 
 // find gives the full name that a person means by a branch or tag.
 func (r refSet) find(branch string) (full string, ok bool) {
+	if wanted, is := strings.CutPrefix(branch, rangePrefix); is {
+		return r.highest(wanted)
+	}
 	if branch == "" {
 		if _, ok := r.refs[r.head]; ok {
 			return r.head, true

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-billy/v5"
@@ -67,6 +68,7 @@ func gitDirs(path string) (dot, common string, err error) {
 // local is a repository on this machine, read where it lies. Nothing is
 // written to it.
 type local struct {
+	place  place
 	common string
 	refsIn *filesystem.Storage
 	// stores hold the objects: those of the repository and those that it borrows.
@@ -75,8 +77,8 @@ type local struct {
 	shallow map[plumbing.Hash]bool
 }
 
-func openLocal(path string) (*local, error) {
-	dot, common, err := gitDirs(path)
+func openLocal(p place) (*local, error) {
+	dot, common, err := gitDirs(p.local)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +86,10 @@ func openLocal(path string) (*local, error) {
 	if common != dot {
 		fsys = dotgit.NewRepositoryFilesystem(fsys, osfs.New(common))
 	}
+	fsys = withoutLocks{fsys}
 	objects := cache.NewObjectLRU(8 * cache.MiByte)
 	options := filesystem.Options{KeepDescriptors: true}
-	l := &local{common: common, refsIn: filesystem.NewStorageWithOptions(fsys, objects, options)}
+	l := &local{place: p, common: common, refsIn: filesystem.NewStorageWithOptions(fsys, objects, options)}
 	l.stores = []*filesystem.Storage{l.refsIn}
 	if _, err := git.Open(l.refsIn, nil); err != nil { // judges format and extensions
 		l.close()
@@ -110,6 +113,17 @@ func openLocal(path string) (*local, error) {
 		l.shallow[h] = true
 	}
 	return l, nil
+}
+
+// withoutLocks hides the files by which Git, while it is pushed to, locks
+// references. They lie beside them: refs/heads/main.lock is empty at first, and
+// then holds what main is about to be.
+type withoutLocks struct{ billy.Filesystem }
+
+// ReadDir implements billy.Dir.
+func (w withoutLocks) ReadDir(path string) ([]os.FileInfo, error) {
+	list, err := w.Filesystem.ReadDir(path)
+	return slices.DeleteFunc(list, func(f os.FileInfo) bool { return strings.HasSuffix(f.Name(), ".lock") }), err
 }
 
 // alternates lists the object folders that one borrows from, and those that these borrow from.
@@ -154,7 +168,7 @@ func (l *local) refs(ctx context.Context) (refSet, error) {
 		return refSet{}, err
 	}
 	err = iter.ForEach(func(r *plumbing.Reference) error {
-		if r.Type() == plumbing.HashReference && mirrored(r.Name().String()) {
+		if r.Type() == plumbing.HashReference && l.place.wants(r.Name().String()) {
 			set.refs[r.Name().String()] = r.Hash()
 		}
 		return ctx.Err()

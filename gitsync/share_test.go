@@ -145,6 +145,26 @@ func waitUntil(t *testing.T, good func() bool) {
 	}
 }
 
+// While somebody pushes, a branch's lock lies beside it: empty at first, and
+// then with what the branch is about to be. Neither is a branch.
+func TestLocksOfAPushAreNoBranches(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	commit := o.push("one", map[string]string{"a": "1"})
+	lock := filepath.Join(o.bare, "refs", "heads", "main.lock")
+	for _, held := range []string{"", commit + "\n"} {
+		if err := os.WriteFile(lock, []byte(held), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rev, _ := fetch(t, s, Source{URL: o.bare, Branch: "main"})
+		if rev.Commit != commit {
+			t.Errorf("got %s, want %s", rev.Commit, commit)
+		}
+		if rev, _, err := s.Fetch(context.Background(), Source{URL: o.bare, Branch: "main.lock"}); err == nil {
+			t.Errorf("the lock is taken for a branch at %s", rev.Commit)
+		}
+	}
+}
+
 // Several processes, each with environments of its own, sync the same
 // repository into the same mirror while it is pushed to.
 func TestProcessesShareAMirror(t *testing.T) {

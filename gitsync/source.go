@@ -4,20 +4,28 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/secret"
 )
 
-// Credentials are what a remote asks to see: a user name and a password, or a
-// token as the password. They print masked.
+// Credentials are what a remote asks to see: a user name and a password, a
+// token as the password, or a key for SSH. They print masked.
 type Credentials struct {
 	Username string
 	Password string
+	// SSHKey is a private key as ssh-keygen writes it, SSHPassphrase what it
+	// was sealed with.
+	SSHKey        string
+	SSHPassphrase string
 }
 
 // String hides the credentials.
@@ -37,17 +45,56 @@ func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String())
 // redactor masks the credentials. A long user name alone is a token, as
 // several forges take it.
 func (c Credentials) redactor() *secret.Redactor {
-	if c.Password == "" && len(c.Username) >= 12 {
-		return secret.NewRedactor(c.Username)
+	secrets := []string{c.Password}
+	if c.Password == "" && c.SSHKey == "" && len(c.Username) >= 12 {
+		secrets[0] = c.Username
 	}
-	return secret.NewRedactor(c.Password)
+	for _, s := range []string{c.SSHKey, c.SSHPassphrase} {
+		if s != "" {
+			secrets = append(secrets, s)
+		}
+	}
+	return secret.NewRedactor(secrets...)
 }
+
+// Trust says how a remote is reached, and how it proves to be the one that is meant.
+type Trust struct {
+	// KnownHosts are the keys of SSH servers, in lines as OpenSSH writes them.
+	KnownHosts string
+	// AcceptNew takes the key of a server of which none is known, and remembers
+	// it; one that changed is refused all the same.
+	AcceptNew bool
+	// Scope names whose KnownHosts these are to Config.Learned.
+	Scope string
+	// CABundle are certificates of authorities to trust besides the machine's own.
+	CABundle string
+	// Proxy is the URL of a proxy (http, https or socks5); empty: as the
+	// server's own environment variables say.
+	Proxy string
+}
+
+// String hides the trust: a proxy's URL may hold a password.
+func (t Trust) String() string { return "trust" }
+
+// GoString hides it from %#v too.
+func (t Trust) GoString() string { return t.String() }
 
 // Source is where intent is committed.
 type Source struct {
-	URL         string // http(s):// or file:// URL, or an absolute path; ParseSource takes credentials out of it
+	URL         string // http(s)://, ssh:// or file:// URL, user@host:path, or an absolute path; ParseSource takes credentials out of it
 	Branch      string // branch, tag or full commit; empty: the default branch
 	Credentials Credentials
+	// Abbreviated: Branch may also be the beginning of a commit, at least 4 digits of it.
+	Abbreviated bool
+	Trust       Trust
+	// Depth is how many commits of history a first fetch brings; 0: all. Local
+	// repositories are always read whole.
+	Depth int
+	// Only is the only branch or tag to fetch, HEAD for the default branch, and
+	// Branch beside it; empty: all.
+	Only string
+	// Submodules are checked out too.
+	Submodules bool
 }
 
 // ParseSource reads a URL as a person gives it. Credentials in it go to their
@@ -62,16 +109,30 @@ func ParseSource(raw string) (Source, error) {
 
 // place is a URL that was understood.
 type place struct {
-	shown       string // as the person wrote it, without credentials
-	local       string // path of a local repository; empty for a remote one
-	host        string // of a remote one
+	shown       string    // as the person wrote it, without credentials
+	local       string    // path of a local repository; empty for a remote one
+	host        string    // of a remote one
+	ssh         *sshPlace // set for one behind SSH
 	credentials Credentials
+	// also are references that are asked for beside branches and tags.
+	also       []string
+	trust      Trust
+	depth      int
+	only       string
+	branch     string // that is fetched; only matters beside only
+	submodules bool
 }
+
+// wants reports whether a reference is asked for.
+func (p place) wants(name string) bool { return mirrored(name) || slices.Contains(p.also, name) }
 
 // key is equal for spellings that certainly mean the same repository.
 func (p place) key() string {
 	if p.local != "" {
 		return "file://" + p.local
+	}
+	if p.ssh != nil {
+		return p.ssh.key()
 	}
 	u, err := url.Parse(p.shown)
 	if err != nil {
@@ -82,6 +143,29 @@ func (p place) key() string {
 	return u.String()
 }
 
+// SameHost reports whether two repositories lie on one server, so that one may
+// be shown what the other asks for: the same way (SSH, or HTTP of one kind),
+// the same host and the same port. Local ones have none.
+func SameHost(a, b string) bool {
+	p, errA := locate(a)
+	q, errB := locate(b)
+	return errA == nil && errB == nil && p.sameHost(q)
+}
+
+func (p place) sameHost(q place) bool {
+	switch {
+	case p.local != "" || q.local != "":
+		return false
+	case p.ssh != nil && q.ssh != nil:
+		return p.ssh.address() == q.ssh.address()
+	case p.ssh != nil || q.ssh != nil:
+		return false
+	}
+	scheme := func(p place) string { s, _, _ := strings.Cut(p.shown, "://"); return strings.ToLower(s) }
+	port := map[string]string{"http": ":80", "https": ":443"}[scheme(p)]
+	return scheme(p) == scheme(q) && strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
+}
+
 // MirrorName gives the folder name of a repository's mirror: a hash and ".git".
 func MirrorName(rawURL string) string {
 	key := rawURL
@@ -90,6 +174,17 @@ func MirrorName(rawURL string) string {
 	}
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:16]) + ".git"
+}
+
+// mirrorDir gives the folder of a place's mirror. Those who fetch only a part
+// of a repository share one for that part.
+func (s *Syncer) mirrorDir(p place) string {
+	dir := s.cfg.MirrorDir(p.shown)
+	if p.depth == 0 && p.only == "" {
+		return dir
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%d %s", p.depth, p.only)))
+	return strings.TrimSuffix(dir, ".git") + "-" + hex.EncodeToString(sum[:6]) + ".git"
 }
 
 // Below gives a Config.MirrorDir that keeps all mirrors in one folder.
@@ -105,6 +200,13 @@ func (s Source) locate() (place, error) {
 	if err == nil && s.Credentials != (Credentials{}) {
 		p.credentials = s.Credentials
 	}
+	p.trust, p.depth, p.only, p.submodules = s.Trust, max(s.Depth, 0), s.Only, s.Submodules
+	if p.local != "" {
+		p.depth, p.only = 0, ""
+	}
+	if strings.HasPrefix(p.only, rangePrefix) || plumbing.IsHash(p.only) {
+		p.only = "" // any tag or branch may hold it
+	}
 	return p, err
 }
 
@@ -112,7 +214,7 @@ func locate(raw string) (place, error) {
 	raw = strings.TrimSpace(raw)
 	if raw == "" {
 		return place{}, fault.New(opParse, fault.Invalid, "the Git URL is empty").
-			Hint("give an https:// URL, a file:// URL or an absolute path")
+			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path")
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
 		return place{}, fault.New(opParse, fault.Invalid, "the Git URL holds a control character, such as a line break").
@@ -123,7 +225,11 @@ func locate(raw string) (place, error) {
 	}
 	scheme, _, isURL := strings.Cut(raw, "://")
 	if !isURL {
-		return place{}, notAURL(raw)
+		if p, is, err := locateSCP(raw); is {
+			return p, err
+		}
+		return place{}, fault.New(opParse, fault.Invalid, "the Git URL is neither a URL nor an absolute path").
+			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path; relative paths would depend on where the server was started")
 	}
 	switch strings.ToLower(scheme) {
 	case "http", "https":
@@ -131,10 +237,10 @@ func locate(raw string) (place, error) {
 	case "file":
 		return locateFile(raw)
 	case "ssh", "git+ssh", "ssh+git":
-		return place{}, sshFault()
+		return locateSSH(raw)
 	}
 	return place{}, fault.New(opParse, fault.Invalid, "Git URLs that begin with "+printable(scheme)+":// are not supported").
-		Hint("use an https:// URL, a file:// URL or an absolute path")
+		Hint("use an https:// or ssh:// URL, a file:// URL or an absolute path")
 }
 
 func locateHTTP(raw string) (place, error) {
@@ -184,20 +290,6 @@ func locateFile(raw string) (place, error) {
 			Hint("write it as file:///absolute/path")
 	}
 	return place{shown: (&url.URL{Scheme: "file", Path: filepath.Clean(u.Path)}).String(), local: filepath.Clean(u.Path)}, nil
-}
-
-func notAURL(raw string) error {
-	// user@host:path, the short form of an SSH URL.
-	if host, _, ok := strings.Cut(raw, ":"); ok && !strings.ContainsAny(host, `/\`) {
-		return sshFault()
-	}
-	return fault.New(opParse, fault.Invalid, "the Git URL is neither a URL nor an absolute path").
-		Hint("give an https:// URL, a file:// URL or an absolute path; relative paths would depend on where the server was started")
-}
-
-func sshFault() error {
-	return fault.New(opParse, fault.Invalid, "Git over SSH is not supported yet").
-		Hint("use the repository's https:// URL, with a token as the password when it is private")
 }
 
 // printable keeps what a stranger sent short and on one line.

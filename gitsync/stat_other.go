@@ -2,13 +2,10 @@
 
 package gitsync
 
-import (
-	"io/fs"
-
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-)
+import "io/fs"
 
 // entryOf gives what the index remembers of a file on the disk.
-func entryOf(info fs.FileInfo) *index.Entry {
-	return &index.Entry{ModifiedAt: info.ModTime(), CreatedAt: info.ModTime(), Size: uint32(info.Size())}
+func entryOf(info fs.FileInfo) entry {
+	at := momentOf(info.ModTime())
+	return entry{modified: at, created: at, size: uint32(info.Size())}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 )
 
 // everyWay runs a story against the ways to reach a repository.
@@ -217,6 +220,66 @@ func TestWhatABranchCanBe(t *testing.T) {
 	})
 }
 
+// Whoever looks at a commit gives as much of it as tells it from others. Too
+// little of it names those that are meant; a branch that is called like the
+// beginning of a commit is the branch; and only who asks for it gets it: the
+// branch of an environment that is gone is not a commit by chance.
+func TestABeginningOfACommit(t *testing.T) {
+	everyWay(t, func(t *testing.T, o *origin, url string) {
+		s := newSyncer(t)
+		// Seventeen commits: two of them begin with the same digit.
+		byDigit := map[byte][]string{}
+		var all []string
+		for i := range 17 {
+			c := o.push("commit", map[string]string{"a": fmt.Sprint(i)})
+			all = append(all, c)
+			byDigit[c[0]] = append(byDigit[c[0]], c)
+		}
+		ask := func(branch string) (intent.Revision, error) {
+			rev, _, err := s.Fetch(t.Context(), Source{URL: url, Branch: branch, Abbreviated: true})
+			return rev, err
+		}
+		one := all[3]
+		for _, digits := range []string{one[:8], strings.ToUpper(one[:9]), one[:39], one} {
+			if rev, err := ask(digits); err != nil || rev.Commit != one {
+				t.Errorf("%s: %+v, %v", digits, rev, err)
+			}
+		}
+		p, err := locate(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = withMirror(s.cfg.MirrorDir(p.shown), func(m *mirror) (struct{}, error) {
+			for digit, commits := range byDigit {
+				h, found, err := m.among(p, string(digit))
+				if len(commits) == 1 && (err != nil || !found || h.String() != commits[0]) {
+					t.Errorf("%c: %s %v", digit, h, err)
+				}
+				if len(commits) > 1 {
+					wantFault(t, err, fault.Invalid, "ambiguous", commits[0], commits[1])
+				}
+			}
+			return struct{}{}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := strings.TrimSpace(o.git("rev-parse", "HEAD^{tree}"))
+		for _, none := range []string{one[:3], one + "0", "zzzzzzz", "0000000", tree[:12], one[:7] + "g"} {
+			_, err := ask(none)
+			wantFault(t, err, fault.NotFound, "there is no branch or tag")
+		}
+		if _, _, err := s.Fetch(t.Context(), Source{URL: url, Branch: one[:8]}); !fault.Is(err, fault.NotFound) {
+			t.Errorf("a branch that is gone: %v", err)
+		}
+		o.git("branch", one[:8])
+		o.git("push", "-q", "origin", "refs/heads/"+one[:8])
+		if rev, err := ask(one[:8]); err != nil || rev.Commit != all[16] {
+			t.Errorf("the branch of that name: %+v, %v", rev, err)
+		}
+	})
+}
+
 // HEAD of the bare repository names master, but people pushed trunk.
 func TestDefaultBranchOfACarelesslyMadeRepository(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
@@ -314,7 +377,7 @@ func TestIndexRemembersUntouchedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The kernel's clock has ticks of some milliseconds.
-	if after, _ := os.Lstat(path); !entryOf(after).CreatedAt.Equal(entryOf(before).CreatedAt) && untouched(entries["a"], after, written.Add(time.Hour)) {
+	if after, _ := os.Lstat(path); entryOf(after).created != entryOf(before).created && untouched(entries["a"], after, written.Add(time.Hour)) {
 		t.Error("a changed file with an old time counts as untouched")
 	}
 }

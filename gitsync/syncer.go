@@ -28,17 +28,24 @@ type Config struct {
 	// AskTimeout bounds one look at the branches of a repository; 30 seconds when zero.
 	AskTimeout time.Duration
 	Logger     *slog.Logger
+	// SSHAgent is the socket of an SSH agent, for repositories over SSH whose
+	// source has no key; empty for none.
+	SSHAgent string
+	// Learned is told of keys of SSH servers that were accepted because none
+	// was known (Trust.AcceptNew), as lines of known_hosts; may be nil.
+	Learned func(scope, line string) error
 }
 
 // Syncer fetches repositories and checks commits out. It is safe for
 // concurrent use, also by several processes with the same mirrors.
 type Syncer struct {
 	cfg      Config
-	http     *http.Client
 	checkout keyed // by folder
+	trees    treeCache
 
 	mu      sync.Mutex
 	flights map[flightKey]*flight
+	clients map[clientKey]*http.Client
 }
 
 // New checks the configuration and makes a Syncer. It holds nothing that must
@@ -65,16 +72,20 @@ func New(cfg Config) (*Syncer, error) {
 	if cfg.AskTimeout == 0 {
 		cfg.AskTimeout = 30 * time.Second
 	}
-	return &Syncer{cfg: cfg, http: newHTTPClient(), flights: map[flightKey]*flight{}}, nil
+	return &Syncer{cfg: cfg, flights: map[flightKey]*flight{}, clients: map[clientKey]*http.Client{}}, nil
 }
 
 // Mirrored reports whether a repository was cloned before.
-func (s *Syncer) Mirrored(url string) bool {
-	p, err := locate(url)
+func (s *Syncer) Mirrored(src Source) bool {
+	p, err := src.locate()
 	if err != nil {
 		return false
 	}
-	_, err = os.Stat(filepath.Join(s.cfg.MirrorDir(p.shown), "packed-refs"))
+	return s.mirrored(p)
+}
+
+func (s *Syncer) mirrored(p place) bool {
+	_, err := os.Stat(filepath.Join(s.mirrorDir(p), "packed-refs"))
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -36,6 +36,8 @@ type file struct {
 	hash plumbing.Hash
 	// target is where a symbolic link leads.
 	target string
+	// from is the mirror of the submodule that it belongs to; nil for the commit itself.
+	from *mirror
 }
 
 // content is what a commit holds, after it was judged to be safe to check out.
@@ -47,8 +49,8 @@ type content struct {
 }
 
 // readContent reads and judges all of a commit but the contents of its files.
-func (m *mirror) readContent(ctx context.Context, c *object.Commit, kept func(string) bool) (*content, error) {
-	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: map[plumbing.Hash]*object.Tree{},
+func (m *mirror) readContent(ctx context.Context, trees *treeCache, c *object.Commit, kept func(string) bool) (*content, error) {
+	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: trees,
 		content: &content{byPath: map[string]int{}, dirs: map[string]bool{}}}
 	if err := r.tree(c.TreeHash, "", 0); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ type contentReader struct {
 	ctx    context.Context
 	kept   func(string) bool
 	commit string
-	trees  map[plumbing.Hash]*object.Tree
+	trees  *treeCache
 }
 
 // refuse says why a commit is not checked out.
@@ -80,24 +82,22 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return r.refuse("%v", errTooDeep).Hint(fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	}
-	t, ok := r.trees[h] // the same folder is often in several places
+	entries, ok := r.trees.get(h) // the same folder is often in several places, and in several commits
 	if !ok {
 		var err error
-		if t, err = r.read(h, dir); err != nil {
+		if entries, err = r.read(h, dir); err != nil {
 			return err
 		}
-		r.trees[h] = t
+		r.trees.put(h, entries)
 	}
-	names := make(map[string]bool, len(t.Entries))
-	for _, e := range t.Entries {
-		if names[e.Name] {
-			return r.refuse("the folder %q holds the name %q twice", printable(dir), printable(e.Name)).
-				Hint("see what git fsck says of the repository")
-		}
-		names[e.Name] = true
+	for _, e := range entries {
 		path := e.Name
 		if dir != "" {
 			path = dir + "/" + e.Name
+		}
+		if _, twice := r.byPath[path]; twice || r.dirs[path] {
+			return r.refuse("the folder %q holds the name %q twice", printable(dir), printable(e.Name)).
+				Hint("see what git fsck says of the repository")
 		}
 		if err := r.name(e.Name, path, depth == 0); err != nil {
 			return err
@@ -130,15 +130,36 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	return nil
 }
 
-func (r *contentReader) read(h plumbing.Hash, dir string) (*object.Tree, error) {
-	t, err := object.GetTree(r.m.store, h)
-	switch {
+// read reads a folder, and makes sure that it is the one of that hash: it is
+// remembered longer than a damaged mirror lives.
+func (r *contentReader) read(h plumbing.Hash, dir string) ([]object.TreeEntry, error) {
+	damaged := func(err error) error {
+		return fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
+	}
+	o, err := r.m.store.EncodedObject(plumbing.TreeObject, h)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	in, err := o.Reader()
+	if err != nil {
+		return nil, damaged(err)
+	}
+	defer in.Close()
+	sum := plumbing.NewHasher(plumbing.TreeObject, o.Size())
+	if _, err := io.Copy(sum, in); err != nil {
+		return nil, damaged(err)
+	}
+	if sum.Sum() != h {
+		return nil, damaged(errors.New("it has another content"))
+	}
+	t := &object.Tree{}
+	switch err := t.Decode(o); {
 	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
 		return nil, r.refuse("the folder %q is malformed: %v", printable(dir), err).Hint("see what git fsck says of the repository")
 	case err != nil:
-		return nil, fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
+		return nil, damaged(err)
 	}
-	return t, nil
+	return t.Entries, nil
 }
 
 // name judges a name of the commit: could it mean anything but a new entry of its folder?
@@ -189,6 +210,11 @@ func (r *contentReader) links() error {
 		}
 		f.target = string(text)
 	}
+	return r.judgeLinks()
+}
+
+// judgeLinks refuses links that leave the commit.
+func (r *contentReader) judgeLinks() error {
 	for _, f := range r.files {
 		if f.mode != filemode.Symlink {
 			continue

@@ -40,6 +40,9 @@ type WatcherConfig struct {
 	// later. It is called for several environments at once, and must not call
 	// Stop. Its context ends with the watcher.
 	OnMove func(ctx context.Context, m Move) error
+	// OnLook is told how looks at a source go, when one goes otherwise than the
+	// one before: nil when it could be read. May be nil.
+	OnLook func(ctx context.Context, env intent.EnvironmentID, err error)
 	Logger *slog.Logger
 	// Debounce is how long a local repository must be quiet before it is looked
 	// at; 25 ms when zero.
@@ -302,6 +305,7 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 		return 0
 	}
 	tip, err := w.cfg.Tips.Tip(ctx, s.source)
+	read := err
 	<-w.busy
 	if ctx.Err() != nil {
 		return 0
@@ -319,21 +323,34 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	before := s.status
 	s.status = WatchStatus{Checked: time.Now(), Seen: seen, Err: err}
+	if err != nil {
+		s.status.Failures = before.Failures + 1
+	}
+	s.mu.Unlock()
+	if w.cfg.OnLook != nil && (text(before.Err) != text(err) || before.Checked.IsZero()) {
+		w.cfg.OnLook(ctx, s.env, read)
+	}
 	if err == nil {
 		if before.Failures > 0 {
 			w.cfg.Logger.Info("a source can be read again", "environment", s.env, "failures", before.Failures)
 		}
 		return jitter(s.interval)
 	}
-	s.status.Failures = before.Failures + 1
-	wait := w.backoff(s.interval, s.status.Failures)
-	if before.Err == nil || before.Err.Error() != err.Error() {
+	wait := w.backoff(s.interval, before.Failures+1)
+	if text(before.Err) != text(err) {
 		w.cfg.Logger.Warn("a source cannot be read", "environment", s.env, "error", err, "next", wait.Round(time.Second))
 	}
 	return wait
+}
+
+// text of an error; empty for none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // backoff gives the wait after some failures in a row.

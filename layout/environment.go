@@ -34,6 +34,12 @@ func (e Environment) CompilerVenv(version string) string {
 // CompilerVenvLink is .env, which SwitchVenv points at one of those.
 func (e Environment) CompilerVenvLink() string { return filepath.Join(e.Compiler(), ".env") }
 
+// Preview is laid out like the environment itself, for compiles beside its own:
+// of commits that somebody only wants to look at. It can be removed while none runs.
+func (e Environment) Preview() Environment {
+	return Environment{root: filepath.Join(e.root, "preview")}
+}
+
 // Executors holds what executors need.
 func (e Environment) Executors() string { return filepath.Join(e.root, "executors") }
 

@@ -15,7 +15,9 @@ const (
 	UserDeploy  Priority = iota // a person asked for what is not as intended
 	NewVersion                  // the intent changed
 	UserRepair                  // a person asked for everything
+	DryRun                      // a job: what would change
 	DeployTimer                 // periodic: what is not as intended
+	FactRefresh                 // a job: what a resource can tell
 	RepairTimer                 // periodic: everything
 	priorities
 )
@@ -32,15 +34,19 @@ func (p Priority) String() string {
 		return "new version"
 	case UserRepair:
 		return "user repair"
+	case DryRun:
+		return "dry run"
 	case DeployTimer:
 		return "deploy timer"
+	case FactRefresh:
+		return "fact refresh"
 	case RepairTimer:
 		return "repair timer"
 	}
 	return "unknown priority"
 }
 
-// Command is what the scheduler wants done: a Start or a SetState. Commands
+// Command is what the scheduler wants done: a Start, a SetState, a SetBreaker, a StartJob or a RefuseJob. Commands
 // are carried out in the order in which they were given.
 type Command interface{ isCommand() }
 
@@ -55,6 +61,8 @@ type Start struct {
 	// DependencyChanged: something that it requires, and that sends events,
 	// changed something since the resource was last deployed well.
 	DependencyChanged bool
+	// Report: find out what differs, and enforce nothing.
+	Report bool
 }
 
 // Dependency is what a resource needs, and how it fared.
@@ -66,15 +74,32 @@ type Dependency struct {
 // SetState gives the state of a resource after a task ended or was skipped.
 type SetState struct {
 	State intent.ResourceState
-	// Skipped is set when no task ran, because of the dependency named in Cause.
+	// Skipped is set when no task ran, because of the dependency named in Cause, or of protection.
 	Skipped bool
-	Version int // of the intent that was skipped
-	Cause   intent.ResourceID
-	Reason  string
+	// Protected: no task ran, because it would have purged what is protected.
+	Protected bool
+	Version   int // of the intent that was skipped
+	Cause     intent.ResourceID
+	Reason    string
+	// Freed is set when no task ran, and a person or new handler code ended its parking.
+	Freed bool
+	// Parked is set when this outcome parked it.
+	Parked bool
+	// Drift is what the outcome says about drift.
+	Drift Drift
 }
 
-func (Start) isCommand()    {}
-func (SetState) isCommand() {}
+// SetBreaker gives the state of an agent's breaker after the outcome of a task
+// on it. It comes right behind the SetState of that outcome.
+type SetBreaker struct {
+	Agent   string
+	Breaker intent.Breaker
+	Opened  bool // it was closed before
+}
+
+func (Start) isCommand()      {}
+func (SetState) isCommand()   {}
+func (SetBreaker) isCommand() {}
 
 // Outcome is how a started task ended.
 type Outcome struct {
@@ -82,6 +107,10 @@ type Outcome struct {
 	Version int           // of the Start it answers
 	Status  intent.Status // deployed, failed, skipped, unavailable, non_compliant, skipped_for_dependency
 	Change  intent.Change
+	// Differed are the attributes that were found to be other than desired, sorted.
+	Differed []string
+	// Unreachable: the handler could not reach its target.
+	Unreachable bool
 }
 
 // Snapshot is the intent and what is known of it.
@@ -92,6 +121,7 @@ type Snapshot struct {
 	// new. Where IsDeploying is set, a run was cut off: it is done again.
 	States       []intent.ResourceState
 	PausedAgents []string
+	Breakers     map[string]intent.Breaker // of agents; those that are open
 	Halted       bool
 	// Code tells, per resource type, which handler code the version has: any
 	// text that changes with it. A resource that is not as intended is tried
@@ -104,6 +134,9 @@ type Snapshot struct {
 type Limits struct {
 	// Concurrency is how many tasks may run at once in the environment, 0 for one per agent.
 	Concurrency int
+	// DryRuns and Facts are how many jobs of each kind may run at once beside that.
+	DryRuns int // default 4
+	Facts   int // default 4
 	// RetryBase is the pause after the first failure; it doubles with each further one up to RetryCap.
 	RetryBase time.Duration // default 30 s
 	RetryCap  time.Duration // default 1 h
@@ -111,6 +144,12 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
+	if l.DryRuns <= 0 {
+		l.DryRuns = 4
+	}
+	if l.Facts <= 0 {
+		l.Facts = 4
+	}
 	if l.RetryBase <= 0 {
 		l.RetryBase = 30 * time.Second
 	}

@@ -14,7 +14,7 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 		return nil
 	}
 	n.running = false
-	n.agent.running = nil
+	n.agent.ended(n)
 	s.running--
 	if n.runPrio.Periodic() {
 		s.periodic--
@@ -23,9 +23,20 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	if n.pos < 0 {
 		// It left the model while it ran: what came of it no longer matters.
 		s.out = append(s.out, SetState{State: n.state})
+		s.contact(n, o, now)
 	} else {
-		s.record(n, o, now)
-		s.out = append(s.out, SetState{State: n.state})
+		parked, drift := n.state.Parked, DriftNone
+		if n.runReport {
+			o.Change = intent.NoChange
+			drift = s.recordLook(n, o, now)
+		} else {
+			drift = s.record(n, o, now)
+		}
+		s.scheduleRetry(n)
+		s.out = append(s.out, SetState{
+			State: n.state, Drift: drift, Parked: n.state.Parked != intent.NotParked && parked == intent.NotParked,
+		})
+		s.contact(n, o, now)
 		s.spread(n, o)
 	}
 	s.wake(n)
@@ -35,7 +46,7 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 
 // record brings the state up to date with an outcome. When newer intent
 // arrived meanwhile, the resource stays as that left it: to be updated.
-func (s *Scheduler) record(n *node, o Outcome, now time.Time) {
+func (s *Scheduler) record(n *node, o Outcome, now time.Time) Drift {
 	st := &n.state
 	st.LastRunAt = &now
 	st.LastRun = resultOf(o.Status)
@@ -51,19 +62,21 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) {
 		if current {
 			st.Compliance = intent.Compliant
 		}
-		st.Attempts = 0
+		s.recovered(n)
 	case st.LastRun == intent.RunSuccessful:
 		st.DeployedHash = "" // something else is out there
-		st.Attempts = 0
+		s.recovered(n)
 	case st.LastRun == intent.RunFailed:
 		st.DeployedHash = "" // nobody knows what is out there
 		if current {
-			st.Attempts++
+			s.failed(n, o, now)
 		}
 	case o.Status == intent.StatusSkippedForDependency && s.badDependency(n) != nil:
 		st.Blocked = intent.TemporarilyBlocked
 	}
-	if st.LastRun != intent.RunSkipped {
+	if st.LastRun == intent.RunSkipped {
+		st.RetryAt = nil // it did not fail; the timer comes by
+	} else {
 		st.LastDeployed = n.runVersion
 	}
 	if changed(o) && s.graph.resources[n.pos].SendEvent {
@@ -74,6 +87,34 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) {
 	}
 	if s.blocked[n.pos] {
 		st.Blocked = intent.IsBlocked
+	}
+	return s.judge(n, o, now)
+}
+
+// recovered forgets failures. What is contested stays parked.
+func (s *Scheduler) recovered(n *node) {
+	st := &n.state
+	st.Attempts, st.RetryAt = 0, nil
+	if st.Parked != intent.ParkedContested {
+		st.Parked, st.ParkedAt, st.FailedCode = intent.NotParked, nil, ""
+	}
+}
+
+// failed counts a failure and sets when to try again, or parks. That a target
+// cannot be reached says nothing of the resource: it never parks it, and
+// counts for no more than half of the way there.
+func (s *Scheduler) failed(n *node, o Outcome, now time.Time) {
+	st, most := &n.state, s.policy.MaxAttempts
+	if !o.Unreachable || most == 0 || st.Attempts < most/2 {
+		st.Attempts++
+	}
+	st.FailedCode = s.code[st.ID.Type]
+	switch {
+	case st.Parked != intent.NotParked:
+	case most > 0 && st.Attempts >= most && !o.Unreachable:
+		s.park(n, intent.ParkedAttempts, now)
+	default:
+		s.failedAgain(n, now)
 	}
 }
 
@@ -109,43 +150,4 @@ func resultOf(status intent.Status) intent.HandlerResult {
 		return intent.RunSkipped
 	}
 	return intent.RunFailed
-}
-
-// retryAt is when a timer may try a failing resource again: after its last run
-// by a pause that doubles with each failure up to a cap, shortened by up to a
-// quarter so that many that failed together do not return together. The
-// jitter depends on nothing but the seed, the resource and the attempt.
-func (s *Scheduler) retryAt(n *node) time.Time {
-	if n.state.Attempts == 0 || n.state.LastRunAt == nil {
-		return time.Time{}
-	}
-	pause := s.limits.RetryCap
-	if shift := n.state.Attempts - 1; shift < 32 && s.limits.RetryBase<<shift>>shift == s.limits.RetryBase {
-		pause = min(pause, s.limits.RetryBase<<shift)
-	}
-	return n.state.LastRunAt.Add(pause - time.Duration(float64(pause)*jitter(s.limits.Seed, n.state.ID, n.state.Attempts)/4))
-}
-
-// jitter gives a number in [0, 1) (FNV-1a over its arguments).
-func jitter(seed uint64, id intent.ResourceID, attempt int) float64 {
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	add := func(x uint64) {
-		for range 8 {
-			h = (h ^ x&0xff) * prime
-			x >>= 8
-		}
-	}
-	add(seed)
-	for _, part := range []string{id.Type, id.Agent, id.Attribute, id.Value} {
-		for i := range len(part) {
-			h = (h ^ uint64(part[i])) * prime
-		}
-		h = (h ^ 0xff) * prime
-	}
-	add(uint64(attempt))
-	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
-	h ^= h >> 33
-	return float64(h>>11) / (1 << 53)
 }

@@ -21,8 +21,11 @@ var (
 //
 // requires is as the model says it. before is the order of work: the same,
 // except that of two resources to be purged the one that requires goes first,
-// as a file is removed before its folder. Where turning an edge would close a
-// circle (a kept resource lies between two purged ones) the model's order stays.
+// as a file is removed before its folder. That is so for what a resource required
+// already when it was last kept; what it requires since it is purged (or was never
+// kept) says itself what goes first, as models do that let the folder require the
+// file then. Where turning an edge would close a circle (a kept resource lies
+// between two purged ones) the model's order stays.
 type graph struct {
 	resources []*intent.Resource
 	index     map[intent.ResourceID]int32
@@ -38,7 +41,7 @@ func newGraph(given []intent.Resource) (*graph, error) {
 	for i := range given {
 		resources[i] = &given[i]
 	}
-	slices.SortFunc(resources, func(a, b *intent.Resource) int { return compareID(a.ID, b.ID) })
+	slices.SortFunc(resources, func(a, b *intent.Resource) int { return a.ID.Compare(b.ID) })
 	g := &graph{
 		resources: resources,
 		index:     make(map[intent.ResourceID]int32, n),
@@ -75,7 +78,10 @@ func newGraph(given []intent.Resource) (*graph, error) {
 
 // turnPurged makes before and after, see graph.
 func (g *graph) turnPurged() {
-	both := func(i, j int32) bool { return g.resources[i].Purged && g.resources[j].Purged }
+	both := func(i, j int32) bool {
+		r, needed := g.resources[i], g.resources[j]
+		return r.Purged && needed.Purged && slices.Contains(r.KeptRequires, needed.ID)
+	}
 	found := false
 	for i := range g.requires {
 		found = found || slices.ContainsFunc(g.requires[i], func(j int32) bool { return both(int32(i), j) })
@@ -220,17 +226,4 @@ func components(edges [][]int32) []int32 {
 		}
 	}
 	return component
-}
-
-func compareID(a, b intent.ResourceID) int {
-	if c := strings.Compare(a.Type, b.Type); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Agent, b.Agent); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Attribute, b.Attribute); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Value, b.Value)
 }

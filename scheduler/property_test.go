@@ -2,10 +2,12 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -28,7 +30,7 @@ type step struct {
 func stepGen(agents, size int) *rapid.Generator[step] {
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind:   rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).Draw(t, "kind"),
+			kind:   rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16}).Draw(t, "kind"),
 			pick:   rapid.IntRange(0, 1000).Draw(t, "pick"),
 			status: rapid.IntRange(0, 9).Draw(t, "status"),
 			change: rapid.Bool().Draw(t, "change"),
@@ -67,6 +69,11 @@ func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
 					r.AttributeHash += "+" + short(earlier.ID)
 				}
 			}
+			for _, need := range r.Requires {
+				if r.Purged && rapid.IntRange(0, 3).Draw(t, "kept") > 0 {
+					r.KeptRequires = append(r.KeptRequires, need)
+				}
+			}
 			out = append(out, r)
 		}
 		return out
@@ -78,6 +85,10 @@ type observer struct {
 	t       *rapid.T
 	s       *Scheduler
 	limits  Limits
+	policy  Policy
+	turned  bool            // snapshots list their parts the other way round
+	probes  map[string]bool // agents that somebody let probe
+	paused  map[string]bool
 	now     time.Time
 	version int
 	model   []intent.Resource
@@ -87,11 +98,17 @@ type observer struct {
 	log     []string
 	// recorded is the state of each resource as the commands so far give it.
 	recorded map[intent.ResourceID]intent.ResourceState
+	breakers map[string]intent.Breaker
+	jobs     *clerk
+	rules    Rules
+	started  map[string]time.Time // last, by agent
 }
 
 func newObserver(t *rapid.T, s *Scheduler, limits Limits) *observer {
 	return &observer{t: t, s: s, limits: limits, now: t0, tried: map[intent.ResourceID]string{},
-		good: map[intent.ResourceID]string{}, recorded: map[intent.ResourceID]intent.ResourceState{}}
+		good: map[intent.ResourceID]string{}, recorded: map[intent.ResourceID]intent.ResourceState{},
+		breakers: map[string]intent.Breaker{}, probes: map[string]bool{}, paused: map[string]bool{},
+		started: map[string]time.Time{}, jobs: newClerk()}
 }
 
 func (o *observer) take(out []Command) {
@@ -100,9 +117,26 @@ func (o *observer) take(out []Command) {
 		switch c := c.(type) {
 		case Start:
 			o.checkStart(c)
+			o.started[c.Resource.ID.Agent] = o.now
 			o.running = append(o.running, c)
 			o.tried[c.Resource.ID] = c.Resource.AttributeHash
+			if st := o.recorded[c.Resource.ID]; !c.Report {
+				st.IsDeploying = true
+				o.recorded[c.Resource.ID] = st
+			}
+			o.probes[c.Resource.ID.Agent] = false
+		case SetBreaker:
+			o.breakers[c.Agent] = c.Breaker
+		case StartJob:
+			o.jobStarts(c.Job)
+		case RefuseJob:
+			o.jobs.refused(o.t, c.Job)
 		case SetState:
+			if was := o.recorded[c.State.ID]; c.Freed { // what StateUnpark writes
+				was.Free()
+				o.recorded[c.State.ID] = was
+				continue
+			}
 			o.recorded[c.State.ID] = c.State
 			if c.Skipped {
 				cause, _ := o.s.State(c.Cause)
@@ -123,13 +157,13 @@ func (o *observer) take(out []Command) {
 
 // checkPushed: no pushed work that nothing holds stands behind a periodic start on its agent.
 func (o *observer) checkPushed(c Start) {
-	wishes := o.s.Wishes(0)
+	wishes := o.s.Wishes(0, o.now)
 	for _, w := range wishes {
-		if w.Priority.Periodic() || w.ID.Agent != c.Resource.ID.Agent {
+		if w.Priority.Periodic() || w.ID.Agent != c.Resource.ID.Agent || w.Gate.Held() {
 			continue
 		}
 		needs := o.needs(w.ID)
-		held := slices.ContainsFunc(o.running, func(r Start) bool { return slices.Contains(needs, r.Resource.ID) }) ||
+		held := o.looksAt(w.ID) || slices.ContainsFunc(o.running, func(r Start) bool { return r.Resource.ID == w.ID || slices.Contains(needs, r.Resource.ID) }) ||
 			slices.ContainsFunc(wishes, func(v Wish) bool {
 				st, _ := o.s.State(v.ID)
 				return slices.Contains(needs, v.ID) && (v.Priority <= w.Priority || st.Compliance != intent.Compliant)
@@ -142,20 +176,22 @@ func (o *observer) checkPushed(c Start) {
 
 func (o *observer) checkStart(c Start) {
 	id := c.Resource.ID
-	for _, r := range o.running {
-		if r.Resource.ID.Agent == id.Agent {
-			o.t.Fatalf("%s starts while %s runs on the same agent", id, r.Resource.ID)
-		}
+	if c.Priority.Periodic() && o.recorded[id].Parked != intent.NotParked {
+		o.t.Fatalf("%s is parked, and the %s starts it", id, c.Priority)
 	}
-	if o.limits.Concurrency > 0 && len(o.running) >= o.limits.Concurrency {
-		o.t.Fatalf("%d run already", len(o.running))
+	if b := o.breakers[id.Agent]; b.Open() && b.ProbeAt.After(o.now) && !o.probes[id.Agent] {
+		o.t.Fatalf("%s starts at %s though its agent cannot be reached: %+v", id, o.now, b)
 	}
+	o.checkRules(c)
 	at := slices.IndexFunc(o.model, func(r intent.Resource) bool { return r.ID == id })
 	if at < 0 {
 		o.t.Fatalf("%s is not in version %d", id, o.version)
 	}
 	if c.Resource.Version != o.version || c.Resource.AttributeHash != o.model[at].AttributeHash {
 		o.t.Fatalf("%s starts in an old form", id)
+	}
+	if o.looksAt(id) {
+		o.t.Fatalf("%s starts while a job looks at it", id)
 	}
 	needs := o.needs(id)
 	for _, need := range needs {
@@ -176,6 +212,9 @@ func (o *observer) checkStart(c Start) {
 		o.t.Fatalf("%s is undefined and starts", id)
 	}
 	for _, r := range o.direct(id) {
+		if c.Report {
+			break
+		}
 		// As recorded when it starts; a later command of the same event may say otherwise.
 		if st := o.recorded[r]; st.LastRun == intent.RunFailed || st.LastRun == intent.RunSkipped {
 			o.t.Fatalf("%s starts though %s is %s", id, r, st.LastRun)
@@ -184,7 +223,7 @@ func (o *observer) checkStart(c Start) {
 }
 
 // direct is what must go before id: what it requires; of two to be purged the
-// other way round unless that closes a circle, which the graph is trusted with
+// other way round, if it was so when they were kept, unless that closes a circle, which the graph is trusted with
 // and TestPurgeInReverse and TestTurnedEdges look at.
 func (o *observer) direct(id intent.ResourceID) []intent.ResourceID {
 	var out []intent.ResourceID
@@ -229,9 +268,11 @@ func (o *observer) release(model []intent.Resource) {
 	}
 	o.model = model
 	before := map[intent.ResourceID]bool{}
-	for _, w := range o.s.Wishes(0) {
+	for _, w := range o.s.Wishes(0, o.now) {
 		before[w.ID] = true
 	}
+	o.recordRelease(model)
+	o.letProbe(func(r intent.Resource) bool { return changed[r.ID] })
 	out, err := o.s.NewVersion(o.version, model, nil, o.now)
 	if err != nil {
 		o.t.Fatal(err)
@@ -242,7 +283,7 @@ func (o *observer) release(model []intent.Resource) {
 			o.t.Fatalf("%s starts though it did not change", st.Resource.ID)
 		}
 	}
-	for _, w := range o.s.Wishes(0) {
+	for _, w := range o.s.Wishes(0, o.now) {
 		if !changed[w.ID] && !before[w.ID] {
 			o.t.Fatalf("%s is wished for though it did not change", w.ID)
 		}
@@ -250,18 +291,115 @@ func (o *observer) release(model []intent.Resource) {
 	o.take(out)
 }
 
-func (o *observer) end(i int, status intent.Status, change intent.Change) {
+// letProbe notes that the agents of some resources may be tried at once.
+func (o *observer) letProbe(which func(intent.Resource) bool) {
+	for _, r := range o.model {
+		if which(r) {
+			o.probes[r.ID.Agent] = true
+		}
+	}
+}
+
+// snapshot is what the record holds.
+func (o *observer) snapshot(halted bool) Snapshot {
+	snap := Snapshot{Version: o.version, Resources: slices.Clone(o.model), Now: o.now, Halted: halted, Breakers: o.breakers}
+	for _, id := range slices.SortedFunc(maps.Keys(o.recorded), intent.ResourceID.Compare) {
+		snap.States = append(snap.States, o.recorded[id])
+	}
+	snap.PausedAgents = slices.AppendSeq(snap.PausedAgents, slices.Values(slices.Sorted(maps.Keys(o.paused))))
+	if o.turned {
+		slices.Reverse(snap.Resources)
+		slices.Reverse(snap.States)
+		slices.Reverse(snap.PausedAgents)
+	}
+	return snap
+}
+
+// recordRelease changes the record as a release does. The rules are those of a
+// scheduler; that the database has the same is tested beside the store.
+func (o *observer) recordRelease(model []intent.Resource) {
+	snap := Snapshot{Version: o.version - 1, Halted: true, Now: o.now}
+	for _, st := range o.recorded {
+		if st.IsDeploying = false; st.Orphaned == 0 {
+			snap.Resources = append(snap.Resources, intent.Resource{ID: st.ID, AttributeHash: st.IntentHash})
+		}
+		snap.States = append(snap.States, st)
+	}
+	s, err := New(snap, Limits{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for i, n := range s.nodes {
+		n.state = o.recorded[n.state.ID] // loading may have touched it
+		n.running, n.pos = n.state.IsDeploying, int32(i)
+	}
+	if _, err := s.NewVersion(o.version, model, nil, o.now); err != nil {
+		o.t.Fatal(err)
+	}
+	for id, n := range s.known {
+		deploying := o.recorded[id].IsDeploying
+		o.recorded[id] = n.state
+		if st := o.recorded[id]; st.IsDeploying != deploying {
+			st.IsDeploying = deploying
+			o.recorded[id] = st
+		}
+	}
+}
+
+// restart kills the server: what runs is cut off, what is known is the record.
+func (o *observer) restart() {
+	for _, c := range o.running {
+		if !c.Report {
+			delete(o.good, c.Resource.ID)
+			delete(o.tried, c.Resource.ID)
+		}
+	}
+	halted, timers := o.s.halted, timersOf(o.s)
+	s, err := New(o.snapshot(true), o.limits) // until all is in place
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	known := map[string]time.Time{} // of starts: a look that was cut off left no trace
+	for id, st := range o.recorded {
+		if at := st.LastRunAt; at != nil && at.After(known[id.Agent]) {
+			known[id.Agent] = *at
+		}
+		if st.IsDeploying {
+			known[id.Agent] = o.now
+		}
+		st.IsDeploying = false // and so says the record from now on
+		o.recorded[id] = st
+	}
+	o.s, o.running, o.probes, o.started = s, nil, map[string]bool{}, known
+	again := o.jobs.restart()
+	s.SetTimers(timers, o.now)
+	o.take(s.SetPolicy(o.policy, o.now))
+	o.take(s.SetRules(o.rules, o.now))
+	if !halted {
+		o.take(s.Resume(o.now))
+	}
+	o.take(s.Enqueue(again, o.now))
+	o.take(s.Tick(o.now))
+}
+
+func (o *observer) end(i int, status intent.Status, change intent.Change, differed ...string) {
 	c := o.running[i]
+	if c.Report && status == intent.StatusDeployed {
+		status = intent.StatusDry
+	}
 	o.running = slices.Delete(o.running, i, i+1)
 	if !slices.ContainsFunc(o.model, func(r intent.Resource) bool { return r.ID == c.Resource.ID }) {
 		delete(o.good, c.Resource.ID)
 		delete(o.tried, c.Resource.ID)
 	} else if status == intent.StatusDeployed {
 		o.good[c.Resource.ID] = c.Resource.AttributeHash
-	} else {
+	} else if !c.Report || len(differed) > 0 {
 		delete(o.good, c.Resource.ID)
 	}
-	o.take(o.s.TaskDone(Outcome{ID: c.Resource.ID, Version: c.Resource.Version, Status: status, Change: change}, o.now))
+	o.take(o.s.TaskDone(Outcome{
+		ID: c.Resource.ID, Version: c.Resource.Version, Status: status, Change: change, Differed: differed,
+		Unreachable: status == intent.StatusUnavailable,
+	}, o.now))
 }
 
 var outcomes = []intent.Status{
@@ -279,7 +417,13 @@ func (o *observer) play(s step) {
 			if s.change {
 				change = intent.Updated
 			}
-			o.end(s.pick%len(o.running), outcomes[s.status], change)
+			var differed []string
+			if s.pick%3 == 0 {
+				differed = []string{"mode"}
+			}
+			o.end(s.pick%len(o.running), outcomes[s.status], change, differed...)
+		} else {
+			o.take(o.s.Tick(o.now)) // nothing else tells the scheduler that time went by
 		}
 	case 1:
 		o.release(s.model)
@@ -289,37 +433,77 @@ func (o *observer) play(s step) {
 		if s.change {
 			f.Agents = []string{agent}
 		}
+		if !kinds[s.kind-2].Periodic() {
+			o.letProbe(func(r intent.Resource) bool { return !s.change || r.ID.Agent == agent })
+		}
 		o.take(o.s.Trigger(kinds[s.kind-2], f, o.now))
 	case 6:
+		o.paused[agent] = true
 		o.take(o.s.Pause(agent, o.now))
 	case 7:
+		delete(o.paused, agent)
 		o.take(o.s.Unpause(agent, o.now))
 	case 8:
 		o.s.Halt()
 	case 9:
 		o.take(o.s.Resume(o.now))
+	case 10:
+		o.restart()
+	case 11:
+		if at := o.s.NextTick(); at.After(o.now) && s.change {
+			o.now = at
+		}
+		o.take(o.s.Tick(o.now))
+		if at := o.s.NextTick(); !at.IsZero() && !at.After(o.now) {
+			o.t.Fatalf("it is %s, and the next tick should have been at %s", o.now, at)
+		}
+	case 12:
+		var ids []intent.ResourceID
+		if len(o.model) > 0 && s.change {
+			ids = []intent.ResourceID{o.model[s.pick%len(o.model)].ID}
+		}
+		o.letProbe(func(intent.Resource) bool { return true })
+		o.take(o.s.Unpark(ids, o.now))
+	case 13, 14, 15:
+		o.playJobs(s)
+	case 16:
+		o.rules.Overrides = append(slices.Clone(o.rules.Overrides), intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)})
+		o.take(o.s.SetRules(o.rules, o.now))
 	}
+	o.checkJobs()
 	o.checkStuck()
 }
 
 // checkStuck: while an agent is free and something on it is held by nothing,
 // something has to run there.
 func (o *observer) checkStuck() {
-	if o.s.halted || o.limits.Concurrency > 0 {
+	if o.s.halted || o.limits.Concurrency > 0 || o.rules.Concurrency > 0 {
 		return
 	}
-	busy := map[string]bool{}
+	if at := intent.Earlier(o.s.NextEdge(), o.s.nextWarm()); !at.IsZero() && !at.After(o.now) {
+		o.take(o.s.Tick(o.now)) // somebody watches the clock
+	}
+	busy := map[string]int{}
 	active := map[intent.ResourceID]bool{}
+	for _, j := range o.jobs.running {
+		busy[j.Resource.Agent]++
+	}
 	for _, r := range o.running {
-		busy[r.Resource.ID.Agent] = true
+		busy[r.Resource.ID.Agent]++
 		active[r.Resource.ID] = true
 	}
-	wishes := o.s.Wishes(0)
+	wishes := o.s.Wishes(0, o.now)
 	for _, w := range wishes {
 		active[w.ID] = true
 	}
 	for _, w := range wishes {
-		if !w.Paused && !busy[w.ID.Agent] && !slices.ContainsFunc(o.needs(w.ID), func(id intent.ResourceID) bool { return active[id] }) {
+		limit := o.rules.Agents.Of(w.ID.Agent)
+		rests := o.now.Before(o.started[w.ID.Agent].Add(limit.MinGap))
+		if gate := o.held(w.ID); gate != w.Gate.Held() && w.Priority != RepairTimer {
+			o.t.Fatalf("%s: held by a window is %t, and it says %q", w.ID, gate, w.Gate)
+		}
+		again := o.deploys(w.ID) || o.looksAt(w.ID)
+		if !w.Paused && !w.Gate.Held() && !rests && !again && w.Unreachable == nil && busy[w.ID.Agent] < limit.Concurrency && !slices.ContainsFunc(o.needs(w.ID), func(id intent.ResourceID) bool { return active[id] }) {
 			o.t.Fatalf("%s could start and does not", w.ID)
 		}
 	}
@@ -332,18 +516,36 @@ func (o *observer) settle() {
 		o.take(o.s.Unpause(string(rune('a'+agent)), o.now))
 	}
 	o.take(o.s.Resume(o.now))
+	o.rules.Windows = nil
+	o.rules.Agents = slices.Clone(o.rules.Agents)
+	for i := range o.rules.Agents { // two days of their timers would take long
+		o.rules.Agents[i].HasDeploy, o.rules.Agents[i].HasRepair = false, false
+	}
+	o.take(o.s.SetRules(o.rules, o.now))
 	drain := func() {
-		for rounds := 0; len(o.running) > 0; rounds++ {
+		o.drainJobs()
+		defer o.drainJobs()
+		for rounds := 0; len(o.running) > 0 || o.rests(); rounds++ {
 			if rounds > 10_000 {
 				o.t.Fatal("it never ends")
 			}
-			o.now = o.now.Add(time.Second)
+			if o.now = o.now.Add(time.Second); len(o.running) == 0 {
+				o.take(o.s.Tick(o.now))
+				continue
+			}
 			o.end(0, intent.StatusDeployed, intent.NoChange)
 		}
 	}
 	drain()
+	o.eventually(drain)
+	// What is left is only left because it was said so: nobody says so any more.
+	o.policy = Policy{}
+	o.take(o.s.SetPolicy(o.policy, o.now))
+	o.take(o.s.Unpark(nil, o.now))
+	o.take(o.s.Trigger(RepairTimer, Filter{}, o.now))
+	drain()
 	if n := o.s.Waiting(); n > 0 {
-		o.t.Fatalf("nothing runs and %d wait: %+v", n, o.s.Wishes(0))
+		o.t.Fatalf("nothing runs and %d wait: %+v", n, o.s.Wishes(0, o.now))
 	}
 	for _, r := range o.model {
 		if st, _ := o.s.State(r.ID); st.Compliance == intent.HasUpdate && st.Blocked != intent.IsBlocked {
@@ -369,11 +571,46 @@ func (o *observer) settle() {
 	}
 }
 
+// eventually lets two days pass, with timers alone: all that is not as intended
+// is tried, but for what is blocked, parked, or drift that is only reported.
+func (o *observer) eventually(drain func()) {
+	o.s.SetTimers(Timers{Deploy: cron.Every(10 * time.Minute)}, o.now)
+	begin, started := o.now, len(o.log)
+	for end := o.now.Add(48 * time.Hour); !o.s.NextTick().After(end); {
+		if at := o.s.NextTick(); at.After(o.now) {
+			o.now = at
+		}
+		o.take(o.s.Tick(o.now))
+		drain()
+	}
+	for _, r := range o.model {
+		st, _ := o.s.State(r.ID)
+		reported := func(st intent.ResourceState) bool {
+			return st.Compliance == intent.NonCompliant && st.LastRun == intent.RunSuccessful
+		}
+		excused := st.Blocked != intent.NotBlocked || st.Parked != intent.NotParked || reported(st)
+		for _, need := range o.needs(r.ID) { // it waits for one of these
+			if st, _ := o.s.State(need); st.Blocked != intent.NotBlocked || st.Parked != intent.NotParked || reported(st) {
+				excused = true
+			}
+		}
+		if st.Compliance != intent.Compliant && !excused {
+			o.t.Fatalf("%s was not tried between %s and %s, %d commands: %+v", r.ID, begin, o.now, len(o.log)-started, st)
+		}
+	}
+}
+
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := Limits{Concurrency: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"), Seed: 1}
+		limits := Limits{Concurrency: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"), Seed: 1, DryRuns: 2, Facts: 2}
+		policy := Policy{
+			MaxAttempts: rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "attempts"), HealLimit: rapid.SampledFrom([]int{0, 2}).Draw(t, "heals"),
+			BreakerFailures: rapid.SampledFrom([]int{0, 2}).Draw(t, "failures"), ReportDrift: rapid.Bool().Draw(t, "report"),
+		}
+		timers := rapid.SampledFrom([]Timers{{}, {Deploy: cron.Every(time.Minute), Repair: cron.Every(time.Hour)}}).Draw(t, "timers")
+		rules := rulesGen().Draw(t, "rules")
 		first := modelGen(4, 12).Draw(t, "first")
-		steps := rapid.SliceOfN(stepGen(4, 12), 0, 60).Draw(t, "steps")
+		steps := rapid.SliceOfN(stepGen(4, 12), 0, 80).Draw(t, "steps")
 		var logs [2][]string
 		for i := range logs {
 			s, err := New(Snapshot{Now: t0}, limits)
@@ -381,6 +618,11 @@ func TestHistories(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := newObserver(t, s, limits)
+			o.policy, o.turned = policy, i == 1
+			s.SetTimers(timers, o.now)
+			o.take(s.SetPolicy(policy, o.now))
+			o.rules = rules
+			o.take(s.SetRules(rules, o.now))
 			o.release(first)
 			for _, step := range steps {
 				o.play(step)
@@ -441,6 +683,73 @@ func TestTurnedEdges(t *testing.T) {
 		if edges != 0 {
 			t.Fatalf("%d edges more or fewer than the model has", edges)
 		}
+		checkTurned(t, g)
+	})
+}
+
+// checkTurned: an edge is turned only between two that are purged, of which one
+// required the other already when it was kept; and all such are turned when
+// that makes no circle.
+func checkTurned(t *rapid.T, g *graph) {
+	all := make([][]int32, len(g.requires))
+	may := func(i, j int32) bool {
+		a, b := g.resources[i], g.resources[j]
+		return a.Purged && b.Purged && slices.Contains(a.KeptRequires, b.ID)
+	}
+	turned := 0
+	for i, list := range g.requires {
+		for _, j := range list {
+			from, to := int32(i), j
+			if may(from, to) {
+				from, to = to, from
+				turned++
+			}
+			all[from] = append(all[from], to)
+		}
+	}
+	for i, list := range g.before {
+		for _, j := range list {
+			if !slices.Contains(g.requires[i], j) && !may(j, int32(i)) {
+				t.Fatalf("%s goes after %s, and nothing says so", g.resources[i].ID, g.resources[j].ID)
+			}
+		}
+	}
+	if findCycle(all) != nil {
+		return
+	}
+	for i := range all {
+		if slices.Sort(all[i]); !slices.Equal(all[i], g.before[i]) {
+			t.Fatalf("%s goes after %v, want %v (%d could be turned)", g.resources[i].ID, g.before[i], all[i], turned)
+		}
+	}
+}
+
+// What the order of work is does not depend on the order in which resources,
+// or what they require, are listed.
+func TestTurnedEdgesInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		model := modelGen(3, 13).Draw(t, "model")
+		g, err := newGraph(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := slices.Clone(model)
+		slices.Reverse(other)
+		for i := range other {
+			other[i].Requires = slices.Clone(other[i].Requires)
+			slices.Reverse(other[i].Requires)
+			other[i].KeptRequires = slices.Clone(other[i].KeptRequires)
+			slices.Reverse(other[i].KeptRequires)
+		}
+		h, err := newGraph(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range g.before {
+			if !slices.Equal(g.before[i], h.before[i]) {
+				t.Fatalf("%s goes after %v or %v", g.resources[i].ID, g.before[i], h.before[i])
+			}
+		}
 	})
 }
 
@@ -451,18 +760,20 @@ func TestBackOff(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
 		for attempt, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
-			n := &node{state: intent.ResourceState{ID: rid(fmt.Sprintf("a/%d", i)), Attempts: attempt, LastRunAt: &t0}}
+			n := &node{state: intent.ResourceState{ID: rid(fmt.Sprintf("a/%d", i)), Attempts: attempt}}
 			if attempt == 0 {
 				continue
 			}
-			pause := s.retryAt(n).Sub(t0)
+			s.failedAgain(n, t0)
+			pause := n.state.RetryAt.Sub(t0)
 			if pause > want*time.Minute || pause < want*time.Minute*3/4 {
 				t.Fatalf("attempt %d: %s", attempt, pause)
 			}
 			seen[pause] = true
 		}
-		n := &node{state: intent.ResourceState{ID: rid("a/x"), Attempts: 1 << 20, LastRunAt: &t0}}
-		if pause := s.retryAt(n).Sub(t0); pause > time.Hour || pause < 45*time.Minute {
+		n := &node{state: intent.ResourceState{ID: rid("a/x"), Attempts: 1 << 20}}
+		s.failedAgain(n, t0)
+		if pause := n.state.RetryAt.Sub(t0); pause > time.Hour || pause < 45*time.Minute {
 			t.Fatal(pause)
 		}
 	}

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"container/heap"
+	"slices"
+	"time"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -18,6 +20,7 @@ type node struct {
 	seq    uint64
 	reason string
 	update bool    // the only reason is that the intent changed
+	report bool    // to look only
 	heapAt int     // place in the agent's ready heap; -1 when not in it
 	waitOn *node   // what holds the wish, when it is not ready
 	held   []*node // who may wait for this one; stale entries have another waitOn
@@ -27,18 +30,35 @@ type node struct {
 	runPrio    Priority
 	runVersion int
 	runHash    string
+	runReport  bool
+	runProbe   bool // the breaker of its agent was open
+	runVerify  bool // it was as intended: what has to be changed is drift
+
+	retryAt int  // place in the heap of retries, plus one; 0 when not in it
+	gated   bool // among the wishes that a window held when their turn came
 
 	seen  uint64             // mark of the search for holders
 	clear [priorities]uint64 // epoch in which nothing here or behind it held a wish of that priority
 }
 
-// agent is a target; one of its resources runs at a time.
+// agent is a target; one of its resources runs at a time, or as many as its limit says.
 type agent struct {
 	name    string
 	paused  bool
-	running *node
+	running []*node // in the order in which they started
 	ready   readyHeap
-	heapAt  int // place in the heap of agents with something to start; -1 when not in it
+	limit   intent.AgentLimit
+	last    time.Time // that something started
+	cooling bool      // the gap since then is not over
+	gate    agentGate
+	timers  agentTimers
+	// resources is how many the version has.
+	resources int
+	breaker   intent.Breaker
+	probe     bool // one task may start though the breaker is open
+	row       row  // of failures to reach the target
+	heapAt    int  // place in the heap of agents with something to start; -1 when not in it
+	desk      desk // its jobs
 }
 
 // less orders wishes: urgent first, then in the order in which they were made.
@@ -57,9 +77,16 @@ func (n *node) holds(p Priority) bool {
 	return n.running || n.queued && (n.prio <= p || n.dirty())
 }
 
-// bad tells that what needs n cannot run.
+// bad tells that what needs n cannot run: it failed, was skipped or is blocked,
+// or it is only reported to be other than desired.
 func (n *node) bad() bool {
-	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped || n.state.Blocked != intent.NotBlocked
+	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped || n.state.Blocked != intent.NotBlocked || n.reported()
+}
+
+// reported tells that the handler found n to be other than desired and left it
+// so, as it was told. To try it again would only tell the same.
+func (n *node) reported() bool {
+	return n.state.Compliance == intent.NonCompliant && n.state.LastRun == intent.RunSuccessful
 }
 
 // readyHeap holds the wishes of one agent that nothing held when they were placed.
@@ -110,7 +137,8 @@ func (h *agentHeap) Pop() any {
 
 // touch brings the heap of agents up to date after something about a changed.
 func (s *Scheduler) touch(a *agent) {
-	able := !a.paused && a.running == nil && len(a.ready) > 0
+	s.touchJobs(a)
+	able := a.free() && len(a.ready) > 0 && (!a.breaker.Open() || a.probe)
 	switch {
 	case able && a.heapAt < 0:
 		heap.Push(&s.able, a)
@@ -118,6 +146,29 @@ func (s *Scheduler) touch(a *agent) {
 		heap.Fix(&s.able, a.heapAt)
 	case a.heapAt >= 0:
 		s.removeAble(a)
+	}
+}
+
+// room tells whether one more task may run on the agent, jobs included. While
+// its target cannot be reached, that is one at most.
+func (a *agent) room() bool {
+	most, run := max(a.limit.Concurrency, 1), len(a.running)
+	if a.desk.running != nil {
+		run++
+	}
+	if a.breaker.Open() {
+		most = 1
+	}
+	return run < most
+}
+
+// free tells that something may start on a.
+func (a *agent) free() bool { return !a.paused && !a.cooling && a.room() }
+
+// ended takes what ended out of what runs.
+func (a *agent) ended(n *node) {
+	if i := slices.Index(a.running, n); i >= 0 {
+		a.running = slices.Delete(a.running, i, i+1)
 	}
 }
 
@@ -145,10 +196,10 @@ func (s *Scheduler) unready(n *node) {
 // enqueue wishes that n runs, or makes an existing wish more urgent. It is
 // placed before the next start, when all wishes of the event are known.
 func (s *Scheduler) enqueue(n *node, p Priority, reason string) {
-	if n.pos < 0 || n.state.Blocked == intent.IsBlocked {
+	if n.pos < 0 || n.state.Blocked == intent.IsBlocked || p.Periodic() && n.state.Parked != intent.NotParked {
 		return
 	}
-	n.update = false
+	n.update, n.report = false, false
 	if n.queued && n.prio <= p {
 		return
 	}
@@ -179,7 +230,7 @@ func (s *Scheduler) dequeue(n *node) {
 		return
 	}
 	s.unready(n)
-	n.queued, n.update, n.waitOn = false, false, nil
+	n.queued, n.update, n.report, n.waitOn = false, false, false, nil
 	s.wishes--
 	s.wake(n)
 }
@@ -229,6 +280,9 @@ func (s *Scheduler) place(n *node) {
 func (s *Scheduler) holder(n *node) *node {
 	if n.pos < 0 {
 		return nil
+	}
+	if n.running || n.looked() { // that has to end before it runs
+		return n
 	}
 	s.search++
 	p := n.prio

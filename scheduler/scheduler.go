@@ -21,6 +21,14 @@ type Scheduler struct {
 	pauseAt map[string]bool // agents that a person paused, known or not
 	halted  bool
 	timers  timers
+	policy  Policy
+	retries retryHeap
+	open    map[string]*agent // whose breaker is open
+	jobs    jobs
+	gates   gates
+	cooling []*agent // whose gap is not over
+	// ownTimers: some agent has timers of its own.
+	ownTimers bool
 
 	able     agentHeap
 	fresh    []*node // wishes to be placed before the next start
@@ -49,13 +57,21 @@ func New(snap Snapshot, limits Limits) (*Scheduler, error) {
 		known:   make(map[intent.ResourceID]*node, len(g.resources)),
 		agents:  make(map[string]*agent),
 		pauseAt: make(map[string]bool),
+		open:    make(map[string]*agent),
 		halted:  snap.Halted,
+		policy:  Policy{}.withDefaults(),
 	}
 	for p := range s.epoch {
 		s.epoch[p] = 1
 	}
 	for _, name := range snap.PausedAgents {
 		s.pauseAt[name] = true
+	}
+	for name, b := range snap.Breakers {
+		if b.Open() {
+			s.agentNamed(name).breaker = b
+			s.open[name] = s.agents[name]
+		}
 	}
 	for _, state := range snap.States {
 		if s.known[state.ID] == nil {
@@ -66,12 +82,18 @@ func New(snap Snapshot, limits Limits) (*Scheduler, error) {
 	return s, nil
 }
 
-func (s *Scheduler) newNode(state intent.ResourceState) *node {
-	a := s.agents[state.ID.Agent]
+func (s *Scheduler) agentNamed(name string) *agent {
+	a := s.agents[name]
 	if a == nil {
-		a = &agent{name: state.ID.Agent, paused: s.pauseAt[state.ID.Agent], heapAt: -1}
-		s.agents[a.name] = a
+		a = &agent{name: name, paused: s.pauseAt[name], heapAt: -1}
+		s.agents[name] = a
+		s.tune(a)
 	}
+	return a
+}
+
+func (s *Scheduler) newNode(state intent.ResourceState) *node {
+	a := s.agentNamed(state.ID.Agent)
 	if state.LastRun == "" {
 		state.LastRun = intent.RunNew
 	}
@@ -83,14 +105,26 @@ func (s *Scheduler) newNode(state intent.ResourceState) *node {
 
 // Trigger wishes for the resources that a filter chooses: UserDeploy and
 // DeployTimer for those that are not as intended, UserRepair and RepairTimer
-// for all. Timers leave a failing resource alone until its back-off is over.
+// for all. Timers leave a failing resource alone until its back-off is over,
+// and a parked one altogether; a person frees it.
 func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 	for _, n := range s.chosen(f) {
 		if s.wanted(n, kind, now) {
-			s.enqueue(n, kind, kind.String())
+			if !kind.Periodic() {
+				s.free(n)
+				s.letProbe(n.agent)
+			}
+			s.wish(n, kind)
 		}
 	}
 	return s.decide(now)
+}
+
+// wish enqueues n for a trigger. Where drift is only reported, the repair timer looks and does not touch.
+func (s *Scheduler) wish(n *node, kind Priority) {
+	look := kind == RepairTimer && s.policy.ReportDrift && (!n.queued || n.report)
+	s.enqueue(n, kind, kind.String())
+	n.report = look && n.queued
 }
 
 func (s *Scheduler) wanted(n *node, kind Priority, now time.Time) bool {
@@ -101,9 +135,12 @@ func (s *Scheduler) wanted(n *node, kind Priority, now time.Time) bool {
 	case UserRepair:
 		return true
 	case DeployTimer:
-		return n.dirty() && !current && n.state.Blocked == intent.NotBlocked && !now.Before(s.retryAt(n))
+		return s.retryable(n) && !current && (n.state.RetryAt == nil || !now.Before(*n.state.RetryAt))
 	case RepairTimer:
-		return !current
+		if s.policy.ReportDrift && n.dirty() && !n.state.Drifted {
+			return false // it is not drift that is wrong with it
+		}
+		return !current && n.state.Parked == intent.NotParked
 	}
 	return false
 }
@@ -145,7 +182,9 @@ func (s *Scheduler) setPaused(name string, paused bool, now time.Time) []Command
 		delete(s.pauseAt, name)
 	}
 	if a := s.agents[name]; a != nil {
-		a.paused = paused
+		if a.paused = paused; paused {
+			s.refuseJobs(a, RefusedPaused)
+		}
 		s.touch(a)
 	}
 	return s.decide(now)
@@ -162,6 +201,7 @@ func (s *Scheduler) Resume(now time.Time) []Command {
 
 // decide starts all that can start and gives the commands of this event.
 func (s *Scheduler) decide(now time.Time) []Command {
+	s.look(now)
 	for {
 		for i := 0; i < len(s.fresh); i++ { // placing and waking may add more
 			s.place(s.fresh[i])
@@ -173,7 +213,10 @@ func (s *Scheduler) decide(now time.Time) []Command {
 		}
 		a := s.able[0]
 		n := a.ready[0]
-		if !s.limits.room(n.prio, s.running, s.periodic) {
+		if s.jobBefore(a, n.prio, now) {
+			continue
+		}
+		if !s.bounds().room(n.prio, s.running, s.periodic) {
 			break
 		}
 		heap.Pop(&a.ready)
@@ -183,11 +226,22 @@ func (s *Scheduler) decide(now time.Time) []Command {
 		}
 		heap.Remove(&a.ready, n.heapAt)
 		s.touch(a)
-		if cause := s.badDependency(n); cause != nil {
+		if s.held(n) {
+			s.setAside(n)
+			continue
+		}
+		if cause := s.badDependency(n); cause != nil && !n.report { // to look needs nothing
 			s.skip(n, cause, now)
 			continue
 		}
-		s.start(n)
+		if s.forbidden(n) {
+			s.skip(n, nil, now)
+			continue
+		}
+		s.start(n, now)
+	}
+	if !s.halted {
+		s.startJobs(now)
 	}
 	out := s.out
 	s.out = nil
@@ -203,12 +257,17 @@ func (s *Scheduler) badDependency(n *node) *node {
 	return nil
 }
 
-func (s *Scheduler) start(n *node) {
+func (s *Scheduler) start(n *node, now time.Time) {
 	command := s.command(n)
-	n.queued, n.update, n.waitOn = false, false, nil
+	n.runReport = n.report
+	n.runVerify = n.state.Compliance == intent.Compliant && n.state.DeployedHash == n.state.IntentHash && !command.DependencyChanged
+	n.queued, n.update, n.report, n.waitOn = false, false, false, nil
 	s.wishes--
+	n.runProbe = n.agent.breaker.Open()
+	n.agent.probe = false
 	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, command.Resource.Version, command.Resource.AttributeHash
-	n.agent.running = n
+	n.agent.running = append(n.agent.running, n)
+	s.cool(n.agent, now)
 	s.touch(n.agent)
 	s.running++
 	if n.prio.Periodic() {
@@ -224,7 +283,7 @@ func (s *Scheduler) start(n *node) {
 
 // command describes the start of a wish.
 func (s *Scheduler) command(n *node) Start {
-	c := Start{Resource: *s.graph.resources[n.pos], Priority: n.prio, Reason: n.reason}
+	c := Start{Resource: *s.graph.resources[n.pos], Priority: n.prio, Reason: n.reason, Report: n.report}
 	for _, i := range s.graph.before[n.pos] {
 		c.Requires = append(c.Requires, Dependency{ID: s.nodes[i].state.ID, Status: s.nodes[i].state.Status()})
 	}
@@ -235,15 +294,19 @@ func (s *Scheduler) command(n *node) Start {
 	return c
 }
 
-// skip ends a wish without a run: what n needs is bad. When that recovers, n runs.
+// skip ends a wish without a run: what n needs, the cause, is bad. When that
+// recovers, n runs. Without a cause it is n itself that is protected.
 func (s *Scheduler) skip(n *node, cause *node, now time.Time) {
 	s.dequeue(n)
 	n.state.LastRun = intent.RunSkipped
 	n.state.LastRunAt = &now
 	n.state.Blocked = intent.TemporarilyBlocked
 	n.state.Compliance = intent.NonCompliant
-	s.out = append(s.out, SetState{
-		State: n.state, Skipped: true, Version: s.graph.resources[n.pos].Version,
-		Cause: cause.state.ID, Reason: n.reason,
-	})
+	n.state.RetryAt = nil
+	s.scheduleRetry(n)
+	out := SetState{State: n.state, Skipped: true, Version: s.graph.resources[n.pos].Version, Reason: n.reason}
+	if out.Protected = cause == nil; !out.Protected {
+		out.Cause = cause.state.ID
+	}
+	s.out = append(s.out, out)
 }

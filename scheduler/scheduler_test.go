@@ -25,9 +25,10 @@ type world struct {
 	running map[string]Start
 	log     []string
 	states  map[intent.ResourceID]intent.ResourceState // as recorded
+	breaker map[string]intent.Breaker                  // as recorded
 }
 
-// res reads "agent/name hash needs,needs flags": flags are of p(urged), u(ndefined), s(end), r(eceive).
+// res reads "agent/name hash needs,needs flags": flags are of p(urged, and it required the same when it was kept), P(urged, and it required nothing then), u(ndefined), s(end), r(eceive).
 func res(version int, line string) intent.Resource {
 	parts := strings.Split(line, " ")
 	r := intent.Resource{ID: rid(parts[0]), Version: version, AttributeHash: parts[1]}
@@ -37,7 +38,10 @@ func res(version int, line string) intent.Resource {
 		}
 	}
 	if len(parts) > 3 {
-		r.Purged = strings.Contains(parts[3], "p")
+		r.Purged = strings.ContainsAny(parts[3], "pP")
+		if strings.Contains(parts[3], "p") {
+			r.KeptRequires = r.Requires
+		}
 		r.SendEvent = strings.Contains(parts[3], "s")
 		r.ReceiveEvents = strings.Contains(parts[3], "r")
 		if strings.Contains(parts[3], "u") {
@@ -63,7 +67,7 @@ func model(version int, lines []string) []intent.Resource {
 }
 
 func newWorld(t *testing.T, limits Limits, lines ...string) *world {
-	w := &world{t: t, now: t0, running: map[string]Start{}, states: map[intent.ResourceID]intent.ResourceState{}}
+	w := &world{t: t, now: t0, running: map[string]Start{}, states: map[intent.ResourceID]intent.ResourceState{}, breaker: map[string]intent.Breaker{}}
 	s, err := New(Snapshot{Now: t0}, limits)
 	if err != nil {
 		t.Fatal(err)
@@ -88,17 +92,39 @@ func (w *world) take(out []Command) {
 		switch c := c.(type) {
 		case Start:
 			w.running[short(c.Resource.ID)] = c
-			w.log = append(w.log, "start "+short(c.Resource.ID))
+			what := "start "
+			if c.Report {
+				what = "look at "
+			}
+			w.log = append(w.log, what+short(c.Resource.ID))
 		case SetState:
 			w.states[c.State.ID] = c.State
 			if c.Skipped {
 				w.log = append(w.log, "skip "+short(c.State.ID)+" for "+short(c.Cause))
 			}
+			if c.Freed {
+				w.log = append(w.log, "free "+short(c.State.ID))
+			}
+			if c.Drift != DriftNone {
+				w.log = append(w.log, [...]string{"", "drift of ", "healed ", "settled "}[c.Drift]+short(c.State.ID))
+			}
+			if c.Parked {
+				w.log = append(w.log, "park "+short(c.State.ID)+" "+string(c.State.Parked))
+			}
+		case SetBreaker:
+			w.breaker[c.Agent] = c.Breaker
+			switch {
+			case c.Opened:
+				w.log = append(w.log, "open "+c.Agent)
+			case !c.Breaker.Open():
+				w.log = append(w.log, "close "+c.Agent)
+			}
 		}
 	}
 }
 
-// end finishes tasks that run: "agent/name" or "agent/name=status" or "agent/name=deployed+" for a change.
+// end finishes tasks that run: "agent/name" or "agent/name=status" or "agent/name=deployed+" for a change;
+// "agent/name=lost" could not reach its target; "agent/name=deployed~mode" found mode to be otherwise.
 func (w *world) end(tasks ...string) {
 	w.t.Helper()
 	for _, task := range tasks {
@@ -109,6 +135,15 @@ func (w *world) end(tasks ...string) {
 		}
 		delete(w.running, name)
 		o := Outcome{ID: start.Resource.ID, Version: start.Resource.Version, Status: intent.StatusDeployed}
+		if how == "lost" {
+			how, o.Unreachable = string(intent.StatusUnavailable), true
+		}
+		if status, differed, ok := strings.Cut(how, "~"); ok {
+			how, o.Differed = status, strings.Split(differed, ",")
+			if status == string(intent.StatusDeployed) {
+				o.Change = intent.Updated
+			}
+		}
 		if strings.HasSuffix(how, "+") {
 			o.Change = intent.Updated
 			how = strings.TrimSuffix(how, "+")
@@ -375,6 +410,19 @@ func TestPurgeInReverse(t *testing.T) {
 	w.said("start x/a", "start x/b", "start x/c")
 }
 
+// A module that lets the folder require the file once both are to go has said
+// the order itself: only what was so when a resource was last kept is turned.
+func TestPurgeAsTheModelSays(t *testing.T) {
+	w := newWorld(t, Limits{}, "x/dir 1 x/file P", "x/file 1 - P")
+	w.endAll()
+	w.said("start x/file", "start x/dir")
+
+	// Half of it: two files, one of which the folder requires now.
+	w = newWorld(t, Limits{}, "x/dir 1 x/a P", "x/a 1 - p", "x/b 1 x/dir p")
+	w.endAll()
+	w.said("start x/a", "start x/b", "start x/dir")
+}
+
 // A periodic repair of a hundred resources is under way when a change is
 // pushed: the change waits for the one running task of its agent, not for its turn.
 func TestPushPrecedesPeriodic(t *testing.T) {
@@ -433,7 +481,7 @@ func TestPauseAndHalt(t *testing.T) {
 	if !w.s.Idle() || w.s.Waiting() != 2 {
 		t.Fatalf("idle %t, waiting %d", w.s.Idle(), w.s.Waiting())
 	}
-	wishes := w.s.Wishes(0)
+	wishes := w.s.Wishes(0, w.now)
 	if !wishes[0].Paused || wishes[1].WaitsFor != rid("x/b") {
 		t.Fatalf("%+v", wishes)
 	}

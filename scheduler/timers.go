@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 // Timers are the schedules of periodic work; nil never fires.
@@ -12,53 +14,149 @@ type Timers struct {
 	Repair cron.Schedule // everything
 }
 
-type timers struct {
-	schedule   Timers
-	nextDeploy time.Time // zero: never
-	nextRepair time.Time
+// timer is one schedule with its next firing.
+type timer struct {
+	schedule cron.Schedule
+	next     time.Time // zero: never
 }
 
-// SetTimers replaces the schedules; they count from now.
-func (s *Scheduler) SetTimers(t Timers, now time.Time) {
-	s.timers = timers{schedule: t, nextDeploy: next(t.Deploy, now), nextRepair: next(t.Repair, now)}
-}
-
-func next(schedule cron.Schedule, now time.Time) time.Time {
+func newTimer(schedule cron.Schedule, now time.Time) timer {
 	if schedule == nil {
-		return time.Time{}
+		return timer{}
 	}
-	return schedule.Next(now)
+	return timer{schedule: schedule, next: schedule.Next(now)}
+}
+
+// due tells that it fires, and sets it to its next firing.
+func (t *timer) due(now time.Time) bool {
+	if t.next.IsZero() || now.Before(t.next) {
+		return false
+	}
+	t.next = t.schedule.Next(now)
+	return true
+}
+
+type timers struct {
+	deploy, repair timer
+}
+
+// agentTimers are those of an agent that has its own: text is what they were made of.
+type agentTimers struct {
+	deploy, repair         timer
+	deployText, repairText string
+	ownDeploy, ownRepair   bool
+}
+
+// SetTimers replaces the schedules of agents that have none of their own; they count from now.
+func (s *Scheduler) SetTimers(t Timers, now time.Time) {
+	s.timers = timers{deploy: newTimer(t.Deploy, now), repair: newTimer(t.Repair, now)}
+	s.scheduleRetries()
+}
+
+// setAgentTimers makes the timers of agents that have their own. Those that did
+// not change keep their next firing.
+func (s *Scheduler) setAgentTimers(now time.Time) {
+	s.ownTimers = false
+	for _, a := range s.agents {
+		s.setOwnTimers(a, now)
+		s.ownTimers = s.ownTimers || a.timers.ownDeploy || a.timers.ownRepair
+	}
+	s.scheduleRetries()
+}
+
+func (s *Scheduler) setOwnTimers(a *agent, now time.Time) {
+	l, t := a.limit, &a.timers
+	if l.HasDeploy != t.ownDeploy || l.DeployInterval != t.deployText {
+		t.ownDeploy, t.deployText, t.deploy = l.HasDeploy, l.DeployInterval, ownTimer(l.DeployInterval, now)
+	}
+	if l.HasRepair != t.ownRepair || l.RepairInterval != t.repairText {
+		t.ownRepair, t.repairText, t.repair = l.HasRepair, l.RepairInterval, ownTimer(l.RepairInterval, now)
+	}
+}
+
+// ownTimer reads what was checked when it was set.
+func ownTimer(text string, now time.Time) timer {
+	schedule, err := intent.ParseInterval(text)
+	if err != nil {
+		return timer{}
+	}
+	return newTimer(schedule, now)
+}
+
+// dues is which timers fire at a moment: those of the environment, for agents
+// without their own, and those of agents.
+type dues struct {
+	deploy, repair bool
+	agents         map[*agent][2]bool // deploy, repair
+}
+
+func (s *Scheduler) dues(now time.Time) dues {
+	d := dues{deploy: s.timers.deploy.due(now), repair: s.timers.repair.due(now)}
+	if !s.ownTimers {
+		return d
+	}
+	for _, a := range s.agents {
+		if own := [2]bool{a.timers.deploy.due(now), a.timers.repair.due(now)}; own != [2]bool{} {
+			if d.agents == nil {
+				d.agents = make(map[*agent][2]bool)
+			}
+			d.agents[a] = own
+		}
+	}
+	return d
+}
+
+// of tells which of the timers that are due concern an agent.
+func (d *dues) of(a *agent) (deploy, repair bool) {
+	own := d.agents[a]
+	deploy, repair = own[0], own[1]
+	if !a.timers.ownDeploy {
+		deploy = d.deploy
+	}
+	if !a.timers.ownRepair {
+		repair = d.repair
+	}
+	return deploy, repair
 }
 
 // Tick fires the timers that are due. It does no harm when none is, and is
 // how a fresh scheduler begins.
 func (s *Scheduler) Tick(now time.Time) []Command {
-	var due []Priority
-	if at := s.timers.nextRepair; !at.IsZero() && !now.Before(at) {
-		s.timers.nextRepair = next(s.timers.schedule.Repair, now)
-		due = append(due, RepairTimer)
-	}
-	if at := s.timers.nextDeploy; !at.IsZero() && !now.Before(at) {
-		s.timers.nextDeploy = next(s.timers.schedule.Deploy, now)
-		due = append(due, DeployTimer)
-	}
+	due := s.dues(now)
 	if !s.halted { // what was missed while halted is not made up for
-		for _, kind := range due {
-			for _, n := range s.nodes {
-				if s.wanted(n, kind, now) {
-					s.enqueue(n, kind, kind.String())
-				}
-			}
+		if due.deploy || due.repair || due.agents != nil {
+			s.wishDue(due, now)
+		}
+		s.retryDue(now)
+	}
+	s.probeDue(now)
+	return s.decide(now)
+}
+
+// wishDue wishes for what timers are to look after.
+func (s *Scheduler) wishDue(due dues, now time.Time) {
+	for _, n := range s.nodes {
+		if _, repair := due.of(n.agent); repair && s.wanted(n, RepairTimer, now) {
+			s.wish(n, RepairTimer)
 		}
 	}
-	return s.decide(now)
+	for _, n := range s.nodes {
+		if deploy, _ := due.of(n.agent); deploy && s.wanted(n, DeployTimer, now) {
+			s.wish(n, DeployTimer)
+		}
+	}
 }
 
 // NextTick is when Tick has something to do; zero: never.
 func (s *Scheduler) NextTick() time.Time {
-	d, r := s.timers.nextDeploy, s.timers.nextRepair
-	if d.IsZero() || !r.IsZero() && r.Before(d) {
-		return r
+	first := intent.Earlier(s.timers.deploy.next, s.timers.repair.next)
+	if s.ownTimers {
+		for _, a := range s.agents {
+			first = intent.Earlier(first, intent.Earlier(a.timers.deploy.next, a.timers.repair.next))
+		}
 	}
-	return d
+	for _, at := range []time.Time{s.nextRetry(), s.nextProbe(), s.gates.edge, s.nextWarm()} {
+		first = intent.Earlier(first, at)
+	}
+	return first
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,15 +21,18 @@ func (s *Scheduler) NewVersion(version int, resources []intent.Resource, code ma
 		return nil, fmt.Errorf("version %d: %w", version, err)
 	}
 	s.adopt(g, version, code)
+	s.setAgentTimers(now) // of agents that are new
 	reason := fmt.Sprintf("new version %d", version)
 	for _, n := range s.nodes {
 		current := n.running && n.runHash == n.state.IntentHash
 		switch {
 		case n.state.Blocked == intent.TemporarilyBlocked && s.badDependency(n) == nil:
 			n.state.Blocked = intent.NotBlocked
+			s.letProbe(n.agent)
 			s.enqueue(n, NewVersion, reason)
 		case n.state.Compliance == intent.HasUpdate && !current:
 			only := n.update || !n.queued
+			s.letProbe(n.agent)
 			s.enqueue(n, NewVersion, reason)
 			n.update = only
 		}
@@ -46,6 +50,7 @@ func (s *Scheduler) load(g *graph, snap Snapshot) {
 			cutOff[n] = true
 		}
 	}
+	s.lastStarts(slices.Collect(maps.Keys(cutOff)), snap.Now)
 	s.adopt(g, snap.Version, snap.Code)
 	reason := fmt.Sprintf("version %d, taken up again", snap.Version)
 	for i, n := range s.nodes {
@@ -81,11 +86,14 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	for p := range s.epoch {
 		s.epoch[p]++ // the edges are others
 	}
-	left, leftVersion, oldCode := s.nodes, s.version, s.code
+	left, leftVersion := s.nodes, s.version
 	s.graph, s.version, s.code = g, version, code
 	s.nodes = make([]*node, len(g.resources))
 	for _, n := range left {
 		n.pos = -1
+	}
+	for _, a := range s.agents {
+		a.resources = 0
 	}
 	for i := range g.resources {
 		r := g.resources[i]
@@ -95,8 +103,9 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 			s.known[r.ID] = n
 		}
 		n.pos = int32(i)
+		n.agent.resources++
 		s.nodes[i] = n
-		s.renew(n, r, oldCode != nil && code[r.ID.Type] != oldCode[r.ID.Type])
+		s.renew(n, r)
 	}
 	for _, n := range left {
 		if n.pos < 0 {
@@ -105,6 +114,7 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 		}
 	}
 	s.block()
+	s.scheduleRetries()
 	for _, n := range s.nodes {
 		if n.queued && n.waitOn != nil {
 			s.fresh = append(s.fresh, n)
@@ -112,8 +122,9 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	}
 }
 
-// renew brings the state of one resource in line with its intent.
-func (s *Scheduler) renew(n *node, r *intent.Resource, newCode bool) {
+// renew brings the state of one resource in line with its intent. What follows
+// from a change of the intent the record does too, when it releases a version.
+func (s *Scheduler) renew(n *node, r *intent.Resource) {
 	st := &n.state
 	switch {
 	case st.Orphaned > 0: // it came back; nobody looked after it meanwhile
@@ -121,7 +132,8 @@ func (s *Scheduler) renew(n *node, r *intent.Resource, newCode bool) {
 		st.DeployedHash = ""
 		st.Compliance = intent.HasUpdate
 		st.Blocked = intent.NotBlocked
-		st.Attempts = 0
+		st.Free()
+		st.Drifted = false
 	case st.IntentHash != r.AttributeHash:
 		back := !n.running && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful &&
 			(st.Compliance == intent.HasUpdate || st.Compliance == intent.Undefined)
@@ -132,13 +144,20 @@ func (s *Scheduler) renew(n *node, r *intent.Resource, newCode bool) {
 				s.dequeue(n)
 			}
 		}
-		st.Attempts = 0
+		st.Free()
+		st.Drifted = false
 		if st.Blocked == intent.TemporarilyBlocked {
 			st.Blocked = intent.NotBlocked
 		}
-	case newCode && st.Compliance == intent.NonCompliant && st.LastRun == intent.RunFailed:
-		st.Compliance = intent.HasUpdate // a new handler may do better
-		st.Attempts = 0
+	case st.FailedCode != "" && st.FailedCode != s.code[r.ID.Type]: // a new handler may do better
+		parked := st.Parked != intent.NotParked
+		st.Free()
+		if st.Compliance == intent.NonCompliant && st.LastRun == intent.RunFailed {
+			st.Compliance = intent.HasUpdate
+		}
+		if parked {
+			s.out = append(s.out, SetState{State: *st, Freed: true})
+		}
 	}
 	st.IntentHash = r.AttributeHash
 }

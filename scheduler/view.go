@@ -3,6 +3,7 @@ package scheduler
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -15,6 +16,10 @@ type Wish struct {
 	// WaitsFor is something that has to end first; zero when the agent is what it waits for.
 	WaitsFor intent.ResourceID
 	Paused   bool // its agent is paused
+	// Gate is what windows have against it now.
+	Gate intent.Gate
+	// Unreachable is since when the target of its agent is; nil: the breaker is closed.
+	Unreachable *time.Time
 }
 
 // Running is a resource that runs.
@@ -24,8 +29,8 @@ type Running struct {
 	Priority Priority
 }
 
-// Wishes lists what should run, most urgent first; at most limit of them, 0 for all.
-func (s *Scheduler) Wishes(limit int) []Wish {
+// Wishes lists what should run at a time, most urgent first; at most limit of them, 0 for all.
+func (s *Scheduler) Wishes(limit int, now time.Time) []Wish {
 	queued := make([]*node, 0, s.wishes)
 	for _, n := range s.nodes {
 		if n.queued {
@@ -42,8 +47,12 @@ func (s *Scheduler) Wishes(limit int) []Wish {
 		queued = queued[:limit]
 	}
 	out := make([]Wish, len(queued))
+	gates := make(map[string]intent.Gate)
 	for i, n := range queued {
-		out[i] = Wish{ID: n.state.ID, Priority: n.prio, Reason: n.reason, Paused: n.agent.paused}
+		out[i] = Wish{ID: n.state.ID, Priority: n.prio, Reason: n.reason, Paused: n.agent.paused, Unreachable: n.agent.breaker.Since}
+		if s.held(n) {
+			out[i].Gate = s.gateOf(n, gates, now)
+		}
 		if n.waitOn != nil {
 			out[i].WaitsFor = n.waitOn.state.ID
 		}
@@ -55,26 +64,26 @@ func (s *Scheduler) Wishes(limit int) []Wish {
 func (s *Scheduler) Running() []Running {
 	out := make([]Running, 0, s.running)
 	for _, a := range s.agents {
-		if n := a.running; n != nil {
+		for _, n := range a.running {
 			out = append(out, Running{ID: n.state.ID, Version: n.runVersion, Priority: n.runPrio})
 		}
 	}
-	slices.SortFunc(out, func(a, b Running) int { return strings.Compare(a.ID.Agent, b.ID.Agent) })
+	slices.SortStableFunc(out, func(a, b Running) int { return strings.Compare(a.ID.Agent, b.ID.Agent) })
 	return out
 }
 
 // Ahead foretells, for each agent that is busy, up to n of the tasks that would
 // start there next if nothing else came, in that order. Nothing changes by
-// asking, and nothing is promised. Where the environment limits how much runs
-// at once nothing is foretold.
+// asking, and nothing is promised. While agents wait because the environment
+// limits how much runs at once, nothing is foretold.
 func (s *Scheduler) Ahead(n int) []Start {
-	if s.halted || s.limits.Concurrency > 0 || n <= 0 {
+	if s.halted || len(s.able) > 0 || n <= 0 {
 		return nil
 	}
 	var out []Start
-	for _, r := range s.Running() {
-		a := s.agents[r.ID.Agent]
-		if a.paused || len(a.ready) == 0 {
+	for _, name := range s.Agents() {
+		a := s.agents[name]
+		if len(a.running) == 0 || a.paused || len(a.ready) == 0 || a.breaker.Open() || a.limit.MinGap > 0 || a.hasJobs() {
 			continue
 		}
 		// The first of a heap, without taking them out: the next one is
@@ -93,7 +102,7 @@ func (s *Scheduler) Ahead(n int) []Start {
 			for child := 2*at + 1; child <= 2*at+2 && child < len(a.ready); child++ {
 				next = append(next, child)
 			}
-			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running {
+			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) {
 				out = append(out, s.command(w))
 				found++
 			}
@@ -104,7 +113,7 @@ func (s *Scheduler) Ahead(n int) []Start {
 
 // Idle tells that nothing runs, and that nothing can start before another
 // event: what is still wished for waits for a paused agent or a halted environment.
-func (s *Scheduler) Idle() bool { return s.running == 0 }
+func (s *Scheduler) Idle() bool { return s.running == 0 && s.jobs.running == [jobKinds]int{} }
 
 // Waiting counts wishes.
 func (s *Scheduler) Waiting() int { return s.wishes }
@@ -119,6 +128,15 @@ func (s *Scheduler) State(id intent.ResourceID) (intent.ResourceState, bool) {
 		return intent.ResourceState{}, false
 	}
 	return n.state, true
+}
+
+// Resource gives a resource as the version has it; false when it has none.
+func (s *Scheduler) Resource(id intent.ResourceID) (intent.Resource, bool) {
+	n := s.known[id]
+	if n == nil || n.pos < 0 {
+		return intent.Resource{}, false
+	}
+	return *s.graph.resources[n.pos], true
 }
 
 // States gives the state of every resource of the version, by id.

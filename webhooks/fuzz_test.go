@@ -6,27 +6,55 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 // checkEvent holds what every parsed event must hold.
-func checkEvent(t *testing.T, e event, err error) {
-	if err != nil {
-		if !utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\n\r") {
-			t.Fatalf("the error is not one line of text: %q", err)
+func checkEvent(t *testing.T, e Event, err error) {
+	t.Helper()
+	line := func(what, s string) {
+		if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\r\x00") || len(s) > 8000 {
+			t.Fatalf("the %s is not one line of text: %q", what, s)
 		}
+	}
+	if err != nil {
+		line("error", err.Error())
 		return
 	}
-	if e.kind == "" {
+	if e.Kind == "" {
 		t.Fatal("an event without a kind")
 	}
-	if e.kind == kindPush && (len(e.urls) == 0 || e.ref == "") {
+	if (e.Kind == intent.HookPush || e.Kind == intent.HookTag) && (len(e.URLs) == 0 || checkRef(e.Ref) != nil) {
 		t.Fatalf("an incomplete push passed: %+v", e)
 	}
-	branch, _ := strings.CutPrefix(e.ref, "refs/heads/")
-	if m := e.message(branch); strings.ContainsAny(m, "\n\r\x00") || len(m) > 2000 {
-		t.Fatalf("the message is not one short line: %q", m)
+	if (e.Kind == intent.HookPull) != (e.Pull != nil) {
+		t.Fatalf("a pull request without one, or the other way round: %+v", e)
 	}
-	targetsOf([]Target{{}}, e.urls)
+	for _, commit := range []string{e.Before, e.Commit} {
+		if commit != "" && commitOf(commit) != commit {
+			t.Fatalf("%q is no commit", commit)
+		}
+	}
+	for what, s := range map[string]string{"name": e.Name, "repository": e.Repository, "ref": e.Ref, "sender": e.Sender, "subject": e.Subject, "default branch": e.DefaultBranch} {
+		line(what, s)
+	}
+	for _, u := range e.URLs {
+		line("URL", u)
+	}
+	if p := e.Pull; p != nil {
+		if p.Number <= 0 || p.Action == "" {
+			t.Fatalf("%+v", p)
+		}
+		for what, s := range map[string]string{"title": p.Title, "page": p.URL, "author": p.Author, "association": p.Association, "head": p.Head.Ref, "base": p.Base.Ref, "head's URL": p.Head.URL, "base's URL": p.Base.URL} {
+			line(what, s)
+		}
+	}
+	for _, more := range e.More {
+		more.URLs = e.URLs
+		checkEvent(t, more, nil)
+	}
+	NewTargets([]Target{{}}).of(e.URLs)
 }
 
 func FuzzGitHubPayload(f *testing.F) {
@@ -35,7 +63,7 @@ func FuzzGitHubPayload(f *testing.F) {
 	}
 	f.Add("push", "application/x-www-form-urlencoded", []byte("payload=%7B%22ref%22%3A%22x%22%7D"))
 	f.Fuzz(func(t *testing.T, kind, media string, body []byte) {
-		e, err := parseGitHub(http.Header{HeaderGitHubEvent: {kind}, "X-Github-Event": {kind}, "Content-Type": {media}}, body)
+		e, _, err := parseGitHub(http.Header{HeaderGitHubEvent: {kind}, "X-Github-Event": {kind}, "Content-Type": {media}}, body)
 		checkEvent(t, e, err)
 	})
 }
@@ -44,7 +72,7 @@ func FuzzGitLabPayload(f *testing.F) {
 	f.Add(payload(f, "gitlab-push.json"))
 	f.Add([]byte(`{"event_name":"push","ref":"refs/heads/x","repository":{"homepage":"http://a/b"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		e, err := parseGitLab(nil, body)
+		e, _, err := parseGitLab(http.Header{}, body)
 		checkEvent(t, e, err)
 	})
 }
@@ -55,7 +83,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add("sha1=00", []byte("body"), []byte("secret"))
 	f.Fuzz(func(t *testing.T, header string, body, secret []byte) {
 		right := Sign(body, secret)
-		signature, err := parseSignature(header)
+		signature, err := parseSignature(HeaderSignature, signaturePrefix, header)
 		if err != nil {
 			if header == right {
 				t.Fatal("a right signature was refused")

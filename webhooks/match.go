@@ -4,23 +4,51 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
-// targetsOf finds the environments whose source is one of these URLs. Forges
+// Targets are environments by the repositories that they use.
+type Targets struct{ byKey map[string][]match }
+
+// match is an environment that uses a repository, for its source or for a module.
+type match struct {
+	*Target
+	module string // empty for its source
+}
+
+// NewTargets sorts environments by the repositories that they use.
+func NewTargets(targets []Target) *Targets {
+	t := &Targets{byKey: map[string][]match{}}
+	for i := range targets {
+		target := &targets[i]
+		t.add(target, target.Source.URL, "")
+		for _, m := range target.Modules {
+			t.add(target, m.URL, m.Name)
+		}
+	}
+	return t
+}
+
+func (t *Targets) add(target *Target, url, module string) {
+	if key := repositoryKey(url); key != "" {
+		t.byKey[key] = append(t.byKey[key], match{target, module})
+	}
+}
+
+// of finds the environments that use one of these URLs, each once. Forges
 // name a repository in several ways, and people choose one of them; so
 // protocol, user, letter case and the ending .git do not count. A match gives
 // no right: that is what secrets are for.
-func targetsOf(targets []Target, urls []string) []Target {
-	want := map[string]bool{}
+func (t *Targets) of(urls []string) []match {
+	var found []match
+	seen := map[intent.EnvironmentID]bool{}
 	for _, u := range urls {
-		if key := repositoryKey(u); key != "" {
-			want[key] = true
-		}
-	}
-	var found []Target
-	for _, t := range targets {
-		if key := repositoryKey(t.Source.URL); key != "" && want[key] {
-			found = append(found, t)
+		for _, m := range t.byKey[repositoryKey(u)] {
+			if !seen[m.Environment] {
+				seen[m.Environment] = true
+				found = append(found, m)
+			}
 		}
 	}
 	return found
@@ -82,15 +110,4 @@ func localKey(path string) string {
 		path = filepath.Dir(path)
 	}
 	return "file:" + path
-}
-
-// follows reports whether an environment with this branch setting follows a
-// branch. Without a setting it follows the default one; and any, when the
-// forge does not say which that is: the fetch finds out.
-func follows(setting, branch, defaultBranch string) bool {
-	setting = strings.TrimPrefix(setting, "refs/heads/")
-	if setting == "" {
-		return defaultBranch == "" || strings.TrimPrefix(defaultBranch, "refs/heads/") == branch
-	}
-	return setting == branch
 }

@@ -23,26 +23,58 @@ import (
 
 const secret = "s3cr3t-of-the-hook"
 
-// board is a server with environments, which notes who was notified.
+// board is a server with environments, which notes what was recorded.
 type board struct {
 	targets  []Target
 	lookup   error
-	refuse   map[string]error // by environment name
-	notified []string         // "name: message"
+	broken   error // of Record
+	looked   []bool
+	recorded []intent.Delivery
+	had      map[string]bool
 }
 
-func (b *board) Targets(context.Context) ([]Target, error) { return b.targets, b.lookup }
+func (b *board) Targets(_ context.Context, fresh bool) (*Targets, error) {
+	b.looked = append(b.looked, fresh)
+	return NewTargets(b.targets), b.lookup
+}
 
-func (b *board) Notify(_ context.Context, env intent.EnvironmentID, trigger intent.Trigger) error {
-	for _, t := range b.targets {
-		if t.Environment == env {
-			if err := b.refuse[t.Name]; err != nil {
-				return err
-			}
-			b.notified = append(b.notified, t.Name+": "+trigger.Type+": "+trigger.Message)
+func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
+	if b.broken != nil {
+		return nil, b.broken
+	}
+	if b.had == nil {
+		b.had = map[string]bool{}
+	}
+	for _, o := range d.Outcomes {
+		key := d.Forge + d.Key + o.Environment.String()
+		if d.Key == "" || !b.had[key] || o.State == intent.OutcomeRefused {
+			took = append(took, o.Environment)
+		}
+		b.had[key] = b.had[key] || d.Verified // as the place of record does
+	}
+	if len(took) > 0 {
+		b.recorded = append(b.recorded, d)
+	}
+	return took, nil
+}
+
+// waiting gives what was recorded for environments to act on.
+func (b *board) waiting() (out []intent.Delivery) {
+	for _, d := range b.recorded {
+		if d.Verified {
+			out = append(out, d)
 		}
 	}
-	return nil
+	return out
+}
+
+// names gives the environments of an answer.
+func namesOf(a Answer) string {
+	var out []string
+	for _, e := range a.Environments {
+		out = append(out, e.Name)
+	}
+	return strings.Join(out, ", ")
 }
 
 func (b *board) add(name, url, branch string, secrets ...string) {
@@ -55,21 +87,22 @@ func (b *board) add(name, url, branch string, secrets ...string) {
 
 // door is the handler behind a real server, with its log.
 type door struct {
-	t   *testing.T
-	url string
-	log *bytes.Buffer
+	t       *testing.T
+	url     string
+	log     *bytes.Buffer
+	handler *Handler
 }
 
 func open(t *testing.T, b *board) *door {
 	t.Helper()
 	d := &door{t: t, log: &bytes.Buffer{}}
-	h, err := New(Config{Server: b, Logger: slog.New(slog.NewTextHandler(d.log, nil)), MaxBody: 64 << 10})
+	h, err := New(Config{Server: b, Logger: slog.New(slog.NewTextHandler(d.log, nil)), MaxBody: 64 << 10, Now: nowIsNoon})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	d.url = server.URL + "/hooks"
+	d.url, d.handler = server.URL+"/hooks", h
 	return d
 }
 
@@ -96,7 +129,7 @@ func (d *door) do(method, path string, body io.Reader, headers map[string]string
 	defer res.Body.Close()
 	text, _ := io.ReadAll(res.Body)
 	var a Answer
-	if err := json.Unmarshal(text, &a); err != nil || a.Message == "" || a.Started == nil {
+	if err := json.Unmarshal(text, &a); err != nil || a.Message == "" || a.Environments == nil {
 		d.t.Errorf("the answer is not as promised: %s (%v)", text, err)
 	}
 	for _, s := range []string{secret, "another-secret"} {
@@ -137,32 +170,25 @@ func TestGitHubPush(t *testing.T) {
 	d := open(t, b)
 	body := payload(t, "github-push.json")
 	status, a := d.send("/github", body, signed(body, "push"))
-	if status != http.StatusAccepted || a.Message != "3 environments were notified" || a.Repository != "Codertocat/Hello-World" || a.Branch != "master" {
+	if status != http.StatusAccepted || a.Message != "recorded for 4 environments" || a.Repository != "Codertocat/Hello-World" || a.Ref != "refs/heads/master" || a.Delivery == nil {
 		t.Fatalf("%d %+v", status, a)
 	}
-	var names []string
-	for _, s := range a.Started {
-		names = append(names, s.Name)
+	if got := namesOf(a); got != "https, no suffix, ssh, other branch" {
+		t.Errorf("recorded for %s", got)
 	}
-	if got := strings.Join(names, ", "); got != "https, no suffix, ssh" {
-		t.Errorf("started %s", got)
+	if len(b.recorded) != 1 {
+		t.Fatalf("recorded %+v", b.recorded)
 	}
-	if len(a.Skipped) != 1 || a.Skipped[0].Name != "other branch" {
-		t.Errorf("skipped %+v", a.Skipped)
-	}
-	if len(b.notified) != 3 || !strings.HasPrefix(b.notified[0], "https: webhook: Codertocat pushed 6113728 to master: ") {
-		t.Errorf("notified %q", b.notified)
-	}
-	for _, want := range []string{"has no webhook secret", "ordain environment secret", "not that of the environment"} {
-		if !strings.Contains(d.log.String(), want) {
-			t.Errorf("the log lacks %q: %s", want, d.log)
-		}
+	got := b.recorded[0]
+	if e := got.Event; e.Kind != intent.HookPush || e.Ref != "refs/heads/master" || e.Commit != "6113728f27ae82c7b1a177c8d03f9e96e0adf246" || e.Sender != "Codertocat" ||
+		e.DefaultBranch != "master" || got.Size != int64(len(body)) || got.Forge != "github" || !got.Verified {
+		t.Errorf("recorded %+v", got)
 	}
 	// GitHub's other content type.
 	form := []byte(url.Values{"payload": {string(body)}}.Encode())
 	headers := signed(form, "push")
 	headers["Content-Type"] = "application/x-www-form-urlencoded"
-	if status, a := d.send("/github", form, headers); status != http.StatusAccepted || len(a.Started) != 3 {
+	if status, a := d.send("/github", form, headers); status != http.StatusAccepted || len(a.Environments) != 4 {
 		t.Errorf("as a form: %d %+v", status, a)
 	}
 }
@@ -173,12 +199,12 @@ func TestLocalSender(t *testing.T) {
 		b := &board{}
 		b.add("site", source, "main", secret)
 		d := open(t, b)
-		body := []byte(`{"ref":"refs/heads/main","after":"1234567890","deleted":false,"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`)
-		if status, a := d.send("/github", body, signed(body, "push")); status != 202 || len(a.Started) != 1 {
+		body := []byte(`{"ref":"refs/heads/main","after":"1234567890123456789012345678901234567890","deleted":false,"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`)
+		if status, a := d.send("/github", body, signed(body, "push")); status != 202 || namesOf(a) != "site" {
 			t.Errorf("%s: %d %+v", source, status, a)
 		}
-		if len(b.notified) != 1 || b.notified[0] != "site: webhook: someone pushed 1234567 to main" {
-			t.Errorf("%q", b.notified)
+		if w := b.waiting(); len(w) != 1 || w[0].Event.Ref != "refs/heads/main" {
+			t.Errorf("%+v", w)
 		}
 	}
 }
@@ -190,30 +216,30 @@ func TestGitLabPush(t *testing.T) {
 	d := open(t, b)
 	body := payload(t, "gitlab-push.json")
 	status, a := d.send("/gitlab", body, map[string]string{HeaderGitLabToken: secret, "X-Gitlab-Event": "Push Hook"})
-	if status != 202 || len(a.Started) != 1 || a.Repository != "ops/site" || a.Branch != "main" {
+	if status != 202 || namesOf(a) != "site" || a.Repository != "ops/site" || a.Ref != "refs/heads/main" {
 		t.Errorf("%d %+v", status, a)
 	}
-	if len(b.notified) != 1 || b.notified[0] != "site: webhook: Grace Hopper pushed da15608 to main: web: one more host" {
-		t.Errorf("%q", b.notified)
+	if w := b.waiting(); len(w) != 1 || w[0].Event.Sender != "grace" || w[0].Event.Subject != "web: one more host" || w[0].Event.Commit[:7] != "da15608" {
+		t.Errorf("%+v", w)
 	}
 	for name, token := range map[string]string{"wrong": "wrong", "prefix": secret[:5], "longer": secret + "x", "missing": ""} {
 		headers := map[string]string{}
 		if token != "" {
 			headers[HeaderGitLabToken] = token
 		}
-		if status, a := d.send("/gitlab", body, headers); status != 401 || len(a.Started) != 0 {
+		if status, a := d.send("/gitlab", body, headers); status != 401 || len(a.Environments) != 0 {
 			t.Errorf("%s token: %d %+v", name, status, a)
 		}
 	}
-	if len(b.notified) != 1 {
-		t.Errorf("notified without the token: %q", b.notified)
+	if len(b.waiting()) != 1 {
+		t.Errorf("recorded without the token: %+v", b.recorded)
 	}
 }
 
-// What must start nothing starts nothing, and says why.
-func TestWhatStartsNothing(t *testing.T) {
+// What proves nothing, concerns nobody or is not understood leaves nothing to
+// act on, and the answer says why.
+func TestWhatIsRefused(t *testing.T) {
 	push := payload(t, "github-push.json")
-	deletedBranch := bytes.Replace(push, []byte(`"deleted": false`), []byte(`"deleted": true`), 1)
 	tests := []struct {
 		name    string
 		path    string
@@ -223,16 +249,10 @@ func TestWhatStartsNothing(t *testing.T) {
 		want    string
 	}{
 		{"ping", "/github", payload(t, "github-ping.json"), func(b []byte) map[string]string { return signed(b, "ping") }, 202, "no environment uses this repository"},
-		{"ping for an environment", "/github", bytes.ReplaceAll(payload(t, "github-ping.json"), []byte("Octocoders"), []byte("Codertocat")),
-			func(b []byte) map[string]string { return signed(b, "ping") }, 202, "set up well"},
 		{"ping with a wrong secret", "/github", bytes.ReplaceAll(payload(t, "github-ping.json"), []byte("Octocoders"), []byte("Codertocat")),
 			func(b []byte) map[string]string {
 				return map[string]string{HeaderSignature: Sign(b, []byte("wrong")), HeaderGitHubEvent: "ping"}
 			}, 401, "does not prove"},
-		{"new tag", "/github", payload(t, "github-tag.json"), func(b []byte) map[string]string { return signed(b, "push") }, 202, "refs/tags/simple-tag is not a branch"},
-		{"deleted tag", "/github", payload(t, "github-tag-deleted.json"), func(b []byte) map[string]string { return signed(b, "push") }, 202, "not a branch"},
-		{"deleted branch", "/github", deletedBranch, func(b []byte) map[string]string { return signed(b, "push") }, 202, "deleted"},
-		{"another event", "/github", push, func(b []byte) map[string]string { return signed(b, "star") }, 202, `"star" start nothing`},
 		{"unknown repository", "/github", bytes.ReplaceAll(push, []byte("Codertocat"), []byte("Stranger")), func(b []byte) map[string]string { return signed(b, "push") }, 202, "no environment uses"},
 		{"wrong secret", "/github", push, func(b []byte) map[string]string {
 			return map[string]string{HeaderSignature: Sign(b, []byte("wrong")), HeaderGitHubEvent: "push"}
@@ -262,15 +282,9 @@ func TestWhatStartsNothing(t *testing.T) {
 			return h
 		}, 400, "no field payload"},
 		{"too big", "/github", bytes.Repeat([]byte(" "), 64<<10+1), func(b []byte) map[string]string { return signed(b, "push") }, 413, "bigger than 65536 bytes"},
-		{"GitLab deletes a branch", "/gitlab", bytes.Replace(payload(t, "gitlab-push.json"), []byte(`"after": "da1560886d4f094c3e6c9ef40349f7d38b5d27d7"`),
-			[]byte(`"after": "0000000000000000000000000000000000000000"`), 1), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 202, "deleted"},
-		{"GitLab pushes a tag", "/gitlab", bytes.Replace(bytes.Replace(payload(t, "gitlab-push.json"), []byte(`"refs/heads/main"`), []byte(`"refs/tags/v1"`), 1),
-			[]byte(`"object_kind": "push"`), []byte(`"object_kind": "tag_push"`), 1), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 202, "not a branch"},
-		{"GitLab tells of something else", "/gitlab", bytes.Replace(payload(t, "gitlab-push.json"), []byte(`"object_kind": "push"`), []byte(`"object_kind": "issue"`), 1),
-			func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 202, `"issue" start nothing`},
 		{"GitLab malformed", "/gitlab", []byte(`[]`), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 400, "malformed"},
 		{"GitLab without kind", "/gitlab", []byte(`{}`), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 400, "object_kind"},
-		{"another forge", "/bitbucket", push, func(b []byte) map[string]string { return signed(b, "push") }, 404, "/hooks/github"},
+		{"another forge", "/sourceforge", push, func(b []byte) map[string]string { return signed(b, "push") }, 404, "generic, gitea, github, gitlab"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -279,11 +293,11 @@ func TestWhatStartsNothing(t *testing.T) {
 			b.add("two", "https://gitlab.example.com/ops/site.git", "", secret)
 			d := open(t, b)
 			status, a := d.send(tt.path, tt.body, tt.headers(tt.body))
-			if status != tt.status || !strings.Contains(a.Message, tt.want) || len(a.Started) != 0 {
+			if status != tt.status || !strings.Contains(a.Message, tt.want) || len(a.Environments) != 0 {
 				t.Errorf("%d %+v, want %d %q", status, a, tt.status, tt.want)
 			}
-			if len(b.notified) != 0 {
-				t.Errorf("notified %q", b.notified)
+			if w := b.waiting(); len(w) != 0 {
+				t.Errorf("recorded %+v", w)
 			}
 		})
 	}
@@ -298,35 +312,39 @@ func TestOnlyPost(t *testing.T) {
 	}
 }
 
-// The database is away, or one environment is halted: the forge learns to
-// send it again, or that it need not.
+// The database is away: the forge learns to send it again, and nothing of why.
 func TestWhenTheServerCannot(t *testing.T) {
 	body := payload(t, "github-push.json")
-	const source = "https://github.com/Codertocat/Hello-World.git"
-
 	b := &board{lookup: errors.New("database away")}
 	if status, a := open(t, b).send("/github", body, signed(body, "push")); status != 503 || !strings.Contains(a.Message, "send it again") {
 		t.Errorf("%d %+v", status, a)
 	}
-
-	b = &board{refuse: map[string]error{"halted": fault.New("x", fault.Conflict, "the environment is halted")}}
-	b.add("halted", source, "", secret)
-	b.add("runs", source, "", secret)
-	status, a := open(t, b).send("/github", body, signed(body, "push"))
-	if status != 202 || len(a.Started) != 1 || len(a.Skipped) != 1 || a.Skipped[0].Reason != "the environment is halted" {
-		t.Errorf("%d %+v", status, a)
-	}
-
-	b = &board{refuse: map[string]error{"broken": errors.New("disk on fire at /var/secret")}}
-	b.add("broken", source, "", secret)
-	b.add("runs", source, "", secret)
+	b = &board{broken: errors.New("disk on fire at /var/secret")}
+	b.add("broken", "https://github.com/Codertocat/Hello-World.git", "", secret)
 	d := open(t, b)
-	status, a = d.send("/github", body, signed(body, "push"))
-	if status != 503 || len(a.Started) != 1 || len(a.Skipped) != 1 || strings.Contains(a.Skipped[0].Reason, "fire") {
+	if status, a := d.send("/github", body, signed(body, "push")); status != 503 || strings.Contains(a.Message, "fire") || len(a.Environments) != 0 {
 		t.Errorf("%d %+v", status, a)
 	}
 	if !strings.Contains(d.log.String(), "disk on fire") {
 		t.Error("the log does not say why")
+	}
+}
+
+// A forge that sends a delivery again is told that it was received, and nothing is done.
+func TestTheSameDeliveryAgain(t *testing.T) {
+	b := &board{}
+	b.add("site", "https://github.com/Codertocat/Hello-World.git", "", secret)
+	d := open(t, b)
+	body := payload(t, "github-push.json")
+	headers := signed(body, "push")
+	headers["X-GitHub-Delivery"] = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
+	for i, want := range []int{202, 200, 200} {
+		if status, a := d.send("/github", body, headers); status != want || len(a.Environments) != 1-min(i, 1) || (a.Delivery != nil) != (i == 0) {
+			t.Errorf("%d. time: %d %+v", i+1, status, a)
+		}
+	}
+	if len(b.recorded) != 1 {
+		t.Errorf("recorded %+v", b.recorded)
 	}
 }
 

@@ -34,8 +34,11 @@ type Control struct {
 	Projs    []intent.Project
 	Envs     []*Env
 	FileData map[string][]byte
-	Origins  map[intent.ResourceID][]provenance.Field // of any version
-	Now      func() time.Time
+	// Shared are the secrets of projects, Hosts the keys of their SSH servers.
+	Shared  map[uuid.UUID]map[string]string
+	Hosts   map[uuid.UUID]string
+	Origins map[intent.ResourceID][]provenance.Field // of any version
+	Now     func() time.Time
 	// Down makes Ping fail with it.
 	Down error
 	// Asked records the verbs that moved something, in order.
@@ -45,15 +48,26 @@ type Control struct {
 // Env is an environment with all that belongs to it.
 type Env struct {
 	intent.Environment
-	Secrets   map[string]string
-	Runs      []Run
-	Vers      []Ver
-	Rows      []intent.ResourceRow
-	History   map[intent.ResourceID][]intent.ResourceHistory
-	Acts      []intent.Action
-	AgentList []intent.Agent
-	Params    []intent.Parameter
-	Dries     []Dry
+	Secrets    map[string]string
+	Runs       []Run
+	Vers       []Ver
+	Rows       []intent.ResourceRow
+	History    map[intent.ResourceID][]intent.ResourceHistory
+	Acts       []intent.Action
+	AgentList  []intent.Agent
+	Params     []intent.Parameter
+	Dries      []Dry
+	Drifts     []intent.Drift
+	Hooks      []intent.Delivery
+	Notices    []intent.Notification
+	Discovered []intent.Discovered
+	Gone       []intent.Override // overrides that are over
+	Acted      []intent.Intervention
+	Pulls      []intent.PullRequest
+	Work       []intent.Outbox // for the forge
+	Git        *intent.GitState
+	Commits    []intent.GitCommit
+	Blocks     []intent.Block
 }
 
 // Run is a compile with its stages.
@@ -378,6 +392,63 @@ func (c *Control) SecretNames(_ context.Context, id uuid.UUID) ([]string, error)
 	return slices.Sorted(maps.Keys(e.Secrets)), nil
 }
 
+// SetProjectSecret is a verb.
+func (c *Control) SetProjectSecret(ctx context.Context, id uuid.UUID, name, value string) error {
+	if _, err := c.Project(ctx, id); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Shared == nil {
+		c.Shared = map[uuid.UUID]map[string]string{}
+	}
+	if c.Shared[id] == nil {
+		c.Shared[id] = map[string]string{}
+	}
+	if c.Shared[id][name] = value; value == "" {
+		delete(c.Shared[id], name)
+	}
+	c.Asked = append(c.Asked, "project secret "+name)
+	return nil
+}
+
+// ProjectSecretNames is a verb.
+func (c *Control) ProjectSecretNames(ctx context.Context, id uuid.UUID) ([]string, error) {
+	if _, err := c.Project(ctx, id); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.Shared[id])), nil
+}
+
+// KnownHosts is a verb.
+func (c *Control) KnownHosts(ctx context.Context, id uuid.UUID) (string, error) {
+	if _, err := c.Project(ctx, id); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Hosts[id], nil
+}
+
+// SetKnownHosts is a verb.
+func (c *Control) SetKnownHosts(ctx context.Context, id uuid.UUID, lines string) error {
+	if err := intent.CheckKnownHosts(lines); err != nil {
+		return fault.Wrap("apitest", fault.Invalid, err)
+	}
+	if _, err := c.Project(ctx, id); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Hosts == nil {
+		c.Hosts = map[uuid.UUID]string{}
+	}
+	c.Hosts[id] = lines
+	return nil
+}
+
 // RequestCompile is a verb.
 func (c *Control) RequestCompile(_ context.Context, id uuid.UUID, r control.CompileRequest) (uuid.UUID, string, error) {
 	c.mu.Lock()
@@ -451,6 +522,10 @@ func (c *Control) Release(_ context.Context, id uuid.UUID, number int) error {
 		}
 		if e.Vers[at].Released != nil {
 			return fault.New("apitest", fault.Conflict, "version "+strconv.Itoa(number)+" is already released")
+		}
+		if v := e.Vers[at]; v.Held() && v.Confirmed == nil {
+			held := &intent.HeldError{Version: number, Hold: *v.Hold}
+			return fault.Wrap("apitest", fault.Conflict, held).Hint(held.Advice())
 		}
 		for i := range e.Vers {
 			if e.Vers[i].Status == intent.VersionActive {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -238,12 +239,62 @@ func (c *Control) DiffVersions(ctx context.Context, id uuid.UUID, from, to int) 
 	return out, nil
 }
 
-// StartDryRun is a verb.
-func (c *Control) StartDryRun(_ context.Context, id uuid.UUID, number int) (uuid.UUID, error) {
+// CancelDryRun is a verb.
+func (c *Control) CancelDryRun(_ context.Context, env intent.EnvironmentID, id intent.ActionID) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.env(env)
+	if err != nil {
+		return err
+	}
+	for i := range e.Dries {
+		if e.Dries[i].ID != id {
+			continue
+		}
+		if e.Dries[i].Ended != nil {
+			return fault.New("apitest", fault.Conflict, "this dry run has ended")
+		}
+		at := c.Now()
+		e.Dries[i].Ended, e.Dries[i].Ending = &at, intent.DryRunCancelled
+		c.Asked = append(c.Asked, "cancel "+id.String())
+		return nil
+	}
+	return fault.New("apitest", fault.NotFound, "there is no such dry run")
+}
+
+// NoLongerManaged is a list.
+func (c *Control) NoLongerManaged(_ context.Context, run intent.DryRun) ([]intent.ResourceID, error) {
+	if run.Base == 0 {
+		return nil, nil
+	}
+	return []intent.ResourceID{{Type: "fs::File", Agent: "web01", Attribute: "path", Value: "/srv/www/left.html"}}, nil
+}
+
+// RefreshFacts is a verb.
+func (c *Control) RefreshFacts(_ context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.env(env); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if id.Type == "no::Such" {
+			return nil, fault.New("apitest", fault.NotFound, "there is no such resource")
+		}
+		c.Asked = append(c.Asked, "facts "+id.String())
+	}
+	return ids, nil
+}
+
+// StartDryRun is a verb.
+func (c *Control) StartDryRun(_ context.Context, id uuid.UUID, q control.DryRunRequest) (uuid.UUID, error) {
+	c.mu.Lock()
+	number := q.Version
 	e, err := c.env(id)
 	var v *Ver
-	if err == nil {
+	if err == nil && q.Commit != "" {
+		v, number = &Ver{}, 0
+	} else if err == nil {
 		v, err = c.version(id, number)
 	}
 	if err == nil && e.Halted {
@@ -255,7 +306,13 @@ func (c *Control) StartDryRun(_ context.Context, id uuid.UUID, number int) (uuid
 	}
 	run := Dry{DryRun: intent.DryRun{ID: uuid.New(), Environment: id, Version: number, Date: c.Now(), Total: v.Total, Todo: v.Total}}
 	e.Dries = append([]Dry{run}, e.Dries...)
-	c.Asked = append(c.Asked, "dryrun "+strconv.Itoa(number))
+	run.Commit, run.Filter = q.Commit, q.Filter
+	e.Dries[0] = run
+	asked := "dryrun " + strconv.Itoa(number)
+	if q.Commit != "" {
+		asked = "dryrun " + q.Commit
+	}
+	c.Asked = append(c.Asked, asked)
 	c.mu.Unlock()
 	c.publish(id, bus.DryRun, run.ID.String())
 	return run.ID, nil
@@ -271,7 +328,7 @@ func (c *Control) DryRuns(_ context.Context, id uuid.UUID, number int) ([]intent
 	}
 	var out []intent.DryRun
 	for _, d := range e.Dries {
-		if d.Version == number {
+		if number == 0 || d.Version == number {
 			out = append(out, d.DryRun)
 		}
 	}
@@ -326,6 +383,62 @@ func (c *Control) DeployResource(ctx context.Context, id uuid.UUID, rid intent.R
 	return c.change(id, "deploy "+rid.String(), func(*Env) error { return nil })
 }
 
+// Unpark is a verb.
+func (c *Control) Unpark(_ context.Context, id uuid.UUID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+	var freed []intent.ResourceID
+	names := make([]string, len(ids))
+	for i, rid := range ids {
+		names[i] = rid.String()
+	}
+	err := c.change(id, "unpark "+strings.Join(names, " "), func(e *Env) error {
+		for _, rid := range ids {
+			if !slices.ContainsFunc(e.Rows, func(r intent.ResourceRow) bool { return r.State.ID == rid }) {
+				return missing("resource")
+			}
+		}
+		for i := range e.Rows {
+			st := &e.Rows[i].State
+			if st.Parked != intent.NotParked && (len(ids) == 0 || slices.Contains(ids, st.ID)) {
+				st.Free()
+				freed = append(freed, st.ID)
+			}
+		}
+		return nil
+	})
+	c.publish(id, bus.Resource, "")
+	return freed, err
+}
+
+// Drift is a verb.
+func (c *Control) Drift(_ context.Context, id uuid.UUID, q intent.ListQuery) (intent.Page[intent.Drift], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.env(id)
+	if err != nil {
+		return intent.Page[intent.Drift]{}, err
+	}
+	return paginate(e.Drifts, q, func(x intent.Drift, s string) (string, string) {
+		if s == "resource_id" {
+			return x.Resource.String(), x.ID.String()
+		}
+		return x.Since.UTC().Format(time.RFC3339Nano), x.ID.String()
+	}, func(x intent.Drift, name, v string) bool {
+		switch name {
+		case "open":
+			return strconv.FormatBool(x.Ended == nil) == v
+		case "resource":
+			return x.Resource.String() == v
+		case "resource_id":
+			return part(x.Resource.String(), v)
+		case "attribute":
+			return part(x.Attribute, v)
+		case "ending":
+			return string(x.Ending) == v
+		}
+		return true
+	}), nil
+}
+
 // PauseAgent is a verb.
 func (c *Control) PauseAgent(_ context.Context, id uuid.UUID, name string, paused bool) error {
 	verb := "unpause "
@@ -333,6 +446,9 @@ func (c *Control) PauseAgent(_ context.Context, id uuid.UUID, name string, pause
 		verb = "pause "
 	}
 	err := c.change(id, verb+name, func(e *Env) error {
+		if name != "" && !slices.ContainsFunc(e.AgentList, func(a intent.Agent) bool { return a.Name == name }) {
+			return fault.New("apitest", fault.NotFound, "there is no agent "+name)
+		}
 		for i := range e.AgentList {
 			if name == "" || e.AgentList[i].Name == name {
 				e.AgentList[i].Paused = paused
@@ -396,6 +512,9 @@ func (c *Control) Resources(_ context.Context, id uuid.UUID, q intent.ListQuery)
 		}
 		return idColumn(x.State.ID, s), x.State.ID.String()
 	}, func(x intent.ResourceRow, name, v string) bool {
+		if name == "parked" {
+			return strconv.FormatBool(x.State.Parked != intent.NotParked) == v
+		}
 		if name == "status" {
 			status, not := strings.CutPrefix(v, "!")
 			return (string(x.State.Status()) == status) != not

@@ -23,9 +23,12 @@ type Rich struct {
 	Failed     uuid.UUID // a compile of production with a diagnostic
 	Good       uuid.UUID // the compile of the active version
 	DryRunID   uuid.UUID
+	Hook       uuid.UUID         // a webhook of production
 	FailedFile intent.ResourceID // a resource whose last deployment failed
-	HealthyDir intent.ResourceID
-	At         time.Time
+	// Resources that are parked after too many attempts, that somebody else keeps changing, that drifted.
+	ParkedFile, ContestedFile, DriftedFile intent.ResourceID
+	HealthyDir                             intent.ResourceID
+	At                                     time.Time
 }
 
 // Evil is text as a hostile model or handler would write it.
@@ -55,6 +58,9 @@ func NewRich(at time.Time) *Rich {
 	c.Envs = []*Env{r.Production, r.Staging}
 	r.resources()
 	r.runs()
+	r.notices()
+	r.pulls()
+	r.hooks()
 	return r
 }
 
@@ -215,8 +221,17 @@ func (r *Rich) resources() {
 			state.Compliance, state.LastRun, state.Attempts, state.LastSuccess = intent.NonCompliant, intent.RunFailed, 3, ptr(at.Add(-5*time.Hour))
 			if n == 23 {
 				r.FailedFile = rid
+				state.RetryAt = ptr(at.Add(90 * time.Second))
 				r.Origins = originsOf(rid)
 			}
+			if n == 43 {
+				state.Attempts, state.Parked, state.ParkedAt = 20, intent.ParkedAttempts, ptr(at.Add(-time.Hour))
+				r.ParkedFile = rid
+			}
+		case 7:
+			state.Parked, state.ParkedAt = intent.ParkedContested, ptr(at.Add(-3*time.Hour))
+			state.Heals = []intent.Heal{{Of: "mode", At: at.Add(-3 * time.Hour)}}
+			r.ContestedFile = rid
 		case 24, 44, 45:
 			state.Compliance, state.LastRun = intent.NonCompliant, intent.RunSkipped
 		case 61:
@@ -229,7 +244,8 @@ func (r *Rich) resources() {
 		case 163, 164, 165, 166, 167, 168:
 			state.Compliance, state.LastRun, state.LastRunAt, state.LastSuccess = intent.HasUpdate, intent.RunNew, nil, nil
 		case 186:
-			state.Compliance = intent.NonCompliant
+			state.Compliance, state.Drifted = intent.NonCompliant, true
+			r.DriftedFile = rid
 		case 5:
 			r.HealthyDir = rid
 		}
@@ -237,7 +253,14 @@ func (r *Rich) resources() {
 		e.Rows = append(e.Rows, intent.ResourceRow{State: state, Version: 7, Requires: requires})
 	}
 	r.actions()
-	for n := 1; n <= 8; n++ {
+	e.Drifts = []intent.Drift{
+		{ID: id(90), Resource: r.DriftedFile, Attribute: "mode", Desired: json.RawMessage("644"), Found: json.RawMessage("600"), Version: 7, Since: at.Add(-8 * time.Minute), Seen: at.Add(-8 * time.Minute)},
+		{ID: id(91), Resource: r.ContestedFile, Attribute: "mode", Desired: json.RawMessage("644"), Found: json.RawMessage("777"), Version: 7, Since: at.Add(-3 * time.Hour),
+			Seen: at.Add(-3 * time.Hour), Ended: ptr(at.Add(-3*time.Hour + time.Second)), Ending: intent.DriftHealed},
+		{ID: id(92), Resource: r.DriftedFile, Attribute: "content", Desired: json.RawMessage(`"<p>Welcome.</p>"`), Found: json.RawMessage(`"` + "<script>alert(1)</script>" + `"`), Version: 6,
+			Since: at.Add(-40 * time.Hour), Seen: at.Add(-31 * time.Hour), Ended: ptr(at.Add(-30 * time.Hour)), Ending: intent.DriftSuperseded},
+	}
+	for n := 1; n <= 9; n++ {
 		v := Ver{Version: intent.Version{
 			Environment: e.ID, Number: n, Created: at.Add(-time.Duration(9-n) * 6 * time.Hour), Status: intent.VersionRetired, Total: len(versions[6]),
 			Provenance: intent.Provenance{
@@ -256,15 +279,50 @@ func (r *Rich) resources() {
 		case 8:
 			v.Status, v.Released, v.Created, v.Total = intent.VersionCandidate, nil, at.Add(-time.Minute), 2
 			v.Resources = versions[7][:2]
+		case 9:
+			v.Resources = versions[7][:120]
+			v.Status, v.Released, v.Created, v.Total, v.Hold = intent.VersionCandidate, nil, at.Add(-30*time.Second), 120, r.hold(versions[7])
 		}
 		e.Vers = append(e.Vers, v)
 	}
 	for n := range 10 {
 		e.AgentList = append(e.AgentList, intent.Agent{Name: fmt.Sprintf("web%02d", n+1), Paused: n == 8, Resources: 20})
+		if n == 5 {
+			e.AgentList[n].Breaker = intent.Breaker{Since: ptr(at.Add(-20 * time.Minute)), ProbeAt: ptr(at.Add(5 * time.Minute)), Pause: 8 * time.Minute, Failures: 9}
+		}
 	}
 	e.Params = []intent.Parameter{
 		{ID: id(80), Name: "region", Value: "north", Source: "user", Updated: at.Add(-time.Hour)},
 		{ID: id(81), Name: "uptime", Value: "93 days", Source: "fact", Resource: r.HealthyDir, Updated: at.Add(-time.Minute), Expires: true},
+	}
+}
+
+// hold is that of a version that lost what comes after the first 120.
+func (r *Rich) hold(before []intent.Resource) *intent.Hold {
+	removal := intent.Removal{Before: 7, BeforeTotal: len(before), Live: len(before), Total: 120, Protected: []intent.Removed{}}
+	types := map[string]int{}
+	for _, one := range before[120:] {
+		removal.First = append(removal.First, intent.Removed{ID: one.ID})
+		types[one.ID.Type]++
+	}
+	removal.Gone = len(removal.First)
+	removal.First = removal.First[:20]
+	for _, name := range []string{"fs::File", "fs::Directory", "web::Site"} {
+		removal.Types = append(removal.Types, intent.RemovedType{Type: name, Gone: types[name]})
+	}
+	return intent.Guard{Share: 20, Minimum: 10}.Judge(removal, r.At.Add(-29*time.Second))
+}
+
+// notices are what people should hear of: two of them unread.
+func (r *Rich) notices() {
+	r.git(r.At)
+	r.Production.Notices = []intent.Notification{
+		{ID: id(60), Environment: r.Production.ID, Created: r.At.Add(-50 * time.Hour), Last: r.At.Add(-50 * time.Hour), Times: 1, Read: true, Notice: intent.Notice{
+			Severity: intent.SeverityError, Title: "Agent web06 cannot reach its target", URI: "/api/v2/agents", Message: "5 deployments in a row could not reach it. " + Evil}},
+		{ID: id(61), Environment: r.Production.ID, Created: r.At.Add(-3 * time.Hour), Last: r.At.Add(-3 * time.Minute), Times: 3, Notice: intent.Notice{
+			Severity: intent.SeverityError, Title: "Compilation failed", URI: "/api/v2/compilereport/" + r.Failed.String(), Message: "the model has errors", Compile: &r.Failed}},
+		{ID: id(62), Environment: r.Production.ID, Created: r.At.Add(-29 * time.Second), Last: r.At.Add(-29 * time.Second), Times: 1, Notice: intent.Notice{
+			Severity: intent.SeverityWarning, Title: "Version 9 is held", URI: "/api/v2/desiredstate/9", Message: "it takes away 84 of 204 resources"}},
 	}
 }
 
@@ -296,11 +354,15 @@ func (r *Rich) actions() {
 		Messages: []intent.LogLine{{Level: "INFO", Message: "End of the deployment", Time: at.Add(-8 * time.Minute), Arguments: json.RawMessage(`{"changes":1}`)}},
 	})
 	e.Dries = []Dry{{
-		DryRun: intent.DryRun{ID: r.DryRunID, Environment: e.ID, Version: 7, Date: at.Add(-2 * time.Minute), Total: 204, Todo: 0},
+		DryRun: intent.DryRun{ID: r.DryRunID, Environment: e.ID, Version: 7, Date: at.Add(-2 * time.Minute), Total: 204, Todo: 0,
+			Ended: ptr(at.Add(-time.Minute)), Ending: intent.DryRunDone, Base: 6, Unknown: 2},
 		Diffs: []intent.ResourceDiff{
 			{ID: r.FailedFile, Kind: intent.DiffModified, Attributes: change},
 			{ID: r.HealthyDir, Kind: intent.DiffUnmodified},
-			{ID: intent.ResourceID{Type: "fs::File", Agent: "web09", Attribute: "path", Value: "/etc/motd"}, Kind: intent.DiffAgentDown},
+			{ID: intent.ResourceID{Type: "fs::File", Agent: "web09", Attribute: "path", Value: "/etc/motd"}, Kind: intent.DiffAgentDown, Reason: "no route to web09 " + Evil},
+			{ID: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/inside.html"}, Kind: intent.DiffUnknown,
+				Reason: "no such folder", Behind: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/new.html"},
+				Attributes: map[string]intent.AttributeChange{"handler": {Current: "FAILED", Desired: "no such folder"}}},
 			{ID: intent.ResourceID{Type: "fs::File", Agent: "web02", Attribute: "path", Value: "/srv/www/old.html"}, Kind: intent.DiffDeleted,
 				Attributes: map[string]intent.AttributeChange{"purged": {Current: false, Desired: true}}},
 			{ID: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/new.html"}, Kind: intent.DiffAdded,

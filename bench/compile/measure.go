@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // cost is what one run of a command took.
@@ -87,11 +89,19 @@ func notePeaks(pid int, peaks map[int]int64) {
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)
 		for _, child := range strings.Fields(string(children)) {
-			if n, err := strconv.Atoi(child); err == nil {
+			if n, err := strconv.Atoi(child); err == nil && !oneMemory(pid, n) {
 				notePeaks(n, peaks)
 			}
 		}
 	}
+}
+
+// oneMemory reports whether two processes have the same memory: a program that
+// is being started has that of who starts it, for a moment.
+func oneMemory(one, other int) bool {
+	const memory = 1 // KCMP_VM
+	different, _, err := unix.Syscall6(unix.SYS_KCMP, uintptr(one), uintptr(other), memory, 0, 0, 0)
+	return err == 0 && different == 0
 }
 
 // highWater is the peak of the resident memory of a process in bytes.

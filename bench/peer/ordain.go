@@ -19,8 +19,9 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// StartOrdain starts `ordain up` with its private database. All state is below dir.
-func StartOrdain(ctx context.Context, binary, dir, python string) (*Server, error) {
+// StartOrdain starts `ordain up` with its private database. All state is below
+// dir, also that of a server before it; env is added to the environment.
+func StartOrdain(ctx context.Context, binary, dir, python string, env ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func StartOrdain(ctx context.Context, binary, dir, python string) (*Server, erro
 	if python != "" {
 		args = append(args, "--python", python)
 	}
-	if err := s.start(dir, os.Environ(), binary, args...); err != nil {
+	if err := s.start(dir, append(os.Environ(), env...), binary, args...); err != nil {
 		return nil, err
 	}
 	if err := s.answers(ctx, port); err != nil {

@@ -24,13 +24,19 @@ import (
 type Server struct {
 	Name   string
 	client *client.Client
+	url    string
 	cmd    *exec.Cmd
 	stop   []func()
+
+	project struct {
+		ID string `json:"id"`
+	}
+	bound int // environments made so far
 }
 
 // start runs a command as a process group of its own, its output in a file.
 func (s *Server) start(dir string, env []string, name string, args ...string) error {
-	log, err := os.Create(filepath.Join(dir, s.Name+".out"))
+	log, err := os.OpenFile(filepath.Join(dir, s.Name+".out"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
@@ -62,10 +68,21 @@ func (s *Server) Stop() {
 	s.stop = nil
 }
 
+// PID is the process of the server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Kill ends the server's own process as the kernel would, and nothing else.
+func (s *Server) Kill() {
+	s.stop = nil
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
 // answers waits until the server answers.
 func (s *Server) answers(ctx context.Context, port int) error {
 	var err error
-	if s.client, err = client.New("http://127.0.0.1:" + strconv.Itoa(port)); err != nil {
+	s.url = "http://127.0.0.1:" + strconv.Itoa(port)
+	if s.client, err = client.New(s.url); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -82,16 +99,24 @@ func (s *Server) answers(ctx context.Context, port int) error {
 	}
 }
 
+// Call asks the API for something, of an environment when one is named.
+func (s *Server) Call(ctx context.Context, method, path, env string, body, into any) error {
+	return s.client.Call(ctx, method, path, env, body, into)
+}
+
 // Bind makes an environment for a repository and gives its id.
 func (s *Server) Bind(ctx context.Context, repo, branch string) (string, error) {
-	var project, env struct {
+	var env struct {
 		ID string `json:"id"`
 	}
-	if err := s.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "bench"}, &project); err != nil {
-		return "", err
+	if s.project.ID == "" {
+		if err := s.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "bench"}, &s.project); err != nil {
+			return "", err
+		}
 	}
+	s.bound++
 	err := s.client.Call(ctx, http.MethodPut, "/api/v2/environment", "", map[string]any{
-		"project_id": project.ID, "name": "bench", "repository": repo, "branch": branch,
+		"project_id": s.project.ID, "name": "bench-" + strconv.Itoa(s.bound), "repository": repo, "branch": branch,
 	}, &env)
 	return env.ID, err
 }
@@ -99,6 +124,74 @@ func (s *Server) Bind(ctx context.Context, repo, branch string) (string, error) 
 // Trigger asks for a sync and compile.
 func (s *Server) Trigger(ctx context.Context, env string) error {
 	return s.client.Call(ctx, http.MethodPost, "/api/v1/notify/"+env, "", map[string]any{"update": true}, nil)
+}
+
+// Set sets an environment setting.
+func (s *Server) Set(ctx context.Context, env, name string, value any) error {
+	return s.client.Call(ctx, http.MethodPost, "/api/v2/environment_settings/"+name, env, map[string]any{"value": value}, nil)
+}
+
+// URL is the server's address.
+func (s *Server) URL() string { return s.url }
+
+// Secret sets a secret of an environment.
+func (s *Server) Secret(ctx context.Context, env, name, value string) error {
+	return s.client.Call(ctx, http.MethodPut, "/api/v2/environment/"+env+"/secret/"+name, env, map[string]any{"value": value}, nil)
+}
+
+// Remove deletes an environment. Nothing is measured by it: the server's word is not waited for any further.
+func (s *Server) Remove(ctx context.Context, env string) {
+	_ = s.client.Call(ctx, http.MethodDelete, "/api/v2/environment/"+env, "", nil, nil)
+}
+
+// WaitVersion waits for a version above a number and gives its own.
+func (s *Server) WaitVersion(ctx context.Context, env string, above int) (int, error) {
+	for {
+		var newest []struct {
+			Version int `json:"version"`
+		}
+		err := s.client.Call(ctx, http.MethodGet, "/api/v2/desiredstate?limit=1", env, nil, &newest)
+		if err == nil && len(newest) > 0 && newest[0].Version > above {
+			return newest[0].Version, nil
+		}
+		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
+			return 0, failed
+		}
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("%s: no version after %d (%v)", s.Name, above, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// Deploy asks for what is not as intended, as a person would.
+func (s *Server) Deploy(ctx context.Context, env string) error {
+	return s.client.Call(ctx, http.MethodPost, "/api/v1/deploy", env, map[string]any{"agent_trigger_method": "push_incremental_deploy"}, nil)
+}
+
+// Release makes a version the intent and deploys what it changed.
+func (s *Server) Release(ctx context.Context, env string, version int) error {
+	return s.client.Call(ctx, http.MethodPost, "/api/v1/version/"+strconv.Itoa(version), env,
+		map[string]any{"push": true, "agent_trigger_method": "push_incremental_deploy"}, nil)
+}
+
+// WaitDeployedCount waits until exactly n resources are deployed.
+func (s *Server) WaitDeployedCount(ctx context.Context, env string, n int) error {
+	for {
+		var m struct {
+			Summary struct {
+				ByState map[string]int `json:"by_state"`
+			} `json:"deploy_summary"`
+		}
+		err := s.client.Metadata(ctx, "/api/v2/resource?limit=1&deploy_summary=true", env, &m)
+		if err == nil && m.Summary.ByState["deployed"] >= n {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: not all of %d are deployed: %v (%v)", s.Name, n, m.Summary.ByState, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // failure tells that the newest compile failed; nil when it did not, or is not done.
@@ -177,39 +270,76 @@ func (s *Server) WaitAll(ctx context.Context, env string, n int) error {
 // Memory gives resident bytes: of the server process, and of all its
 // descendants together with it, databases left out.
 func (s *Server) Memory() (server, all int64, err error) {
+	children, err := family()
+	if err != nil {
+		return 0, 0, err
+	}
+	server = rss(s.cmd.Process.Pid)
+	descend(children, s.cmd.Process.Pid, func(pid int, name string) {
+		if !strings.HasPrefix(name, "postgres") {
+			all += rss(pid)
+		}
+	})
+	return server, all, nil
+}
+
+// CPU gives the processor time that the server and its descendants used so
+// far, by the name of the program. A database that the server did not start
+// itself is not among them.
+func (s *Server) CPU() (map[string]time.Duration, error) {
+	children, err := family()
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]time.Duration{}
+	descend(children, s.cmd.Process.Pid, func(pid int, name string) {
+		const tick = 10 * time.Millisecond // USER_HZ
+		if fields := stat(pid); fields != nil {
+			user, _ := strconv.Atoi(fields[11])
+			system, _ := strconv.Atoi(fields[12])
+			used[name] += time.Duration(user+system) * tick
+		}
+	})
+	return used, nil
+}
+
+// family lists the children of every process.
+func family() (map[int][]int, error) {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if parent, err := strconv.Atoi(fields[1]); err == nil {
-			children[parent] = append(children[parent], pid)
+		if fields := stat(pid); fields != nil {
+			if parent, err := strconv.Atoi(fields[1]); err == nil {
+				children[parent] = append(children[parent], pid)
+			}
 		}
 	}
-	server = rss(s.cmd.Process.Pid)
-	var walk func(pid int)
-	walk = func(pid int) {
-		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		if strings.HasPrefix(string(name), "postgres") {
-			return
-		}
-		all += rss(pid)
-		for _, child := range children[pid] {
-			walk(child)
-		}
+	return children, nil
+}
+
+// stat gives the fields of /proc/PID/stat after the name; nil when the process is gone.
+func stat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
 	}
-	walk(s.cmd.Process.Pid)
-	return server, all, nil
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+// descend visits a process and all below it.
+func descend(children map[int][]int, pid int, visit func(pid int, name string)) {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	visit(pid, strings.TrimSpace(string(name)))
+	for _, child := range children[pid] {
+		descend(children, child, visit)
+	}
 }
 
 // rss is the resident memory of a process in bytes.
@@ -235,4 +365,55 @@ func freePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Children lists the processes that a process has started.
+func Children(pid int) []int {
+	all, err := family()
+	if err != nil {
+		return nil
+	}
+	return all[pid]
+}
+
+// Below lists all descendants of a process.
+func Below(pid int) (out []int) {
+	all, err := family()
+	if err != nil {
+		return nil
+	}
+	descend(all, pid, func(p int, _ string) {
+		if p != pid {
+			out = append(out, p)
+		}
+	})
+	return out
+}
+
+// Parent is the parent of a process; 0 when the process is gone.
+func Parent(pid int) int {
+	fields := stat(pid)
+	if fields == nil {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+// Directory makes a folder for a comparison, through which the databases' user
+// may pass; remove deletes it unless it is to be kept.
+func Directory(keep bool) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", "ordain-bench-"); err != nil {
+		return "", nil, err
+	}
+	remove = func() {
+		if !keep {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return dir, remove, nil
 }

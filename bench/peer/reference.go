@@ -16,24 +16,34 @@ import (
 type Reference struct {
 	Python      string // an interpreter that the newest inmanta-core supports
 	PostgresBin string // folder with initdb and pg_ctl of PostgreSQL 16 or newer
+	Venv        string // a virtual environment that has inmanta-core already; empty: one is made
 	Dir         string // everything is installed and stored below it
 }
 
 // Install puts the newest inmanta-core from PyPI into a virtual environment
 // and gives its version.
 func (r Reference) Install(ctx context.Context) (string, error) {
-	venv := filepath.Join(r.Dir, "venv")
-	for _, args := range [][]string{
-		{r.Python, "-m", "venv", venv},
-		{filepath.Join(venv, "bin", "pip"), "install", "--quiet", "inmanta-core", "inmanta-module-std"},
-	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	venv := r.venv()
+	if r.Venv == "" {
+		for _, args := range [][]string{
+			{r.Python, "-m", "venv", venv},
+			{filepath.Join(venv, "bin", "pip"), "install", "--quiet", "inmanta-core", "inmanta-module-std"},
+		} {
+			if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+				return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+			}
 		}
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(venv, "bin", "python"), "-c",
 		"from importlib.metadata import version; print(version('inmanta-core'))").Output()
 	return strings.TrimSpace(string(out)), err
+}
+
+func (r Reference) venv() string {
+	if r.Venv != "" {
+		return r.Venv
+	}
+	return filepath.Join(r.Dir, "venv")
 }
 
 // Start starts the reference server and a database of its own.
@@ -64,7 +74,7 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		return nil, err
 	}
-	err = s.start(r.Dir, os.Environ(), filepath.Join(r.Dir, "venv", "bin", "inmanta"), "-c", file, "--config-dir", filepath.Join(r.Dir, "conf.d"), "server")
+	err = s.start(r.Dir, os.Environ(), filepath.Join(r.venv(), "bin", "inmanta"), "-c", file, "--config-dir", filepath.Join(r.Dir, "conf.d"), "server")
 	if err == nil {
 		err = s.answers(ctx, port)
 	}

@@ -14,18 +14,26 @@ import (
 type Repository struct {
 	Bare   string
 	work   string
+	model  Model
 	values []int
 }
 
-// agents is the number of targets that the resources are spread over.
-const agents = 4
+// Model is what a repository holds.
+type Model struct {
+	Items   int
+	Agents  int    // targets that the items are spread over
+	Failing int    // further items whose handler always fails
+	Plugins string // the module's Python code; empty: a handler that does nothing
+}
+
+const pluginsFile = "libs/bench/plugins/__init__.py"
 
 var projectFiles = map[string]string{
 	"project.yml":               "name: bench\nmodulepath: libs\npip:\n  use_system_config: true\n",
 	"requirements.txt":          "inmanta-module-std; python_version >= \"3.12\"\ninmanta-module-std<8; python_version < \"3.12\"\n",
 	"libs/bench/module.yml":     "name: bench\nversion: 1.0.0\nlicense: Apache 2.0\n",
 	"libs/bench/model/_init.cf": "entity Item extends std::PurgeableResource:\n    string agent\n    string name\n    string value\nend\nindex Item(agent, name)\nimplement Item using std::none\n",
-	"libs/bench/plugins/__init__.py": `from inmanta.agent.handler import CRUDHandler, provider
+	pluginsFile: `from inmanta.agent.handler import CRUDHandler, provider
 from inmanta.resources import PurgeableResource, resource
 
 
@@ -39,14 +47,18 @@ class Nothing(CRUDHandler[Item]):
     """Finds everything as it should be."""
 
     def read_resource(self, ctx, resource):
-        pass
+        if resource.value == "fail":
+            raise Exception("this one always fails")
 `,
 }
 
-// NewRepository makes a repository with a model of n resources below dir.
-func NewRepository(ctx context.Context, dir string, n int) (*Repository, error) {
-	r := &Repository{Bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), values: make([]int, n)}
+// NewRepository makes a repository with a model below dir.
+func NewRepository(ctx context.Context, dir string, m Model) (*Repository, error) {
+	r := &Repository{Bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), model: m, values: make([]int, m.Items)}
 	for name, content := range projectFiles {
+		if name == pluginsFile && m.Plugins != "" {
+			content = m.Plugins
+		}
 		file := filepath.Join(r.work, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return nil, err
@@ -75,7 +87,7 @@ func NewRepository(ctx context.Context, dir string, n int) (*Repository, error) 
 
 // ID is the resource id of item i.
 func (r *Repository) ID(i int) string {
-	return fmt.Sprintf("bench::Item[a%d,name=item%d]", i%agents, i)
+	return fmt.Sprintf("bench::Item[a%d,name=item%d]", i%r.model.Agents, i)
 }
 
 // Value is the value of item i as last written.
@@ -90,6 +102,34 @@ func (r *Repository) Change(ctx context.Context, i int) error {
 	return r.commit(ctx, fmt.Sprintf("item %d is %d", i, r.values[i]))
 }
 
+// ChangeSome gives these items another value and the module other Python code
+// (empty: the same), in a commit that is not pushed yet.
+func (r *Repository) ChangeSome(ctx context.Context, items []int, plugins string) error {
+	for _, i := range items {
+		r.values[i]++
+	}
+	if plugins != "" {
+		if err := os.WriteFile(filepath.Join(r.work, filepath.FromSlash(pluginsFile)), []byte(plugins), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := r.write(); err != nil {
+		return err
+	}
+	return r.commit(ctx, fmt.Sprintf("%d items are others", len(items)))
+}
+
+// ChangeAll gives every item another value, in a commit that is not pushed yet.
+func (r *Repository) ChangeAll(ctx context.Context) error {
+	for i := range r.values {
+		r.values[i]++
+	}
+	if err := r.write(); err != nil {
+		return err
+	}
+	return r.commit(ctx, "every item is another")
+}
+
 // Push pushes what was committed.
 func (r *Repository) Push(ctx context.Context) error {
 	return git(ctx, "-C", r.work, "push", "-q", "origin", "main")
@@ -99,7 +139,10 @@ func (r *Repository) write() error {
 	var b strings.Builder
 	b.WriteString("import bench\n")
 	for i, v := range r.values {
-		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"item%d\", value=\"%d\")\n", i%agents, i, v)
+		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"item%d\", value=\"%d\")\n", i%r.model.Agents, i, v)
+	}
+	for i := range r.model.Failing {
+		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"bad%d\", value=\"fail\")\n", i%r.model.Agents, i)
 	}
 	return os.WriteFile(filepath.Join(r.work, "main.cf"), []byte(b.String()), 0o644)
 }

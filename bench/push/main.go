@@ -62,16 +62,11 @@ type contestant struct {
 }
 
 func run(ctx context.Context, o options) error {
-	dir, err := os.MkdirTemp("", "ordain-bench-")
+	dir, remove, err := peer.Directory(o.keep)
 	if err != nil {
 		return err
 	}
-	if !o.keep {
-		defer os.RemoveAll(dir)
-	}
-	if err := os.Chmod(dir, 0o711); err != nil { // the databases run as another user
-		return err
-	}
+	defer remove()
 	servers, err := start(ctx, o, dir)
 	defer func() {
 		for _, s := range servers {
@@ -148,7 +143,7 @@ func start(ctx context.Context, o options, dir string) (servers []*contestant, e
 
 // deployFirst binds the server to a repository and times the first deployment.
 func (s *contestant) deployFirst(ctx context.Context, o options, dir string) (err error) {
-	if s.repo, err = peer.NewRepository(ctx, subdir(dir, "repo-"+s.Name), o.resources); err != nil {
+	if s.repo, err = peer.NewRepository(ctx, subdir(dir, "repo-"+s.Name), peer.Model{Items: o.resources, Agents: 4}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)

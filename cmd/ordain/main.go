@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // maintenance windows have time zones, also where the machine knows none
 
 	"ordain.dev/ordain/internal/cli"
 )

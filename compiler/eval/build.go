@@ -270,7 +270,10 @@ func (b *builder) statement(st syntax.Stmt) stmt {
 		if len(st.Annotations) == 0 {
 			return nil
 		}
-		n := &annotations{at: standing(st)}
+		n := &annotations{at: standing(st), ends: 1}
+		if st.Right.Attribute.Name != "" {
+			n.ends = 2
+		}
 		for _, x := range st.Annotations {
 			n.notes = append(n.notes, bare{b.root(x)})
 		}
@@ -587,12 +590,13 @@ func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
 	n.iter = newRoot(b.assigned(x.Iter, &lhs{gradual: left != nil && left.gradual}))
 	b.top = newNaming(b.top)
 	b.top.declare(x.Var.Name, x.Var.At)
-	element := b.assigned(x.Value, left)
+	n.element, n.unknown = newRoot(b.assigned(x.Value, left)), newRoot(&literal{value: unknown})
 	if x.Guard != nil {
-		cond := &syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At}
-		element = &conditional{at: standing(cond), cond: b.root(x.Guard), then: newRoot(element), guarded: true}
+		cond := standing(&syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At})
+		guard := b.root(x.Guard)
+		n.element = newRoot(&conditional{at: cond, cond: guard, then: n.element, guarded: true})
+		n.unknown = newRoot(&conditional{at: cond, cond: guard, then: n.unknown, guarded: true})
 	}
-	n.element = newRoot(element)
 	b.top = b.top.up
 	return n
 }

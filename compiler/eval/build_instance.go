@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -57,7 +58,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			return
 		}
 		later := b.indirect(attr, value)
-		later.slot = e.Slot(name)
+		later.slot = slotNumber(e, name)
 		n.indirect = append(n.indirect, later)
 	}
 	for _, d := range info.defaults {
@@ -67,7 +68,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		if indexed[d.name] {
 			n.direct = append(n.direct, argument{name: d.name, slot: slotNumber(e, d.name), part: d.literal})
 		} else {
-			n.indirect = append(n.indirect, argument{name: d.name, slot: e.Slot(d.name), constant: d.literal})
+			n.indirect = append(n.indirect, argument{name: d.name, slot: slotNumber(e, d.name), constant: d.literal})
 		}
 	}
 	for _, a := range x.Named {
@@ -132,49 +133,61 @@ func constructs(x syntax.Expr) bool {
 }
 
 // inverse adds the one indexed attribute that is not written but is the other
-// end of the relation on the left.
+// end of the relation on the left. Without a `**` it has to be the only one
+// that is not written, in only one index.
 func (b *builder) inverse(n *construct, left *lhs) {
 	have := map[string]bool{}
 	for _, a := range n.direct {
 		have[a.name] = true
 	}
-	var missing []string
-	var problems []string
-	found := ""
-	for _, index := range n.info.entity.Indexes {
-		for _, name := range index.Attributes {
-			if have[name] {
-				continue
-			}
-			have[name] = true
-			attr := n.info.entity.Attribute(name)
-			if left != nil && (left.of != nil || left.own != "") && attr.End != nil && attr.End.Inverse != nil && attr.End.Inverse.Name == left.attr && found == "" {
-				found = name
-				continue
-			}
-			missing = append(missing, name)
-		}
-	}
-	if found != "" {
-		var x expr
-		if left.own != "" {
-			x = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
-		} else {
-			x = b.expr(left.of)
-		}
-		n.direct = append(n.direct, argument{name: found, slot: slotNumber(n.info.entity, found), part: x})
-	}
-	if len(n.splats) > 0 {
-		return
-	}
-	for _, name := range missing {
-		problems = append(problems, fmt.Sprintf("\n\t* Missing attribute '%s'. The attribute %s.%s is part of an index.", name, n.info.entity.Name, name))
-	}
-	if problems != nil {
-		err := fail("IndexAttributeMissingInConstructorException", "Invalid Constructor call:%s", strings.Join(problems, ""))
+	missing := unwritten(n.info.entity, have)
+	found := slices.IndexFunc(missing, func(name string) bool {
+		end := n.info.entity.Attribute(name).End
+		return left != nil && (left.of != nil || left.own != "") && end != nil && end.Inverse != nil && end.Inverse.Name == left.attr
+	})
+	if len(n.splats) == 0 && len(missing) > 0 && (found < 0 || len(missing) > 1) {
+		err := withoutKey(n.info.entity, missing)
 		err.Stmt = n.String()
 		b.failAt(err, n.span)
 	}
+	if found < 0 {
+		return
+	}
+	var x expr
+	if left.own != "" {
+		x = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
+	} else {
+		x = b.expr(left.of)
+	}
+	name := missing[found]
+	n.direct = append(n.direct, argument{name: name, slot: slotNumber(n.info.entity, name), part: x})
+}
+
+// unwritten are the attributes of indexes that a constructor does not have, one
+// of several indexes as often as it is in them.
+func unwritten(e *types.Entity, have map[string]bool) []string {
+	var missing []string
+	for _, index := range e.Indexes {
+		for _, name := range index.Attributes {
+			if !have[name] {
+				missing = append(missing, name)
+			}
+		}
+	}
+	return missing
+}
+
+// withoutKey says that a constructor lacks attributes of indexes.
+func withoutKey(e *types.Entity, missing []string) *Error {
+	text := "Invalid Constructor call:"
+	for _, name := range missing {
+		kind := "attribute"
+		if e.Attribute(name).End != nil {
+			kind = "relation"
+		}
+		text += fmt.Sprintf("\n\t* Missing %s '%s'. The %s %s.%s is part of an index.", kind, name, kind, e.Name, name)
+	}
+	return fail("IndexAttributeMissingInConstructorException", "%s", text)
 }
 
 func (b *builder) lookup(x *syntax.Lookup) expr {

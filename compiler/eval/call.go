@@ -243,12 +243,25 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 		}
 		return runtimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
 	}
+	if _, is := args[0].(*types.Reference); is && u.n.cast == types.BoolT {
+		e := &Error{Kind: "NotImplementedError", Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.", foreign: true}
+		e.Hint = "the value is known when it is deployed: what depends on it belongs into a handler"
+		return e
+	}
 	v, err := u.n.cast.Cast(args[0])
 	if err != nil {
 		return runtimeError("%s", err).coded(diag.NoCast)
 	}
 	u.target.put(r, v, &u.n.span)
 	return nil
+}
+
+// typeName is the text of a type of a plug-in: it may have none.
+func typeName(t types.Type) string {
+	if t == nil {
+		return "any"
+	}
+	return t.String()
 }
 
 // Slot is where a plug-in waits.
@@ -263,7 +276,15 @@ func (u *callUnit) retry(r *run, slots []Slot) {
 			f = append(f, v)
 		}
 	}
+	r.waiting.replace(u, next)
 	r.start(next, f)
+}
+
+// repeats tells units that may find only when they run that they have to wait:
+// they keep their place among those that do.
+func repeats(w waiter) bool {
+	u, is := w.(*callUnit)
+	return is && u.n.plugin != nil
 }
 
 func (u *callUnit) call(r *run) *Error {
@@ -277,7 +298,7 @@ func (u *callUnit) call(r *run) *Error {
 	r.output = append(r.output, out.Output...)
 	switch {
 	case out.Err != nil:
-		return u.failed(out.Err, r == r.prog.direct)
+		return u.failed(out.Err, r == r.prog.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
 	case len(out.Unset) > 0:
 		u.retry(r, out.Unset)
 		return nil
@@ -323,7 +344,7 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		e.Causes = []*Error{u.raised(err).in(u.n)}
 	case "exit": // it passes everything by, as upstream
-		return &Error{Kind: strings.TrimPrefix(err.Class, "builtins."), Message: err.Message, foreign: true, bare: true, PythonTrace: err.Trace, about: outside(err.File, err.Line, 1)}
+		return exited(*err)
 	default:
 		e = fail("ExternalException", "Exception in %s", name)
 		e.Causes = []*Error{cause}
@@ -359,7 +380,7 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 		return v, nil
 	}
 	if err := types.Strict(u.n.plugin.result, v); err != nil {
-		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, u.n.plugin.result)
+		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))
 		e.Causes = []*Error{typeError(err).in(u.n)}
 		return nil, e
 	}

@@ -58,7 +58,7 @@ func (e *Error) chain() []diag.Step {
 		if o.impl != nil {
 			step.Implementation = o.impl.name
 		}
-		if at := o.instance.at[0]; at.File != nil && at.Start.Line > 0 {
+		if at := o.instance.at; at.File != nil && at.Start.Line > 0 {
 			step.Made, step.Source = locate(*at)
 		}
 		if skipped > 0 && n == chainEnds-1 {

@@ -13,7 +13,7 @@ func Check(ctx context.Context, in Input) *Result {
 		got, err := in.Host.Load(in.Modules)
 		result.Output = taken(in.Host)
 		if err != nil {
-			result.Err = loadError(err)
+			result.Err, result.Further = loadErrors(err)
 			in.alsoWrong(ctx, result)
 			return result
 		}

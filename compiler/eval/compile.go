@@ -87,7 +87,7 @@ func Compile(ctx context.Context, in Input) *Result {
 		loaded, err = in.Host.Load(in.Modules)
 		result.Output = taken(in.Host)
 		if err != nil {
-			result.Err = loadError(err)
+			result.Err, result.Further = loadErrors(err)
 			in.alsoWrong(ctx, result)
 			return result
 		}
@@ -118,9 +118,9 @@ func Compile(ctx context.Context, in Input) *Result {
 func newRun(p *program, in Input) *run {
 	return &run{
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in),
-		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: slab[types.Value]{size: 512}, sources: slab[source]{size: 512},
-		frames: slab[*variable]{size: 64}, waiters: slab[waiters]{size: 32}, hooks: slab[attrHook]{size: 32}, sets: slab[setUnit]{size: 32},
-		results: slab[variable]{size: 32}, known: slab[knownUnit]{size: 32}, evals: slab[evalUnit]{size: 32}, assigns: slab[assignUnit]{size: 32},
+		slots: slab[variable]{size: 1024}, delayed: slab[delayed]{size: 256}, values: growing[types.Value]{slab: slab[types.Value]{size: 512}}, sources: growing[source]{slab: slab[source]{size: 512}},
+		frames: slab[*variable]{size: 64}, waiters: again[waiters]{slab: slab[waiters]{size: 32}}, hooks: slab[attrHook]{size: 32}, sets: again[setUnit]{slab: slab[setUnit]{size: 32}},
+		results: slab[variable]{size: 32}, known: again[knownUnit]{slab: slab[knownUnit]{size: 32}}, evals: slab[evalUnit]{size: 32}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: 32}},
 		chosen: slab[implementUnit]{size: 32}, scopes: slab[scope]{size: 32}, made: slab[Instance]{size: 256},
 	}
 }
@@ -162,6 +162,9 @@ func (r *run) check() *Error {
 				errs = append(errs, e.in(p.n))
 			}
 		}
+	}
+	for _, n := range r.notes {
+		errs = append(errs, n.without()...)
 	}
 	for _, i := range r.instances {
 		errs = append(errs, r.complete(i)...)

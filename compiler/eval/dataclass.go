@@ -36,6 +36,9 @@ func (p *program) checkDataclasses(*definitions) {
 		if err := p.checkDataclass(info, d); err != nil {
 			err.at = &info.ast.Name.At
 			err.Hint = "the entity and its Python dataclass must have the same fields, with types that correspond"
+			if err.Kind == "DataClassException" {
+				err.Hint = "a dataclass is a plain value: take that away, or do not extend std::Dataclass"
+			}
 			p.report(err)
 		}
 	}
@@ -137,15 +140,15 @@ func loose(t types.Type) bool { return t == types.Any || t == types.Literal }
 func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 	switch v := v.(type) {
 	case *types.Object:
-		if info := r.prog.infoOf(v.Dataclass); info != nil {
+		if info := r.prog.twinOf(v.Dataclass); info != nil {
 			return u.instance(r, info, v.Fields)
 		}
 	case *types.Reference:
-		if info := r.prog.infoOf(v.Of); info != nil && len(v.Fields) > 0 {
+		if info := r.prog.twinOf(v.Of); info != nil && len(v.Fields) > 0 {
 			giveTypes(info, v.Fields)
 			made, err := u.instance(r, info, v.Fields)
 			if i, is := made.(*Instance); is {
-				i.reference = v
+				i.rarely().reference = v
 			}
 			return made, err
 		}
@@ -246,6 +249,20 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 }
 
 // infoOf finds an entity by its full name; nil when there is none.
+// twinOf gives the entity that is paired with a Python class; nil when none is.
+func (p *program) twinOf(class string) *entityInfo {
+	if p.twins == nil {
+		p.twins = map[string]*entityInfo{}
+		root := p.infoOf("std::Dataclass")
+		for _, d := range p.dataclasses {
+			if info := p.infoOf(d.Name); d.Class != "" && root != nil && info != nil && info != root && info.entity.IsSubclassOf(root.entity) {
+				p.twins[d.Class] = info
+			}
+		}
+	}
+	return p.twins[class]
+}
+
 func (p *program) infoOf(name string) *entityInfo {
 	prefix, last, ok := cutLast(name)
 	if !ok {

@@ -40,7 +40,7 @@ func (r *run) traceData(e *Error) {
 				r.flow(&b, "element", item, d.places[n], 2)
 			}
 		}
-		for _, at := range i.at {
+		for _, at := range i.Made() {
 			fmt.Fprintf(&b, "\n  %s made at %s%s", i.entity.Short(), short(at), lineOf(at))
 		}
 		r.origins(&b, i.made, "    ")
@@ -149,7 +149,7 @@ func (r *run) named(name, namespace string, by *origin) *variable {
 	}
 	if by != nil {
 		if name == "self" {
-			return &by.instance.self
+			return by.instance.self()
 		}
 		if v := by.instance.variable(name); v != nil {
 			return v

@@ -28,8 +28,9 @@ type program struct {
 	plugins     []*pluginInfo
 	owns        int
 	dataclasses []Dataclass
-	direct      *run // evaluates the conditions of typedefs
-	problems         // what was found wrong
+	twins       map[string]*entityInfo // by class; of twinOf
+	direct      *run                   // evaluates the conditions of typedefs
+	problems                           // what was found wrong
 }
 
 // entityInfo is what the engine knows of an entity besides its type.

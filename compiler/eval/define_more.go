@@ -195,7 +195,9 @@ func (p *program) index(x placed[*syntax.Index]) *Error {
 		e.Stmt, e.at = syntax.Render(x.ast), &x.ast.At
 		return e
 	}
-	p.addIndex(info.entity, index)
+	written := index.Attributes
+	index.Attributes = slices.Sorted(slices.Values(written))
+	p.addIndex(info.entity, index, written)
 	return nil
 }
 
@@ -208,16 +210,19 @@ func isList(t types.Type) bool {
 	return is
 }
 
-// addIndex gives the index to the entity and its descendants.
-func (p *program) addIndex(e *types.Entity, x *types.Index) {
+// addIndex gives the index to the entity and its descendants. One that is there
+// already is known by its attributes in order of the alphabet: an index that is
+// written in another order counts twice, as upstream, which shows where a
+// constructor looks for what its indexes lack.
+func (p *program) addIndex(e *types.Entity, x *types.Index, written []string) {
 	for _, have := range e.Indexes {
-		if have == x || have.Matches(x.Attributes) {
+		if slices.Equal(have.Attributes, written) {
 			return
 		}
 	}
 	e.Indexes = append(e.Indexes, x)
 	for _, child := range e.Children() {
-		p.addIndex(child, x)
+		p.addIndex(child, x, written)
 	}
 }
 

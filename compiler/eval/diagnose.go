@@ -27,6 +27,11 @@ func (r *Result) Diagnostics() []diag.Diagnostic {
 	for _, further := range r.Further {
 		out = append(out, further.Diagnostic())
 	}
+	for i := range out {
+		if out[i].Code == "" { // one of Python's exceptions, which upstream lets through
+			out[i].Code = diag.Code("RuntimeException")
+		}
+	}
 	return out
 }
 

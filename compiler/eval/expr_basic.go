@@ -56,7 +56,7 @@ func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
 	case refLocal:
 		return &s.vars[n.index], nil
 	case refSelf:
-		return &s.self.self, nil
+		return s.self.self(), nil
 	case refMember:
 		if v := s.self.variable(n.name); v != nil {
 			return v, nil

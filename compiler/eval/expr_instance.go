@@ -1,9 +1,6 @@
 package eval
 
 import (
-	"fmt"
-	"strings"
-
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
@@ -103,7 +100,8 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		return nil, err
 	}
 	if instance != nil {
-		instance.at = append(instance.at, &n.span)
+		more := instance.rarely()
+		more.again = append(more.again, &n.span)
 		for _, g := range values {
 			if err := n.assign(r, s, instance, g); err != nil {
 				return nil, err
@@ -174,17 +172,8 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 			seen[k] = true
 		}
 	}
-	var missing []string
-	for _, index := range n.info.entity.Indexes {
-		for _, name := range index.Attributes {
-			if !seen[name] {
-				seen[name] = true
-				missing = append(missing, fmt.Sprintf("\n\t* Missing attribute '%s'. The attribute %s.%s is part of an index.", name, n.info.entity.Name, name))
-			}
-		}
-	}
-	if missing != nil {
-		return nil, nil, fail("IndexAttributeMissingInConstructorException", "Invalid Constructor call:%s", strings.Join(missing, "")).in(n)
+	if missing := unwritten(n.info.entity, seen); missing != nil {
+		return nil, nil, withoutKey(n.info.entity, missing).in(n)
 	}
 	return values, indirect, nil
 }
@@ -224,7 +213,7 @@ func duplicate(n node, have *Instance, message string) *Error {
 	e := fail("DuplicateException", "%s", message)
 	e.Stmt, e.bare = "", false
 	e.at = n.where()
-	return e.twice(n.where(), have.at[0])
+	return e.twice(n.where(), have.at)
 }
 
 func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
@@ -234,7 +223,7 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 	}
 	i := r.made.one()
 	i.id, i.entity, i.made = uint64(len(r.instances)+1), e, s.by
-	i.at = append(i.first[:0], &n.span)
+	i.at = &n.span
 	i.slots = r.slots.take(len(e.Attributes))
 	more := r.delayed.take(n.info.delayed)
 	for k, attr := range e.Attributes {
@@ -255,7 +244,6 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 			r.drop(v) // until it has as many as it needs
 		}
 	}
-	i.self.value, i.self.has, i.self.owner, i.self.position = i, true, i, -1
 	r.instances = append(r.instances, i)
 	for _, g := range values {
 		if err := n.assign(r, s, i, g); err != nil {
@@ -270,7 +258,11 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 	if err == nil {
 		return nil
 	}
-	return attributeError(err.in(n), i, g.name, n, &n.span, &n.span)
+	told := attributeError(err.in(n), i, g.name, n, &n.span, &n.span)
+	if told == err { // from the other end of the relation
+		return wrapAttribute(told, i, g.name, n, &n.span, &n.span)
+	}
+	return told
 }
 
 // assignLater starts the assignment of what no index wants.
@@ -287,7 +279,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 			in = r.inner(s, 1, s.ns)
 			in.vars[0].put(r, i, &n.span)
 		}
-		if err := startSet(r, in, a.x, &i.slots[a.slot], n); err != nil {
+		if err := startSet(r, in, a.x, i.slot(a.slot), n); err != nil {
 			return err
 		}
 	}
@@ -355,7 +347,7 @@ func (u *knownUnit) run(r *run) *Error {
 }
 
 func (u *knownUnit) assign(r *run, a *argument) *Error {
-	slot := &u.of.slots[a.slot]
+	slot := u.of.slot(a.slot)
 	if a.constant != nil {
 		return slot.set(r, a.constant.value, a.where(), u.scope.by)
 	}

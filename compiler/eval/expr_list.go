@@ -5,10 +5,13 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// comprehension is `[e for x in l if g]`; the guard is part of element.
+// comprehension is `[e for x in l if g]`; the guard is part of element and of
+// unknown, which takes the place of element where x is unknown: the guard may
+// still leave it out.
 type comprehension struct {
 	at
 	element root // in a scope of its own with one variable
+	unknown root // in the same
 	iter    root
 	ns      *namespace
 	slot    int
@@ -71,16 +74,18 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	s.vars[0].put(r, v, at)
 	result := r.results.one()
 	u.results = append(u.results, result)
-	f := u.n.element.frame(r)
-	e := &evalUnit{unit: unit{scope: s}, x: u.n.element.expr, target: result}
-	if isUnknown(v) { // nothing is done with it
-		e.x, e.c = &literal{value: unknown}, u.c
-	} else if u.c == nil {
-		if err := u.n.element.need(r, s, f); err != nil {
+	x := u.n.element
+	if isUnknown(v) {
+		x = u.n.unknown
+	}
+	f := x.frame(r)
+	e := &evalUnit{unit: unit{scope: s}, x: x.expr, target: result}
+	if u.c == nil {
+		if err := x.need(r, s, f); err != nil {
 			return err
 		}
 	} else {
-		report, err := u.n.element.needGradual(r, s, f, u.c)
+		report, err := x.needGradual(r, s, f, u.c)
 		if err != nil {
 			return err
 		}
@@ -97,11 +102,10 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(over) {
-		u.target.put(r, &types.List{Items: []types.Value{unknown}}, &u.n.span)
-		return nil
-	}
 	l, ok := over.(*types.List)
+	if isUnknown(over) {
+		l, ok = &types.List{Items: []types.Value{unknown}}, true
+	}
 	if !ok {
 		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}

@@ -13,7 +13,7 @@ func (r *run) complete(i *Instance) []*Error {
 	var errs []*Error
 	if len(i.impls) == 0 {
 		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short()).coded(diag.NoImplementation)
-		e.Stmt, e.at = i.Text(), i.at[0]
+		e.Stmt, e.at = i.Text(), i.at
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, e.of(i))
 	}
@@ -39,9 +39,9 @@ func incomplete(i *Instance, v *variable) *Error {
 			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more.list.Items))
 	} else {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr().Name, v.attr().At)
-		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at[0]))
+		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at))
 	}
-	e.bare, e.Importance, e.about, e.topic = true, 8, i.at[0], v.attr().Name
+	e.bare, e.Importance, e.about, e.topic = true, 8, i.at, v.attr().Name
 	e.slot = v
 	return e.of(i)
 }

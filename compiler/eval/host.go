@@ -91,7 +91,8 @@ type Annotation struct {
 // Dataclass is a frozen Python dataclass in a plug-in package: the counterpart
 // of an entity that extends std::Dataclass.
 type Dataclass struct {
-	Name   string // as an entity: mod::Name
+	Name   string // where a module has it, as an entity: mod::Name
+	Class  string // where it is defined, in the same form: other modules may have it too
 	Fields []DataclassField
 	Frozen bool
 	Plain  bool // a class that is no dataclass, which an entity's name may want to be one

@@ -30,26 +30,59 @@ type Instance struct {
 	id     uint64
 	entity *types.Entity
 	slots  []variable
-	self   variable
-	at     []*place
-	first  [1]*place // what at mostly is
+	own    *variable // see self
+	at     *place
 	made   *origin
 	impls  []*implementation
+	rare   *rareOfInstance
+}
+
+// rareOfInstance is what few of them have.
+type rareOfInstance struct {
+	// again are the constructor calls that found the instance in an index.
+	again []*place
 	// reference is set where the instance stands for a reference to a dataclass.
 	reference *types.Reference
 }
 
+func (i *Instance) rarely() *rareOfInstance {
+	if i.rare == nil {
+		i.rare = &rareOfInstance{}
+	}
+	return i.rare
+}
+
+// self is the variable of that name. Most instances need none.
+func (i *Instance) self() *variable {
+	if i.own == nil {
+		i.own = &variable{value: i, has: true, owner: i, position: -1}
+	}
+	return i.own
+}
+
 // StandsFor implements types.Stand.
-func (i *Instance) StandsFor() *types.Reference { return i.reference }
+func (i *Instance) StandsFor() *types.Reference {
+	if i.rare == nil {
+		return nil
+	}
+	return i.rare.reference
+}
 
 // Field implements types.Stand.
 func (i *Instance) Field(name string) (types.Value, bool) {
-	v := i.variable(name)
-	if v == nil {
-		return nil, false
+	if v := i.kept(name); v != nil {
+		return v.peek()
 	}
-	v = v.target()
-	return v.value, v.has
+	return i, name == "self"
+}
+
+// kept is variable for who only reads, which several may do at once: it gives
+// nil for a self that was not needed so far.
+func (i *Instance) kept(name string) *variable {
+	if name == "self" {
+		return i.own
+	}
+	return i.variable(name)
 }
 
 // InstanceID implements types.Instance.
@@ -59,12 +92,13 @@ func (i *Instance) InstanceID() uint64 { return i.id }
 func (i *Instance) Entity() *types.Entity { return i.entity }
 
 // At gives the place where the instance was made.
-func (i *Instance) At() syntax.Span { return *i.at[0] }
+func (i *Instance) At() syntax.Span { return *i.at }
 
 // Text is the long form: the type and where the instance was made.
 func (i *Instance) Text() string {
-	places := make([]string, len(i.at))
-	for n, at := range i.at {
+	made := i.Made()
+	places := make([]string, len(made))
+	for n, at := range made {
 		places[n] = short(at)
 	}
 	return fmt.Sprintf("%s (instantiated at %s)", i.entity.Name, strings.Join(places, ","))
@@ -80,7 +114,7 @@ func (i *Instance) String() string { return i.Text() }
 
 func (i *Instance) variable(name string) *variable {
 	if name == "self" {
-		return &i.self
+		return i.self()
 	}
 	if n := i.entity.Slot(name); n >= 0 {
 		return &i.slots[n]
@@ -99,7 +133,7 @@ func slotNumber(e *types.Entity, name string) int {
 
 func (i *Instance) slot(number int) *variable {
 	if number < 0 {
-		return &i.self
+		return i.self()
 	}
 	return &i.slots[number]
 }
@@ -107,7 +141,7 @@ func (i *Instance) slot(number int) *variable {
 // end is the variable of a relation's end.
 func (i *Instance) end(a *types.Attribute) *variable {
 	if a.Name == "self" {
-		return &i.self
+		return i.self()
 	}
 	return &i.slots[i.entity.SlotOf(a)]
 }
@@ -115,11 +149,7 @@ func (i *Instance) end(a *types.Attribute) *variable {
 // Value reads an attribute: ok is false when it has no value. An optional
 // relation that is empty gives null.
 func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
-	slot := i.variable(attribute.Name)
-	if slot == nil {
-		return nil, false
-	}
-	return slot.peek()
+	return i.Field(attribute.Name)
 }
 
 // ValueAt is Value for the attribute at a position of Entity().Attributes.

@@ -3,6 +3,8 @@ package eval
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -104,7 +106,16 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 			return prim, nil
 		}
 		return p.dsl(ns, a.Name)
-	case "dsl", "dataclass":
+	case "dataclass":
+		for _, class := range append([]*Annotation{a}, a.Of...) {
+			if info := p.twinOf(class.Name); info != nil {
+				return info.entity, nil
+			}
+		}
+		e := fail("TypingException", "%s is a dataclass that no entity is paired with", a.Text)
+		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
+		return nil, e
+	case "dsl":
 		t, err := p.dsl(ns, a.Name)
 		if e, is := t.(*types.Entity); is && a.View {
 			return types.View{Entity: e}, err
@@ -337,7 +348,7 @@ func (u *callUnit) check(param int, v types.Value) *Error {
 func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
 	cause := typeError(err)
 	cause.at = nil // not where a typedef stands: where the value is given
-	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, t)
+	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, typeName(t))
 	_, is := v.(*types.Reference)
 	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {
 		verb := "contains"
@@ -351,6 +362,23 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 	return e
 }
 
+func loadErrors(err error) (first *Error, further []*Error) {
+	var several interface{ Further() []error }
+	if errors.As(err, &several) {
+		for _, other := range several.Further() {
+			further = append(further, loadError(other))
+		}
+	}
+	return loadError(err), further
+}
+
+// noInterpreter reports whether Python could not even be started.
+func noInterpreter(err error) bool {
+	var path *fs.PathError
+	var name *exec.Error
+	return errors.As(err, &path) || errors.As(err, &name)
+}
+
 func loadError(err error) *Error {
 	if e, ok := err.(*Error); ok {
 		return e
@@ -358,6 +386,9 @@ func loadError(err error) *Error {
 	e := &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
 	var raised loadFailure
 	if !errors.As(err, &raised) {
+		if e.code = diag.Code("PluginModuleLoadException"); noInterpreter(err) {
+			e.code = diag.Code("Error")
+		}
 		return e
 	}
 	cause := raised.Raised()
@@ -373,9 +404,15 @@ func loadError(err error) *Error {
 		e.File, e.Line = "", 0
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
-		e.foreign = cause.Class == "TypeError" // upstream that is what Python makes of it
+		e.foreign = cause.Class == "TypeError"                              // upstream that is what Python makes of it
+		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
 	}
 	return e
+}
+
+// exited is the error for Python code that asks the process to end.
+func exited(err PluginError) *Error {
+	return &Error{Kind: strings.TrimPrefix(err.Class, "builtins."), Message: err.Message, foreign: true, bare: true, PythonTrace: err.Trace, about: outside(err.File, err.Line, 1), code: diag.Code("ExternalException")}
 }
 
 // outside is a place in a file that is no model file.
@@ -407,6 +444,11 @@ func taken(h Host) []string {
 func finalize(h Host, result *Result) {
 	err := h.Finalize()
 	result.Output = append(result.Output, taken(h)...)
+	var raised interface{ Raised() *PluginError }
+	if errors.As(err, &raised) && raised.Raised().Kind == "exit" { // whatever came of the compile
+		result.Err = exited(*raised.Raised())
+		return
+	}
 	if err != nil && result.Err == nil {
 		result.Err = &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
 	}

@@ -39,7 +39,13 @@ func (o *origin) Selected() *syntax.Span { return o.selected.where() }
 
 // Made tells where the constructor calls for the instance stand; more than one
 // when an index found it again.
-func (i *Instance) Made() []*syntax.Span { return i.at }
+func (i *Instance) Made() []*syntax.Span {
+	made := []*syntax.Span{i.at}
+	if i.rare != nil {
+		made = append(made, i.rare.again...)
+	}
+	return made
+}
 
 // MadeBy tells in whose name the first constructor call ran; nil at module level.
 func (i *Instance) MadeBy() *Origin { return i.made }

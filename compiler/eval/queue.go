@@ -39,28 +39,29 @@ type run struct {
 	ready   queue[waiter]
 	waiting waitingList
 	wait    freezeQueue
-	zero    []*variable // what nobody waited for when it was looked at
-	revived []*variable // of zero: somebody waits for it now
+	zero    pile[*variable] // what nobody waited for when it was looked at
+	revived []*variable     // of zero: somebody waits for it now
 	nzero   int32
-	dropped int // how many left the queue because of outstanding promises
+	circles circles // what left the queue because of outstanding promises
 
 	slots     slab[variable]
 	delayed   slab[delayed]
 	frames    slab[*variable]
-	values    slab[types.Value]
-	sources   slab[source]
-	waiters   slab[waiters]
+	values    growing[types.Value]
+	sources   growing[source]
+	waiters   again[waiters]
 	hooks     slab[attrHook]
-	sets      slab[setUnit]
-	known     slab[knownUnit]
+	sets      again[setUnit]
+	known     again[knownUnit]
 	evals     slab[evalUnit]
-	assigns   slab[assignUnit]
+	assigns   again[assignUnit]
 	chosen    slab[implementUnit]
 	scopes    slab[scope]
 	made      slab[Instance]
 	results   slab[variable] // of expressions
 	instances []*Instance
-	byEntity  []roll // by number of the entity
+	byEntity  []roll  // by number of the entity
+	notes     []noted // annotations of relations
 	indexes   map[tableOf]*indexTable
 	tables    []*indexTable // in the order in which they were asked for
 	declared  map[*types.Index]*instancesByKey
@@ -93,10 +94,10 @@ func (r *run) start(w waiter, f frame) {
 			u.pending++
 		} else if !v.waitFor(r, w) {
 			u.pending++
-			r.noteWaiter(v)
+			r.noteWaiter(v, w)
 		}
 	}
-	if u.pending > 1 {
+	if u.row == 0 && (u.pending > 1 || repeats(w)) {
 		r.waiting.add(w)
 	}
 	if r.arrived(w); marked {
@@ -121,7 +122,7 @@ func (r *run) lookUp(w waiter) *Error {
 		if slot.waitFor(r, w) {
 			u.pending--
 		} else {
-			r.noteWaiter(slot)
+			r.noteWaiter(slot, w)
 		}
 	}
 	if u.pending == 0 {
@@ -143,11 +144,16 @@ func (r *run) arrived(w waiter) {
 	}
 }
 
-// noteWaiter remembers a variable of the second queue that somebody wants now.
-func (r *run) noteWaiter(v *variable) {
+// noteWaiter remembers a variable of the second queue, or outside the queues,
+// that somebody wants now.
+func (r *run) noteWaiter(v *variable, w waiter) {
 	v = v.target()
-	if v.more != nil && v.more.inZero {
+	switch d := v.more; {
+	case d == nil:
+	case d.inZero:
 		r.revived = append(r.revived, v)
+	case d.dropped:
+		r.circles.note(v, w)
 	}
 }
 
@@ -203,8 +209,24 @@ func (r *run) drainSome(budget *int) *Error {
 			return w.blame(err).led(w.base().scope)
 		}
 		r.waiting.remove(w)
+		r.over(w)
 	}
 	return nil
+}
+
+// over takes a unit back that has run. What gave elements to a list may be
+// held by what they come from.
+func (r *run) over(w waiter) {
+	switch u := w.(type) {
+	case *knownUnit:
+		r.known.back(u)
+	case *setUnit:
+		if u.target.kind != list {
+			r.sets.back(u)
+		}
+	case *assignUnit:
+		r.assigns.back(u)
+	}
 }
 
 // execute runs until nothing moves any more.
@@ -261,24 +283,24 @@ func (r *run) toZero(v *variable) {
 	d.inZero = true
 	r.nzero++
 	d.zeroRank = r.nzero
-	r.zero = append(r.zero, v)
+	r.zero.add(v)
 }
 
 // drop takes a variable out of the queues until its promises are kept.
 func (r *run) drop(v *variable) {
-	v.more.queued = false
-	if !v.more.dropped {
-		v.more.dropped = true
-		r.dropped++
+	d := v.more
+	d.queued = false
+	if !d.dropped {
+		d.dropped, d.parked = true, false
+		r.circles.dropped(v)
 	}
 }
 
 // pick notes that a variable is no longer dropped: it is back in the queue, or
 // has its value.
 func (r *run) pick(v *variable) {
-	if d := v.more; d != nil && d.dropped {
+	if d := v.more; d != nil {
 		d.dropped = false
-		r.dropped--
 	}
 }
 
@@ -301,32 +323,11 @@ func (r *run) reviveZero() {
 // breakCycle freezes one of the variables that units wait for although more
 // is promised: all promises that are left wait for such a freeze.
 func (r *run) breakCycle() bool {
-	if r.dropped == 0 {
+	v := r.circles.first(&r.waiting)
+	if v == nil {
 		return false
 	}
-	var best *variable
-search:
-	for w := range r.waiting.all {
-		for _, v := range w.base().frame {
-			if v == nil {
-				continue
-			}
-			v = v.target()
-			if d := v.more; d == nil || v.has || !d.dropped || d.promises <= 0 || v.potential() <= 0 {
-				continue
-			}
-			if best == nil || rank(v) < rank(best) {
-				best = v
-			}
-			if rank(best) == 0 {
-				break search // no other comes before it
-			}
-		}
-	}
-	if best == nil {
-		return false
-	}
-	r.freezeForReader(best)
+	r.freezeForReader(v)
 	return true
 }
 
@@ -334,9 +335,9 @@ search:
 func (r *run) freezeRest() bool {
 	progress := false
 	zero := r.zero
-	r.zero = nil
-	for i := len(zero) - 1; i >= 0; i-- {
-		v := zero[i]
+	r.zero = pile[*variable]{}
+	for i := zero.n - 1; i >= 0; i-- {
+		v := *zero.at(i)
 		if v.has || !v.more.inZero {
 			continue
 		}

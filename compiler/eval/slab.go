@@ -1,5 +1,7 @@
 package eval
 
+import "math/bits"
+
 // slab gives short slices out of longer ones, so that a model of a hundred
 // thousand instances is some thousand allocations for the collector to look
 // at. The memory of one slab is free when none of its slices is used: short
@@ -23,4 +25,105 @@ func (s *slab[T]) take(n int) []T {
 	taken := s.rest[:n:n]
 	s.rest = s.rest[n:]
 	return taken
+}
+
+// again is a slab of values that come back when they have been used, to be
+// given out once more: most compiles are over before memory is collected.
+type again[T any] struct {
+	slab[T]
+	used []*T
+}
+
+// one gives a zero value.
+func (a *again[T]) one() *T {
+	last := len(a.used) - 1
+	if last < 0 {
+		return a.slab.one()
+	}
+	t := a.used[last]
+	a.used = a.used[:last]
+	var zero T
+	*t = zero
+	return t
+}
+
+// back takes a value that nobody holds any more.
+func (a *again[T]) back(t *T) { a.used = append(a.used, t) }
+
+// growing is a slab for slices that grow by one and one. What a slice has
+// outgrown becomes the place of another.
+type growing[T any] struct {
+	slab[T]
+	outgrown [largestOutgrown + 1][][]T // by the logarithm of how many they take
+}
+
+const largestOutgrown = 8 // longer slices grow as others do
+
+// add is append.
+func (g *growing[T]) add(s []T, item T) []T {
+	if len(s) < cap(s) || cap(s) > 1<<(largestOutgrown-1) {
+		return append(s, item)
+	}
+	n := max(usualItems, 2*cap(s))
+	var more []T
+	if free := &g.outgrown[bits.Len(uint(n))-1]; len(*free) > 0 {
+		last := len(*free) - 1
+		more, *free = (*free)[last], (*free)[:last]
+	} else {
+		more = g.take(n)[:0]
+	}
+	more = append(more, s...)
+	if s != nil {
+		clear(s)
+		size := bits.Len(uint(cap(s))) - 1
+		g.outgrown[size] = append(g.outgrown[size], s[:0])
+	}
+	return append(more, item)
+}
+
+// pile is a slice that is long and never copied.
+type pile[T any] struct {
+	parts [][]T
+	n     int
+}
+
+const partOfPile = 512
+
+func (p *pile[T]) add(item T) {
+	if p.n%partOfPile == 0 {
+		p.parts = append(p.parts, make([]T, 0, partOfPile))
+	}
+	last := &p.parts[len(p.parts)-1]
+	*last = append(*last, item)
+	p.n++
+}
+
+func (p *pile[T]) at(n int) *T { return &p.parts[n/partOfPile][n%partOfPile] }
+
+// slices gives what lies behind the first n, part by part.
+func (p *pile[T]) slices(n int) func(yield func([]T) bool) {
+	return func(yield func([]T) bool) {
+		for first := n / partOfPile; first < len(p.parts); first++ {
+			part := p.parts[first]
+			if first == n/partOfPile {
+				part = part[n%partOfPile:]
+			}
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// cut leaves the first n.
+func (p *pile[T]) cut(n int) {
+	parts := (n + partOfPile - 1) / partOfPile
+	clear(p.parts[parts:])
+	p.parts = p.parts[:parts]
+	if rest := n % partOfPile; rest > 0 {
+		last := p.parts[parts-1]
+		clear(last[rest:])
+		p.parts[parts-1] = last[:rest]
+	}
+	p.n = n
 }

@@ -345,14 +345,19 @@ func (u *ifUnit) run(r *run) *Error {
 type bare struct{ root }
 
 func (n bare) start(r *run, s *scope) *Error {
+	_, err := n.begin(r, s)
+	return err
+}
+
+func (n bare) begin(r *run, s *scope) (*evalUnit, *Error) {
 	f, err := n.prepare(r, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u := r.evals.one()
 	u.scope, u.x = s, n.expr
 	r.start(u, f)
-	return nil
+	return u, nil
 }
 
 // implement is `implement C using a, b when cond`.
@@ -477,13 +482,37 @@ func (i *Instance) choose(impl *implementation) bool {
 type annotations struct {
 	at
 	notes []bare
+	ends  int // of the relation that have a name: each is annotated
 }
 
 func (n *annotations) start(r *run, s *scope) *Error {
 	for _, note := range n.notes {
-		if err := note.start(r, s); err != nil {
+		unit, err := note.begin(r, s)
+		if err != nil {
 			return err
 		}
+		r.notes = append(r.notes, noted{unit, n.ends})
 	}
 	return nil
+}
+
+// noted is the annotation of a relation that is being evaluated.
+type noted struct {
+	unit *evalUnit
+	ends int
+}
+
+// without lists the ends of relations whose annotation never got a value.
+func (n noted) without() []*Error {
+	if n.unit.pending <= 0 {
+		return nil
+	}
+	var errs []*Error
+	for range n.ends {
+		e := fail("UnsetException", "Value not available")
+		e.bare, e.about = true, n.unit.x.where()
+		e.Hint = "an annotation of a relation needs a value: what it reads is never set"
+		errs = append(errs, e)
+	}
+	return errs
 }

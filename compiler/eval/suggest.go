@@ -2,6 +2,8 @@ package eval
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
@@ -118,6 +120,30 @@ func attributeNames(e *types.Entity) []string {
 	}
 	return names
 }
+
+var noAttribute = regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`)
+
+// Hint is for an exception of Python code that reads an attribute of an
+// instance that it does not have; typeOf is Heap.Type.
+func (e *PluginError) Hint(typeOf func(name string) any) string {
+	m := noAttribute.FindStringSubmatch(strings.TrimSpace(e.Message))
+	if m == nil {
+		return ""
+	}
+	entity, ok := typeOf(m[1]).(*types.Entity)
+	if !ok {
+		return ""
+	}
+	if hint := suggest("attribute", m[2], attributeNames(entity)); hint != "" {
+		return hint
+	}
+	names := attributeNames(entity)
+	slices.Sort(names)
+	return m[1] + " has the attributes " + strings.Join(names, ", ")
+}
+
+// Frames are the lines of plug-ins that led to it.
+func (e *PluginError) Frames() []diag.Frame { return frames(e.Trace) }
 
 // suggestInstance tells what a lookup could have found.
 func (r *run) suggestInstance(e *types.Entity) string {

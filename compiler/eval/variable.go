@@ -76,6 +76,7 @@ type delayed struct {
 	queued   bool
 	inZero   bool  // waits in the second queue
 	dropped  bool  // left the queues until its promises are kept
+	parked   bool  // nobody was blocked by it when its circle was looked at
 	zeroRank int32 // its place there
 	pure     int32 // listeners that do not count as blocked
 	rare     *rarely
@@ -170,6 +171,7 @@ func (v *variable) wake(r *run) {
 	for _, w := range waiting.rest {
 		r.arrived(w)
 	}
+	r.waiters.back(waiting)
 }
 
 // connect tells a proxy what it stands for.
@@ -184,6 +186,7 @@ func (v *variable) connect(r *run, to *variable) {
 	for _, w := range waiting.rest {
 		to.takeOver(r, w)
 	}
+	r.waiters.back(waiting)
 }
 
 // takeOver lets a unit that waited for a proxy wait for v.
@@ -191,7 +194,7 @@ func (v *variable) takeOver(r *run, w waiter) {
 	if v.waitFor(r, w) {
 		r.arrived(w)
 	} else {
-		r.noteWaiter(v)
+		r.noteWaiter(v, w)
 	}
 }
 
@@ -302,7 +305,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	at := from.at
 	from.implied = true
 	if err := slot.setFrom(r, v.owner, from); err != nil {
-		return wrapAttribute(err, other, slot.attr().Name, other, other.at[0], at)
+		return wrapAttribute(err, other, slot.name(), other, other.at, at)
 	}
 	return nil
 }
@@ -398,11 +401,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if v.attr().End.High == 0 {
 		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
 	}
-	if d.list.Items == nil {
-		d.list.Items, d.places = r.values.take(usualItems)[:0], r.sources.take(usualItems)[:0]
-	}
-	d.list.Items = append(d.list.Items, value)
-	d.places = append(d.places, from)
+	d.list.Items, d.places = r.values.add(d.list.Items, value), r.sources.add(d.places, from)
 	if i, ok := value.(*Instance); ok && len(d.list.Items) >= membersFrom {
 		d.member(i)
 	}

@@ -66,49 +66,62 @@ func (q *queue[T]) first(limit int) func(yield func(T) bool) {
 	}
 }
 
-// waitingList holds the units that have to wait and have not run, in order of
-// creation. What has run leaves a hole; holes are closed when they are many.
+// waitingList holds the units that wait, or may have to, and have not run, in
+// order of creation. What has run leaves a hole; holes are closed when they are many.
 type waitingList struct {
-	rows  []waiter
-	holes int
-	from  int // the rows before are holes
+	rows   pile[waiter]
+	holes  int
+	from   int // the rows before are holes
+	closed int // how often holes were closed, so that rows changed
 }
 
 func (l *waitingList) add(w waiter) {
-	if len(l.rows) == cap(l.rows) && l.holes > len(l.rows)/2 {
+	if l.rows.n%partOfPile == 0 && l.holes > l.rows.n/2 {
 		l.close()
 	}
-	l.rows = append(l.rows, w)
-	w.base().row = int32(len(l.rows))
+	l.rows.add(w)
+	w.base().row = int32(l.rows.n)
+}
+
+// replace gives the place of a unit to another that goes on in its stead.
+func (l *waitingList) replace(old, w waiter) {
+	if row := old.base().row; row > 0 {
+		*l.rows.at(int(row) - 1) = w
+		w.base().row, old.base().row = row, 0
+	}
 }
 
 func (l *waitingList) remove(w waiter) {
 	if row := w.base().row; row > 0 {
-		l.rows[row-1] = nil
+		*l.rows.at(int(row) - 1) = nil
 		l.holes++
 	}
 }
 
 func (l *waitingList) close() {
-	kept := l.rows[:0]
-	for _, w := range l.rows {
-		if w != nil {
-			kept = append(kept, w)
-			w.base().row = int32(len(kept))
+	kept := 0
+	for n := range l.rows.n {
+		if w := *l.rows.at(n); w != nil {
+			*l.rows.at(kept) = w
+			kept++
+			w.base().row = int32(kept)
 		}
 	}
-	clear(l.rows[len(kept):])
-	l.rows, l.holes, l.from = kept, 0, 0
+	l.rows.cut(kept)
+	l.holes, l.from = 0, 0
+	l.closed++
 }
 
 // all gives the units one by one; none is added meanwhile.
 func (l *waitingList) all(yield func(waiter) bool) {
-	for l.from < len(l.rows) && l.rows[l.from] == nil {
+	for l.from < l.rows.n && *l.rows.at(l.from) == nil {
 		l.from++
 	}
-	for _, w := range l.rows[l.from:] {
-		if w != nil && !yield(w) {
-			return
+	for from := range l.rows.slices(l.from) {
+		for _, w := range from {
+			if w != nil && !yield(w) {
+				return
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"runtime"
@@ -31,7 +32,7 @@ func (e *exporter) dependencies() error {
 	if err := e.resourceSets(); err != nil {
 		return err
 	}
-	if e.managed() {
+	if e.hasManagers() {
 		if err := e.manage(); err != nil {
 			return err
 		}
@@ -43,7 +44,21 @@ func (e *exporter) dependencies() error {
 			return err
 		}
 	}
-	return e.acyclic()
+	if err := e.acyclic(); err != nil {
+		return err
+	}
+	return e.fit()
+}
+
+// fit refuses the first resource with a value that is none of JSON. Dependency
+// managers and export functions have run by then, as in the reference.
+func (e *exporter) fit() error {
+	for _, it := range e.items {
+		if it.unfit != "" {
+			return fail("TypeError", "%s", it.unfit).at(it.instance)
+		}
+	}
+	return nil
 }
 
 // functionsRequest is the request export_functions.
@@ -115,21 +130,16 @@ func (e *exporter) resourceSets() error {
 		}
 	}
 	e.doc.ResourceSets = append(e.doc.ResourceSets, slices.Sorted(maps.Keys(names))...)
-	for _, name := range e.in.DeleteSets {
-		if names[name] && !slices.Contains(e.doc.RemovedSets, name) {
-			return fail("ResourceException", "Invalid request: resource set %s is both to be deleted and part of the model", name)
-		}
-		e.doc.RemovedSets = append(e.doc.RemovedSets, name)
-	}
+	e.doc.RemovedSets = append(e.doc.RemovedSets, e.in.DeleteSets...) // one that the model has too is for the server to refuse
 	slices.Sort(e.doc.RemovedSets)
 	e.doc.RemovedSets = slices.Compact(e.doc.RemovedSets)
 	return nil
 }
 
-// managed reports whether a dependency manager has something to do.
-func (e *exporter) managed() bool {
+// hasManagers reports whether a dependency manager has something to do.
+func (e *exporter) hasManagers() bool {
 	for _, m := range e.managers {
-		if len(e.items) > 0 && m.Types == nil || slices.ContainsFunc(e.items, func(it *item) bool { return slices.Contains(m.Types, it.id.Type) }) {
+		if m.Types == nil || slices.ContainsFunc(e.items, func(it *item) bool { return slices.Contains(m.Types, it.id.Type) }) {
 			return true
 		}
 	}
@@ -167,24 +177,81 @@ func (e *exporter) manage() error {
 			request.Modules = append(request.Modules, it.kind.Module)
 		}
 	}
-	var reply struct {
-		Added map[string][]string `json:"added"`
-	}
+	var reply managed
 	if err := e.host.Request("export_dependencies", request, &reply, e.heap, "a dependency manager"); err != nil {
 		return err
 	}
-	for text, ids := range reply.Added {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n >= len(e.items) {
-			return fmt.Errorf("export: the worker changed resource %q, which there is not", text)
+	return e.apply(&reply, byID)
+}
+
+// managed is what dependency managers did, by places in the items.
+type managed struct {
+	Added   map[string][]string                   `json:"added"` // all that is required now
+	Changed map[string]map[string]json.RawMessage `json:"changed"`
+	Removed []int                                 `json:"removed"`
+	Lost    []any                                 `json:"lost"` // place, and the id that it requires in vain
+}
+
+func (e *exporter) place(n int) (*item, error) {
+	if n < 0 || n >= len(e.items) {
+		return nil, fmt.Errorf("export: the worker changed resource %d, which there is not", n)
+	}
+	return e.items[n], nil
+}
+
+// apply does to the resources what dependency managers did.
+func (e *exporter) apply(done *managed, byID map[intent.ResourceID]*item) error {
+	if len(done.Lost) == 2 {
+		n, _ := done.Lost[0].(float64)
+		it, err := e.place(int(n))
+		if err != nil {
+			return err
 		}
-		it := e.items[n]
+		return lost(it, fmt.Sprint(done.Lost[1]))
+	}
+	for text, fields := range done.Changed {
+		n, _ := strconv.Atoi(text)
+		it, err := e.place(n)
+		if err != nil {
+			return err
+		}
+		if err := it.change(fields, &e.written); err != nil {
+			return err
+		}
+	}
+	if err := e.require(done.Added, byID); err != nil || len(done.Removed) == 0 {
+		return err
+	}
+	gone := map[*item]bool{}
+	for _, n := range done.Removed {
+		it, err := e.place(n)
+		if err != nil {
+			return err
+		}
+		gone[it] = true
+	}
+	e.items = slices.DeleteFunc(e.items, func(it *item) bool { return gone[it] })
+	return nil
+}
+
+// lost is the error for a requirement that leads nowhere.
+func lost(it *item, id string) error {
+	return fail("KeyError", "A dependency manager made %s require a resource that does not exist: %s", it.id, id).at(it.instance)
+}
+
+func (e *exporter) require(added map[string][]string, byID map[intent.ResourceID]*item) error {
+	for text, ids := range added {
+		n, _ := strconv.Atoi(text)
+		it, err := e.place(n)
+		if err != nil {
+			return err
+		}
 		it.requires = nil
 		for _, id := range ids {
 			parsed, err := intent.ParseResourceID(id)
 			needed := byID[parsed]
 			if err != nil || needed == nil {
-				return fail("ResourceException", "A dependency manager added to the requirements of %s a resource that does not exist: %s", it.id, id).at(it.instance)
+				return lost(it, id)
 			}
 			it.requires = append(it.requires, needed)
 		}

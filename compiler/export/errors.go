@@ -35,12 +35,94 @@ func fail(class, format string, args ...any) *Error {
 		code, kind = CodeCycle, "inmanta.export."+class
 	case "CompilerException":
 		kind = "inmanta.ast." + class
+	case "KeyError", "TypeError": // where the reference's own Python fails
+		kind = class
 	}
-	return &Error{diag.Diagnostic{Severity: diag.Error, Code: code, Kind: kind, Message: fmt.Sprintf(format, args...)}}
+	return &Error{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: code, Kind: kind, Message: fmt.Sprintf(format, args...)}}
 }
 
 func (e *Error) hint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// mostFailures is how many different errors of resources are told.
+const mostFailures = 20
+
+// failures are what is wrong with resources: all of it is told.
+type failures struct {
+	list []*Error
+}
+
+// add keeps an error of a resource. One that fails as another one of its type
+// did is counted there.
+func (f *failures) add(err error, instance types.Instance) {
+	made := asError(err).of(instance)
+	for _, have := range f.list {
+		if have.Code == CodePython && have.repeatedBy(made) {
+			have.Repeats++
+			return
+		}
+	}
+	if len(f.list) < mostFailures {
+		f.list = append(f.list, made)
+	}
+}
+
+// repeatedBy reports whether another resource fails in the same way: on the
+// same line of Python or, where that is not known, with the same words.
+func (e *Error) repeatedBy(other *Error) bool {
+	if e.Location == nil || other.Location == nil {
+		return e.Location == other.Location && e.Kind == other.Kind && e.Message == other.Message
+	}
+	return e.Kind == other.Kind && *e.Location == *other.Location
+}
+
+// err is the first one, with the others.
+func (f *failures) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	first := f.list[0]
+	for _, more := range f.list[1:] {
+		first.Further = append(first.Further, more.Diagnostic)
+	}
+	return first
+}
+
+// of names the instance that was exported.
+func (e *Error) of(i types.Instance) *Error {
+	placed, ok := i.(interface {
+		At() syntax.Span
+		Title() string
+	})
+	if !ok {
+		return e
+	}
+	return e.related("the resource is "+placed.Title()+", made", placed.At())
+}
+
+// other names the instance that was there before.
+func (e *Error) other(i types.Instance) *Error {
+	if placed, ok := i.(interface{ At() syntax.Span }); ok {
+		return e.related("the other one is made", placed.At())
+	}
+	return e
+}
+
+func (e *Error) related(label string, span syntax.Span) *Error {
+	if span.File == nil || span.Start.Line == 0 {
+		return e
+	}
+	made := diag.Location{File: span.File.Path, Line: int(span.Start.Line), Column: int(span.Start.Col), EndLine: int(span.End.Line), EndColumn: int(span.End.Col)}
+	if e.Location != nil && e.Location.File == made.File && e.Location.Line == made.Line {
+		return e
+	}
+	r := diag.Related{Label: label, Location: made}
+	if n := made.Line; n <= len(span.File.Lines) {
+		r.Source = span.File.Lines[n-1]
+	}
+	e.Related = append(e.Related, r)
 	return e
 }
 
@@ -62,11 +144,27 @@ func asError(err error) *Error {
 	}
 	var raised *plugin.RequestError
 	if errors.As(err, &raised) {
-		d := diag.Diagnostic{Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace}
+		d := diag.Diagnostic{
+			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace, Python: raised.Frames(),
+		}
 		if raised.File != "" {
 			d.Location = &diag.Location{File: raised.File, Line: raised.Line}
 		}
-		return &Error{d}
+		return &Error{Diagnostic: d}
 	}
-	return &Error{diag.Diagnostic{Severity: diag.Error, Code: CodeWorker, Kind: "Exception", Message: err.Error()}}
+	return &Error{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: CodeWorker, Kind: "Exception", Message: err.Error()}}
+}
+
+// gone says which resources Python was making when it went away.
+func gone(err error, asked []*item) error {
+	made := asError(err)
+	if made.Code != CodeWorker {
+		return err
+	}
+	which := asked[0].title()
+	if last := len(asked) - 1; last > 0 {
+		which = fmt.Sprintf("%d resources, %s the first and %s the last of them", len(asked), which, asked[last].title())
+	}
+	made.Message += ", while it made the fields of " + which
+	return made.of(asked[0].instance)
 }

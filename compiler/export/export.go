@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -45,13 +46,17 @@ type Input struct {
 }
 
 // Error is an export that failed.
-type Error struct{ diag.Diagnostic }
+type Error struct {
+	diag.Diagnostic
+	// Further is what is wrong with other resources.
+	Further []diag.Diagnostic
+}
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
 // Export makes the resources of a successful compile. What is wrong with them
-// is an *Error; Diagnostic gives it for people.
+// is an *Error; Diagnostics gives it for people.
 func Export(ctx context.Context, in Input) error {
 	heap := in.Heap
 	if heap == nil {
@@ -76,8 +81,11 @@ func Export(ctx context.Context, in Input) error {
 	return nil
 }
 
-// Diagnostic gives what Export returned, for people.
-func Diagnostic(err error) diag.Diagnostic { return asError(err).Diagnostic }
+// Diagnostics gives what Export returned, for people.
+func Diagnostics(err error) []diag.Diagnostic {
+	e := asError(err)
+	return append([]diag.Diagnostic{e.Diagnostic}, e.Further...)
+}
 
 // kind is a resource type as its Python class declares it.
 type kind struct {
@@ -134,6 +142,7 @@ type item struct {
 	references []string // types of references and mutators in it
 	requires   []*item
 	ignored    bool
+	unfit      string // why a value is none of JSON; empty when all are
 	visited    visit
 	// what some of the fields say, once they are sealed
 	sendEvent, receiveEvents, reportOnly, purged bool
@@ -159,6 +168,7 @@ type exporter struct {
 	values     []json.RawMessage // of the item in work
 	texts      arena             // of fields
 	written    arena             // attributes
+	wrong      failures
 }
 
 func (e *exporter) run() error {
@@ -196,26 +206,35 @@ func (e *exporter) resources() error {
 	}
 	e.kinds, e.modules, e.managers = declared.Types, declared.References, declared.Managers
 	for _, k := range e.kinds {
-		k.arrange()
-		var made []*item
-		for _, instance := range e.heap.Instances(k.Name) {
-			if it := e.begin(k, instance); it != nil {
-				made = append(made, it)
+		if err := e.make(k); err != nil {
+			if len(e.wrong.list) > 0 { // that is the error
+				break
 			}
-		}
-		for rows := range slices.Chunk(made, rowsPerRequest) {
-			if err := e.askFields(k, rows); err != nil {
-				return err
-			}
-		}
-		made = slices.DeleteFunc(made, func(it *item) bool { return it.ignored })
-		if err := k.unique(made); err != nil {
 			return err
 		}
-		for _, it := range made {
-			it.seal(&e.written)
-			e.remember(it)
+	}
+	return e.wrong.err()
+}
+
+// make makes the resources of one type. What is wrong with one of them is noted.
+func (e *exporter) make(k *kind) error {
+	k.arrange()
+	var made []*item
+	for _, instance := range e.heap.Instances(k.Name) {
+		if it := e.begin(k, instance); it != nil {
+			made = append(made, it)
 		}
+	}
+	for rows := range slices.Chunk(made, rowsPerRequest) {
+		if err := e.askFields(k, rows); err != nil {
+			return err
+		}
+	}
+	made = slices.DeleteFunc(made, func(it *item) bool { return it.ignored })
+	k.unique(made, &e.wrong)
+	for _, it := range made {
+		it.seal(&e.written)
+		e.remember(it)
 	}
 	return nil
 }
@@ -238,8 +257,8 @@ func (e *exporter) of(i types.Instance) *item {
 	return nil
 }
 
-// unique refuses the first resource that has the id of one before it.
-func (k *kind) unique(made []*item) error {
+// unique notes resources that have the id of one before them.
+func (k *kind) unique(made []*item, wrong *failures) {
 	seen := make(map[uint64]*item, len(made))
 	seed := maphash.MakeSeed()
 	var text []byte
@@ -248,14 +267,13 @@ func (k *kind) unique(made []*item) error {
 		sum := maphash.Bytes(seed, text)
 		for other := seen[sum]; other != nil; other = other.same {
 			if other.id == it.id {
-				return fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
-					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance)
+				wrong.add(fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
+					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance).other(other.instance), it.instance)
 			}
 		}
 		it.same = seen[sum]
 		seen[sum] = it
 	}
-	return nil
 }
 
 // begin writes what Go can write of a resource; nil when it is not exported.
@@ -359,82 +377,112 @@ func (e *exporter) idValue(instance types.Instance, name string) (string, outcom
 
 // askFields has Python make what Go could not.
 func (e *exporter) askFields(k *kind, made []*item) error {
-	var names []string
+	request := fieldsRequest{Type: k.Name, Module: k.Module}
 	for _, f := range k.Fields {
 		if f[1] == "python" {
-			names = append(names, f[0])
+			request.Names = append(request.Names, f[0])
 		}
 	}
 	var asked []*item
-	var rows [][3]any
 	for _, it := range made {
 		if !it.waitsForPython() {
 			continue
 		}
-		e.expect(it.instance.Entity())
-		instance, err := e.host.Encode(it.instance, e.heap)
+		row, err := e.row(it, request.Names)
 		if err != nil {
 			return err
 		}
-		row := [3]any{instance, nil, nil}
-		if !it.id.IsZero() {
-			row[1] = []string{it.id.Agent, it.id.Attribute, it.id.Value}
-		}
-		if !slices.Equal(it.python, names) {
-			row[2] = it.python
-		}
-		asked, rows = append(asked, it), append(rows, row)
+		asked, request.Rows = append(asked, it), append(request.Rows, row)
 	}
-	if len(rows) == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
 	var reply struct {
-		Rows []struct {
-			Ignored    bool                       `json:"ignored"`
-			UnknownID  bool                       `json:"unknown_id"`
-			ID         []string                   `json:"id"`
-			Values     map[string]json.RawMessage `json:"values"`
-			Reads      map[string][]read          `json:"reads"`
-			Undefined  []string                   `json:"undefined"`
-			References json.RawMessage            `json:"references"`
-			Mutators   json.RawMessage            `json:"mutators"`
-		} `json:"rows"`
+		Rows []answered `json:"rows"`
 	}
-	request := fieldsRequest{Type: k.Name, Module: k.Module, Names: names, Rows: rows}
 	if err := e.host.Request("export_fields", request, &reply, e.heap, "a resource class of "+k.Name); err != nil {
-		return err
+		return gone(err, asked)
 	}
 	if len(reply.Rows) != len(asked) {
 		return fmt.Errorf("export: %d rows for %d resources of %s", len(reply.Rows), len(asked), k.Name)
 	}
 	for n, row := range reply.Rows {
-		it := asked[n]
-		if row.Ignored || row.UnknownID {
-			it.ignored = true
+		if row.Error != nil {
+			asked[n].ignored = true
+			e.wrong.add(e.raised(row.Error), asked[n].instance)
 			continue
 		}
-		if len(row.ID) == 3 {
-			it.id = intent.ResourceID{Type: k.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
+		if err := asked[n].take(row); err != nil {
+			return err
 		}
-		it.reads = row.Reads
-		for name, raw := range row.Values {
-			value, err := canonical(raw)
-			if err != nil {
-				return fmt.Errorf("export: field %s of %s: %w", name, it.id, err)
-			}
-			if !it.set(name, value) {
-				return fmt.Errorf("export: the worker made field %q, which %s does not have", name, k.Name)
-			}
+	}
+	return nil
+}
+
+// raised is an exception of a resource's class.
+func (e *exporter) raised(told json.RawMessage) error {
+	err := plugin.Raised(told)
+	var raised *plugin.RequestError
+	if !errors.As(err, &raised) {
+		return err
+	}
+	return asError(err).hint("%s", raised.Hint(e.heap.Type))
+}
+
+// row asks for a resource. all are the fields that Python makes of its type.
+func (e *exporter) row(it *item, all []string) (row [3]any, err error) {
+	e.expect(it.instance.Entity())
+	if row[0], err = e.host.Encode(it.instance, e.heap); err != nil {
+		return row, err
+	}
+	if !it.id.IsZero() {
+		row[1] = []string{it.id.Agent, it.id.Attribute, it.id.Value}
+	}
+	if !slices.Equal(it.python, all) {
+		row[2] = it.python
+	}
+	return row, nil
+}
+
+// answered is what Python made of a resource.
+type answered struct {
+	Ignored    bool                       `json:"ignored"`
+	UnknownID  bool                       `json:"unknown_id"`
+	ID         []string                   `json:"id"`
+	Values     map[string]json.RawMessage `json:"values"`
+	Reads      map[string][]read          `json:"reads"`
+	Undefined  []string                   `json:"undefined"`
+	Unfit      string                     `json:"unfit"`
+	References json.RawMessage            `json:"references"`
+	Mutators   json.RawMessage            `json:"mutators"`
+	Error      json.RawMessage            `json:"error"`
+}
+
+// take puts an answer into the resource.
+func (it *item) take(row answered) error {
+	if row.Ignored || row.UnknownID {
+		it.ignored = true
+		return nil
+	}
+	if len(row.ID) == 3 {
+		it.id = intent.ResourceID{Type: it.kind.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
+	}
+	it.reads, it.unfit = row.Reads, row.Unfit
+	for name, raw := range row.Values {
+		value, err := canonical(raw)
+		if err != nil {
+			return fmt.Errorf("export: field %s of %s: %w", name, it.id, err)
 		}
-		for _, name := range row.Undefined {
-			it.set(name, json.RawMessage(undefinedText))
-			it.undefined = append(it.undefined, name)
+		if !it.set(name, value) {
+			return fmt.Errorf("export: the worker made field %q, which %s does not have", name, it.kind.Name)
 		}
-		if row.References != nil {
-			if err := it.refer(row.References, row.Mutators); err != nil {
-				return err
-			}
-		}
+	}
+	for _, name := range row.Undefined {
+		it.set(name, json.RawMessage(undefinedText))
+		it.undefined = append(it.undefined, name)
+	}
+	if row.References != nil {
+		return it.refer(row.References, row.Mutators)
 	}
 	return nil
 }

@@ -202,6 +202,8 @@ class M(ManagedResource):
     def get_y(exporter, o):
         if o.name == "ignored":
             raise IgnoreResourceException()
+        if o.name in ("holding", "set"):
+            return [Unknown("y")] if o.name == "holding" else {1}
         return {"b": [o.v, 1], "a": exporter.upload_file("content of " + o.name)}
 
     @classmethod
@@ -449,7 +451,8 @@ func TestExportErrors(t *testing.T) {
 		{"agent", `t::A(name="a", agent="x,y")`, "cannot contain ','"},
 		{"id", `t::A(name="a]")`, "cannot contain ']'"},
 		{"reference in id", `t::A(name=t::ref("x"))`, "is a reference"},
-		{"unknown inside", `t::M(name="m", l=["a", t::unknown()])`, "not JSON serializable at path l[1]"},
+		{"unknown inside", `t::M(name="holding")`, "not JSON serializable at path y[0]"},
+		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"), plugintest.Python(t), nil)
@@ -461,6 +464,22 @@ func TestExportErrors(t *testing.T) {
 				t.Error("a failed export left resources in the document")
 			}
 		})
+	}
+}
+
+// What is wrong with several resources is told of all of them, in the order in
+// which they are made; one that fails like another one is counted.
+func TestSeveralExportErrors(t *testing.T) {
+	main := "import t\nimport u\nimport std\n" + `t::A(name="a") t::A(name="a") t::A(name="x]") t::A(name="b") t::A(name="b") t::M(name="holding")`
+	_, err := exported(t, write(t, std+"-- main.cf --\n"+main+"\n"), plugintest.Python(t), nil)
+	var said []string
+	for _, d := range export.Diagnostics(err) {
+		said = append(said, d.Message)
+	}
+	for i, want := range []string{"cannot contain ']'", "t::A[ag,name=a] exists more than once", "t::A[ag,name=b] exists more than once", "not JSON serializable at path y[0]"} {
+		if len(said) != 4 || !strings.Contains(said[i], want) {
+			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q", len(said), strings.Join(said, "\n"), i, want)
+		}
 	}
 }
 

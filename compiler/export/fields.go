@@ -30,6 +30,9 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	switch how {
 	case "flag_false", "flag_true":
 		if read.State == eval.Known {
+			if _, reference := read.Value.(*types.Reference); reference {
+				return nil, needPython
+			}
 			if raw, state := e.texts.plain(read.Value); state == written {
 				return raw, written
 			}

@@ -46,6 +46,14 @@ func (it *item) get(name string) json.RawMessage {
 	return nil
 }
 
+// title names the resource, by its type where it has no id yet.
+func (it *item) title() string {
+	if it.id.IsZero() {
+		return "a " + it.kind.Name
+	}
+	return it.id.String()
+}
+
 // fields are all that have a value.
 func (it *item) fields() (all map[string]json.RawMessage, err error) {
 	if it.values == nil {
@@ -70,6 +78,27 @@ func (it *item) seal(into *arena) {
 	it.sendEvent, it.receiveEvents = isTrue(it.get("send_event")), isTrue(it.get("receive_events"))
 	it.reportOnly, it.purged = isTrue(it.get("report_only")), isTrue(it.get("purged"))
 	it.values = nil
+}
+
+// change gives fields of a sealed item other values.
+func (it *item) change(fields map[string]json.RawMessage, into *arena) error {
+	all, err := it.fields()
+	if err != nil {
+		return err
+	}
+	it.values = make([]json.RawMessage, len(it.kind.names))
+	for name, raw := range all {
+		it.set(name, raw)
+	}
+	for name, raw := range fields {
+		if raw, err = canonical(raw); err != nil {
+			return err
+		}
+		it.set(name, raw)
+		it.undefined = slices.DeleteFunc(it.undefined, func(u string) bool { return u == name })
+	}
+	it.seal(into)
+	return nil
 }
 
 func isTrue(raw json.RawMessage) bool { return string(raw) == "true" }

@@ -50,6 +50,9 @@ func (f *finished) Attribute(of types.Instance, name string) eval.Read {
 		return eval.Read{State: eval.Missing}
 	}
 	place := i.Entity().Slot(name)
+	if name == "self" {
+		return eval.Read{State: eval.Known, Value: of}
+	}
 	if place < 0 {
 		return eval.Read{State: eval.Missing}
 	}

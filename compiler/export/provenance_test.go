@@ -41,7 +41,7 @@ func TestEveryFieldHasItsProvenance(t *testing.T) {
 		"receive_events": "default libs/std/model/_init.cf:3",
 		"x":              "function M.<lambda> libs/t/plugins/__init__.py:19",
 		"y":              "function M.get_y libs/t/plugins/__init__.py:21 of name, v",
-		"z":              "function M.get_z libs/t/plugins/__init__.py:27 of d",
+		"z":              "function M.get_z libs/t/plugins/__init__.py:29 of d",
 	} {
 		f, _ := provenance.Find(fields, name)
 		if len(f.Settings) != 1 {

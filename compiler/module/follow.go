@@ -38,6 +38,7 @@ func (f *following) follow(w wanted) {
 			f.prog.lack(namespace, w.failed(err))
 			var parse *syntax.Error
 			if errors.As(err, &parse) {
+				f.prog.also(parse)
 				f.stack = append(f.stack, f.imports(parse.At.File)...)
 			}
 			continue

@@ -43,6 +43,13 @@ func (p *Program) lack(namespace string, err error) {
 	p.Missing[namespace] = true
 }
 
+// also notes the errors of a file after its first one.
+func (p *Program) also(e *syntax.Error) {
+	for _, more := range e.Further {
+		p.Errors = append(p.Errors, more)
+	}
+}
+
 // Loader reads the program of a project. It is used once.
 type Loader struct {
 	project *Project
@@ -114,6 +121,7 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	var parse *syntax.Error
 	if errors.As(err, &parse) {
 		prog.lack("__config__", err)
+		prog.also(parse)
 		file = parse.At.File
 	} else if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -19,6 +19,9 @@ type Project struct {
 	// SitePackages are the folders of the project's virtual environment that
 	// hold its packages, newest Python first; none when there is no environment.
 	SitePackages []string
+	// Applies judges the condition of a requirement, such as
+	// python_version < "3.11"; nil: nobody can, and none is taken to hold.
+	Applies func(condition string) bool
 }
 
 // OpenProject reads the project in a folder.
@@ -63,7 +66,7 @@ func (p *Project) PipConfig() intent.PipConfig {
 	pip := p.Metadata.Pip
 	return intent.PipConfig{
 		IndexURL: pip.IndexURL, ExtraIndexURL: pip.ExtraIndexURL,
-		Pre: pip.Pre != nil && *pip.Pre, UseSystemConfig: pip.UseSystemConfig,
+		Pre: pip.Pre, UseSystemConfig: pip.UseSystemConfig,
 	}
 }
 

@@ -99,7 +99,7 @@ own_key: is fine
 	}
 	wantPip := intent.PipConfig{
 		IndexURL: "https://example.com/simple", ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
-		Pre: true, UseSystemConfig: true,
+		Pre: &yes, UseSystemConfig: true,
 	}
 	if d := cmp.Diff(wantPip, p.PipConfig()); d != "" {
 		t.Errorf("pip:\n%s", d)
@@ -278,6 +278,32 @@ func FuzzSetupCfg(f *testing.F) {
 		p.Wishes(p.Scan("main.cf").Modules)
 		p.Constraints()
 	})
+}
+
+// A requirement with a condition is a wish where the condition holds.
+func TestConditionsOfRequirements(t *testing.T) {
+	dir := project(t, map[string]string{
+		"project.yml":             "name: x\nmodulepath: libs\n",
+		"main.cf":                 "import a\n",
+		"libs/a/module.yml":       "name: a\nversion: 1.0\nlicense: x\nrequires:\n  - 'b >= 2; old'\n  - 'b >= 3; new'\n",
+		"libs/a/model/_init.cf":   "",
+		"libs/a/requirements.txt": "inmanta-module-c >= 4 ; old\ninmanta-module-c >= 5 ; new\n",
+	})
+	p, err := module.OpenProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := p.Scan("main.cf").Modules
+	if got := p.Wishes(modules); len(got) > 0 {
+		t.Errorf("nobody can judge the conditions, and yet %v", got)
+	}
+	p.Applies = func(condition string) bool { return condition == "new" }
+	got := p.Wishes(modules)
+	for name, want := range map[string]string{"b": ">=3", "c": ">=5"} {
+		if len(got[name]) != 1 || got[name][0].Versions.String() != want {
+			t.Errorf("%s: got %v, want %s", name, got[name], want)
+		}
+	}
 }
 
 // What an installer needs: the project's own requirements, those of the v1

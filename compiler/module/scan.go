@@ -86,14 +86,14 @@ func (p *Project) Wishes(modules []*Module) map[string][]Wish {
 	}
 	byName := func(by string, specs []string) {
 		for _, spec := range specs {
-			if r, err := requirement(spec); err == nil {
+			if r, err := requirement(spec); err == nil && p.applies(r) {
 				add(by, strings.ReplaceAll(r.Name, "-", "_"), r.Versions)
 			}
 		}
 	}
 	byPackage := func(by string, specs []string) {
 		for _, spec := range specs {
-			if r, err := pep440.ParseRequirement(spec); err == nil && Name(r.Name) != "" && r.Marker == "" {
+			if r, err := pep440.ParseRequirement(spec); err == nil && Name(r.Name) != "" && p.applies(r) {
 				add(by, Name(r.Name), r.Versions)
 			}
 		}
@@ -107,6 +107,12 @@ func (p *Project) Wishes(modules []*Module) map[string][]Wish {
 		byPackage(m.Name, m.Requirements)
 	}
 	return out
+}
+
+// applies tells requirements whose condition holds; of those that cannot be
+// judged, none does.
+func (p *Project) applies(r pep440.Requirement) bool {
+	return r.Marker == "" || p.Applies != nil && p.Applies(r.Marker)
 }
 
 // Broken are the wishes that a version does not satisfy. Versions before a

@@ -336,15 +336,19 @@ const mostPrinted = 10_000
 
 // guarded ends the worker when what it does takes too long.
 func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
+	return h.within(h.config.CallTimeout, what, do)
+}
+
+func (h *Host) within(limit time.Duration, what string, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(h.alive)
 	defer cancel(nil)
-	hang := &HangError{What: what, After: h.config.CallTimeout}
-	warn := time.AfterFunc(h.config.CallTimeout, func() {
+	hang := &HangError{What: what, After: limit}
+	warn := time.AfterFunc(limit, func() {
 		h.asked.Store(true)
 		_ = syscall.Kill(h.pid, syscall.SIGUSR1)
 	})
 	defer warn.Stop()
-	kill := time.AfterFunc(h.config.CallTimeout+grace, func() { cancel(hang) })
+	kill := time.AfterFunc(limit+grace, func() { cancel(hang) })
 	defer kill.Stop()
 	err := do(ctx)
 	if err != nil { // no reply comes that would have them
@@ -456,6 +460,15 @@ func (h *Host) Request(op string, args, reply any, heap eval.Heap, what string) 
 		return fmt.Errorf("plugin: reply to %s: %w", op, err)
 	}
 	return nil
+}
+
+// Raised reads an exception in a reply to Request.
+func Raised(told json.RawMessage) error {
+	var e exception
+	if err := json.Unmarshal(told, &e); err != nil {
+		return fmt.Errorf("plugin: an exception in a reply: %w", err)
+	}
+	return &RequestError{PluginError: e.pluginError()}
 }
 
 // RequestError is an exception that Python code raised during an export.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -389,6 +391,46 @@ func TestReferences(t *testing.T) {
 	}
 	if got := p.value("t::inner_allowed", x); got != types.Str("HOME") {
 		t.Errorf("allowed: %v", got)
+	}
+}
+
+// All files that cannot be imported are named, and all plug-ins without a
+// signature; what only follows from another file is not. What hangs is not
+// waited for.
+func TestFurtherLoadErrors(t *testing.T) {
+	_, err := tryOpen(t, `
+-- a/plugins/__init__.py --
+import nowhere_to_be_found
+-- a/plugins/sub.py --
+def f(:
+-- b/plugins/__init__.py --
+from inmanta_plugins.a import f
+-- c/plugins/__init__.py --
+from inmanta.plugins import plugin
+@plugin
+def f(x): pass
+@plugin
+def g(x: "int") -> "int":
+    return x
+@plugin
+def h(x): pass
+-- c/plugins/z.py --
+1 / 0
+`)
+	var load *LoadError
+	if !errors.As(err, &load) {
+		t.Fatalf("got %v", err)
+	}
+	said := []string{load.Class + " " + filepath.Base(load.File)}
+	for _, other := range load.Others {
+		said = append(said, other.Class+" "+filepath.Base(other.File))
+	}
+	want := []string{"ModuleNotFoundError __init__.py", "SyntaxError sub.py", "ZeroDivisionError z.py", "RuntimeException __init__.py", "RuntimeException __init__.py"}
+	for i := range said {
+		said[i] = said[i][strings.LastIndex(strings.Fields(said[i])[0], ".")+1:]
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
 	}
 }
 

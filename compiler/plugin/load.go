@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,6 +53,17 @@ type LoadError struct {
 	// Module and Importing are the module of the model and the file of it, as
 	// Python names it, that was imported; empty when all of them could be.
 	Module, Importing string
+	// Others are failures that do not follow from this one.
+	Others []*LoadError
+}
+
+// Further are the failures that do not follow from this one.
+func (e *LoadError) Further() []error {
+	var list []error
+	for _, other := range e.Others {
+		list = append(list, other)
+	}
+	return list
 }
 
 func loadFailure(e *exception) *LoadError {
@@ -162,7 +174,9 @@ func (h *Host) load() error {
 	}
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil {
-		return loadFailure(reply.Error)
+		failure := loadFailure(reply.Error)
+		failure.Others = h.furtherFailures()
+		return failure
 	}
 	t := &table{Python: h.python, Plugins: reply.Plugins, Dataclasses: reply.Dataclasses, Warnings: reply.Warnings}
 	if err := t.parse(); err != nil {
@@ -178,6 +192,31 @@ func (h *Host) load() error {
 		})
 	}
 	return nil
+}
+
+// forFurther is how long the search for more errors may take, in which code is
+// imported that the reference would not have come to.
+const forFurther = 5 * time.Second
+
+// furtherFailures are what else cannot be loaded. Nothing of it is told where
+// that cannot be found out.
+func (h *Host) furtherFailures() []*LoadError {
+	var reply struct {
+		Errors []*exception `json:"errors"`
+	}
+	printed := len(h.pending)
+	err := h.within(min(forFurther, h.config.CallTimeout), "importing the modules' Python code", func(ctx context.Context) error {
+		return h.dialogue.Ask(ctx, "load_further", nil, &reply, h.answer)
+	})
+	h.pending = h.pending[:printed]
+	if err != nil {
+		return nil
+	}
+	var list []*LoadError
+	for _, e := range reply.Errors {
+		list = append(list, loadFailure(e))
+	}
+	return list
 }
 
 // loadLazily tells the worker of the modules; it imports those that cannot
@@ -306,7 +345,16 @@ func (h *Host) Finalize() error {
 	}
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil {
-		return fmt.Errorf("Finalizer failed: %s", reply.Error.Message)
+		return &finalizerError{reply.Error.pluginError()}
 	}
 	return nil
 }
+
+// finalizerError is an exception in a finalizer.
+type finalizerError struct{ raised eval.PluginError }
+
+// Error implements error.
+func (e *finalizerError) Error() string { return "Finalizer failed: " + e.raised.Message }
+
+// Raised gives the exception.
+func (e *finalizerError) Raised() *eval.PluginError { return &e.raised }

@@ -42,11 +42,19 @@ type arguments struct {
 	splats []Splat
 }
 
-func (a arguments) push(b arguments) arguments {
-	return arguments{append(a.args, b.args...), append(a.named, b.named...), append(a.splats, b.splats...)}
+func (a *arguments) push(one any) *arguments {
+	switch one := one.(type) {
+	case Argument:
+		a.named = append(a.named, one)
+	case Splat:
+		a.splats = append(a.splats, one)
+	default:
+		a.args = append(a.args, one.(Expr))
+	}
+	return a
 }
 
-func (a arguments) ordered() arguments {
+func (a *arguments) ordered() *arguments {
 	slices.Reverse(a.args)
 	slices.Reverse(a.named)
 	slices.Reverse(a.splats)

@@ -38,7 +38,7 @@ func mapLookup(x, key any) any {
 func before(a, b Pos) bool { return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col }
 
 func (p *parser) construct(typ Name, paren token, list any) any {
-	a := list.(arguments).ordered()
+	a := list.(*arguments).ordered()
 	n := &Construct{Type: typ, Named: a.named, Splats: a.splats, At: from(p.coarse(paren), typ.At)}
 	if twice := repeated(a.named); twice != "" {
 		return p.refuse("constructor", &Error{
@@ -50,7 +50,7 @@ func (p *parser) construct(typ Name, paren token, list any) any {
 }
 
 func (p *parser) call(f Name, list any) any {
-	a := list.(arguments).ordered()
+	a := list.(*arguments).ordered()
 	n := &Call{Func: f, Args: a.args, Named: a.named, Splats: a.splats, At: f.At}
 	if twice := repeated(a.named); twice != "" {
 		return p.refuse("function_call", &Error{

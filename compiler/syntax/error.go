@@ -37,6 +37,8 @@ type Error struct {
 	Expected, Found string
 	// Focus is where people should look, when that is not At.
 	Focus Span
+	// Further are errors in statements that come after this one's.
+	Further []*Error
 }
 
 // Error gives the message as the reference prints it, with the place.

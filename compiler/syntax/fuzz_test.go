@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 				Render(s)
 				RenderSource(s)
 			}
-			if e := judge(append(uniformLines([]byte(text)), '\n'), file, nil); e != nil {
+			if e, _ := judge(append(uniformLines([]byte(text)), '\n'), file, nil); e != nil {
 				t.Fatalf("accepted, but the exact tables say %v", e)
 			}
 			return
@@ -55,8 +55,10 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("not a full error: %#v", err)
 		}
 		last := strings.Count(string(uniformLines([]byte(text))), "\n") + 2
-		if e.At.Start.Line < 1 || int(e.At.Start.Line) > last {
-			t.Fatalf("%v lies outside the file of %d lines", e, last)
+		for n, e := range append([]*Error{e}, e.Further...) {
+			if e.At.Start.Line < 1 || int(e.At.Start.Line) > last {
+				t.Fatalf("error %d, %v, lies outside the file of %d lines", n, e, last)
+			}
 		}
 	})
 }

@@ -1441,14 +1441,14 @@ yydefault:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
 			p := on(yylex)
-			a := yyDollar[3].node.(arguments).ordered()
+			a := yyDollar[3].node.(*arguments).ordered()
 			yyVAL.node = &Lookup{Type: yyDollar[1].node.(Name), Named: a.named, Splats: a.splats, At: p.coarse(yyDollar[2].tok)}
 		}
 	case 146:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
 			p := on(yylex)
-			a := yyDollar[3].node.(arguments).ordered()
+			a := yyDollar[3].node.(*arguments).ordered()
 			r := yyDollar[1].node.(*AttrRef)
 			yyVAL.node = &ShortLookup{X: r.X, Rel: r.Attr, Named: a.named, Splats: a.splats, At: p.coarse(yyDollar[2].tok)}
 		}
@@ -1537,47 +1537,37 @@ yydefault:
 	case 163:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = arguments{named: []Argument{{on(yylex).ident(yyDollar[1].tok), yyDollar[3].node.(Expr)}}}
-		}
-	case 164:
-		yyDollar = yyS[yypt-1 : yypt+1]
-		{
-			yyVAL.node = arguments{splats: []Splat{yyDollar[1].node.(Splat)}}
+			yyVAL.node = Argument{on(yylex).ident(yyDollar[1].tok), yyDollar[3].node.(Expr)}
 		}
 	case 166:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = arguments{}
+			yyVAL.node = &arguments{}
 		}
 	case 167:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = yyDollar[3].node.(arguments).push(yyDollar[1].node.(arguments))
+			yyVAL.node = yyDollar[3].node.(*arguments).push(yyDollar[1].node)
 		}
 	case 168:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = yyDollar[3].node.(arguments).push(yyDollar[1].node.(arguments))
-		}
-	case 170:
-		yyDollar = yyS[yypt-1 : yypt+1]
-		{
-			yyVAL.node = arguments{args: []Expr{yyDollar[1].node.(Expr)}}
+			yyVAL.node = yyDollar[3].node.(*arguments).push(yyDollar[1].node)
 		}
 	case 172:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = arguments{}
+			yyVAL.node = &arguments{}
 		}
 	case 173:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = yyDollar[3].node.(arguments).push(yyDollar[1].node.(arguments))
+			yyVAL.node = yyDollar[3].node.(*arguments).push(yyDollar[1].node)
 		}
 	case 174:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = yyDollar[3].node.(arguments).push(yyDollar[1].node.(arguments))
+			yyVAL.node = yyDollar[3].node.(*arguments).push(yyDollar[1].node)
 		}
 	case 175:
 		yyDollar = yyS[yypt-3 : yypt+1]

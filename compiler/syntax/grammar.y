@@ -245,8 +245,8 @@ pair_list_empty: empty { $$ = []DictEntry(nil) }
 
 map_def: '{' pair_list '}' { if $$ = on(yylex).dict($1, $2); $$ == nil { return 1 } }
 
-index_lookup: class_ref '[' param_list ']' { p := on(yylex); a := $3.(arguments).ordered(); $$ = &Lookup{Type: $1.(Name), Named: a.named, Splats: a.splats, At: p.coarse($2)} }
-	| attr_ref '[' param_list ']' { p := on(yylex); a := $3.(arguments).ordered(); r := $1.(*AttrRef); $$ = &ShortLookup{X: r.X, Rel: r.Attr, Named: a.named, Splats: a.splats, At: p.coarse($2)} }
+index_lookup: class_ref '[' param_list ']' { p := on(yylex); a := $3.(*arguments).ordered(); $$ = &Lookup{Type: $1.(Name), Named: a.named, Splats: a.splats, At: p.coarse($2)} }
+	| attr_ref '[' param_list ']' { p := on(yylex); a := $3.(*arguments).ordered(); r := $1.(*AttrRef); $$ = &ShortLookup{X: r.X, Rel: r.Attr, Named: a.named, Splats: a.splats, At: p.coarse($2)} }
 
 conditional_expression: expression '?' expression ':' expression { $$ = &Conditional{Cond: $1.(Expr), Then: $3.(Expr), Else: $5.(Expr), At: $1.(Expr).Where()} }
 
@@ -269,25 +269,25 @@ constants: constant { $$ = pushExpr(nil, $1) }
 
 wrapped_kwargs: tDOUBLE_STAR operand { $$ = Splat{$2.(Expr), on(yylex).coarse($1)} }
 
-param_list_element: tID '=' operand { $$ = arguments{named: []Argument{{on(yylex).ident($1), $3.(Expr)}}} }
-	| wrapped_kwargs { $$ = arguments{splats: []Splat{$1.(Splat)}} }
+param_list_element: tID '=' operand { $$ = Argument{on(yylex).ident($1), $3.(Expr)} }
+	| wrapped_kwargs
 
 param_list: param_list_empty
 
-param_list_empty: empty { $$ = arguments{} }
+param_list_empty: empty { $$ = &arguments{} }
 
-param_list: param_list_element empty param_list_empty { $$ = $3.(arguments).push($1.(arguments)) }
-	| param_list_element ',' param_list { $$ = $3.(arguments).push($1.(arguments)) }
+param_list: param_list_element empty param_list_empty { $$ = $3.(*arguments).push($1) }
+	| param_list_element ',' param_list { $$ = $3.(*arguments).push($1) }
 
 function_param_list_element: param_list_element
-	| operand { $$ = arguments{args: []Expr{$1.(Expr)}} }
+	| operand
 
 function_param_list: function_param_list_empty
 
-function_param_list_empty: empty { $$ = arguments{} }
+function_param_list_empty: empty { $$ = &arguments{} }
 
-function_param_list: function_param_list_element empty function_param_list_empty { $$ = $3.(arguments).push($1.(arguments)) }
-	| function_param_list_element ',' function_param_list { $$ = $3.(arguments).push($1.(arguments)) }
+function_param_list: function_param_list_element empty function_param_list_empty { $$ = $3.(*arguments).push($1) }
+	| function_param_list_element ',' function_param_list { $$ = $3.(*arguments).push($1) }
 
 operand_list: operand ',' operand_list { $$ = pushExpr($3, $1) }
 	| operand { $$ = pushExpr(nil, $1) }

@@ -12,46 +12,50 @@ type refusal struct {
 // judge goes through a refused text again with the exact tables, without
 // building anything, and gives the error that the reference reports: that of
 // the scanner, a syntax error, or the refusal, whichever comes first. It gives
-// nil when it finds none.
-func judge(text []byte, file *File, r *refusal) *Error {
+// nil when it finds none. The wreck is where it stopped.
+func judge(text []byte, file *File, r *refusal) (*Error, *wreck) {
 	t := exact()
 	s := newScanner(&File{Path: file.Path, Namespace: file.Namespace}, text)
 	stack := []int16{0}
+	w := &wreck{tables: t, scanner: s, symbols: []symbol{{at: nowhere}}, kind: -1}
 	var tok, behind, before token
-	kind, behindKind := -1, -1 // of the token looked at, and of a token on top of the stack
+	behindKind := -1 // of a token on top of the stack
 	for shifted := 0; ; {
 		state := stack[len(stack)-1]
 		action := t.alone[state]
 		if action == 0 {
-			if kind < 0 {
-				if kind = s.next(&tok); s.err != nil {
+			if w.kind < 0 {
+				if w.look(&tok); s.err != nil {
 					s.err.At.File = file
-					return s.err
+					return s.err, w.stopped(stack)
 				}
 			}
-			action = t.action[state][t.kinds[kind]]
+			action = t.action[state][t.kinds[w.kind]]
 		}
 		switch {
 		case action == 0:
-			e := syntaxError(s, kind, tok, behindKind, behind)
+			e := syntaxError(s, w.kind, tok, behindKind, behind)
 			e.At.File = file
-			e.explain(t, stack, s, kind, tok, before)
+			e.explain(t, stack, s, w.kind, tok, before)
 			e.Focus.File = file
-			return e
+			return e, w.stopped(stack)
 		case action > 0:
 			stack = append(stack, action-1)
-			behind, behindKind, before = tok, kind, tok
-			kind = -1
+			w.shift()
+			behind, behindKind, before = tok, w.kind, tok
+			w.kind = -1
 			shifted++
 		case action == -acceptRule-1:
-			return nil
+			return nil, nil
 		default:
 			rule := t.rules[-action-1]
 			if r != nil && r.shifted == shifted && r.left == t.names[rule.left] {
-				return r.err
+				w.refused = r.left
+				return r.err, w.stopped(stack)
 			}
 			stack = stack[:len(stack)-len(rule.right)]
 			stack = append(stack, t.jump[stack[len(stack)-1]][rule.left])
+			w.reduce(len(rule.right), rule.left)
 			behindKind = -1
 		}
 	}

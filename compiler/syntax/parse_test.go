@@ -87,13 +87,15 @@ func checkMarks(t *testing.T, f *txtar.File) {
 		if !errors.As(err, &e) {
 			t.Fatalf("an error of another type: %v", err)
 		}
-		class := e.Kind[strings.LastIndexByte(e.Kind, '.')+1:]
-		if !e.At.Coarse && e.At.Start.Col > 0 {
-			class += fmt.Sprintf(":%d", e.At.Start.Col)
+		for _, e := range append([]*Error{e}, e.Further...) {
+			class := e.Kind[strings.LastIndexByte(e.Kind, '.')+1:]
+			if !e.At.Coarse && e.At.Start.Col > 0 {
+				class += fmt.Sprintf(":%d", e.At.Start.Col)
+			}
+			// The place behind the end of the text is marked on the last line.
+			key := fmt.Sprintf("#! %d", min(int(e.At.Start.Line), strings.Count(text, "\n")))
+			got[key] = append(got[key], class+" "+e.Message)
 		}
-		// The place behind the end of the text is marked on the last line.
-		line := min(int(e.At.Start.Line), strings.Count(text, "\n"))
-		got[fmt.Sprintf("#! %d", line)] = []string{class + " " + e.Message}
 	} else {
 		for _, s := range file.Statements {
 			if renders {

@@ -25,7 +25,8 @@ type parser struct {
 	refused   *refusal
 }
 
-// Parse reads one model file. The error, if any, is an *Error.
+// Parse reads one model file. The error, if any, is an *Error: the first of the
+// file, and with it those that are found after it.
 //
 // Line ends are made uniform first, as Python does when it reads a text file.
 func Parse(info FileInfo, text []byte) (*File, error) {
@@ -47,23 +48,28 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 		return file, nil
 	}
 	text = append(text[:len(text):len(text)], '\n')
-	p := &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
-	if p.yacc.Parse(p) != 0 || p.err != nil {
-		return nil, p.failure(text)
+	if e, w := parse(file, text); e != nil {
+		e.Further = recovered(file, text, e, w)
+		return nil, e
 	}
-	file.Statements, file.Doc = p.top, p.doc
 	return file, nil
 }
 
-// failure is why a text was refused.
-func (p *parser) failure(text []byte) error {
-	if e := judge(text, p.file, p.refused); e != nil {
-		return e
+// parse fills in a file, or tells why its text is refused. The wreck is nil
+// where nothing is known about how far the parser came.
+func parse(file *File, text []byte) (*Error, *wreck) {
+	p := &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
+	if p.yacc.Parse(p) == 0 && p.err == nil {
+		file.Statements, file.Doc = p.top, p.doc
+		return nil, nil
+	}
+	if e, w := judge(text, p.file, p.refused); e != nil {
+		return e, w
 	}
 	if p.refused != nil {
-		return p.refused.err
+		return p.refused.err, nil
 	}
-	return p.err
+	return p.err, nil
 }
 
 func invalidUTF8(text []byte) (int, bool) {

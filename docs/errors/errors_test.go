@@ -3,6 +3,7 @@ package errors_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,9 +65,12 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			if len(models) == 0 {
-				return // told in words
+				if !strings.Contains(strings.Join(strings.Fields(page), " "), "has no example that is compiled, since ") {
+					t.Error("the page has no example, and does not say why it \"has no example that is compiled, since …\"")
+				}
+				return
 			}
-			printed, codes := run(t, cache, models[0])
+			printed, codes := run(t, cache, models[0], code)
 			if !slices.Contains(codes, code) {
 				t.Errorf("the example gives %q:\n%s", codes, printed)
 			}
@@ -79,7 +83,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("printed:\n%s\nthe page shows:\n%s", printed, shown)
 			}
 			for _, mended := range models[1:] {
-				if printed, codes := run(t, cache, mended); codes != nil {
+				if printed, codes := run(t, cache, mended, code); codes != nil {
 					t.Errorf("the mended example gives:\n%s", printed)
 				}
 			}
@@ -87,10 +91,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// run compiles a project that an archive describes. What every project has is
-// left out of the examples: project.yml, the descriptions of modules, and a std
-// in which there is nothing but std::none.
-func run(t *testing.T, cache, archive string) (printed string, codes []string) {
+// run compiles a project that an archive describes, for the page of a code.
+// What every project has is left out of the examples: project.yml, the
+// descriptions of modules, and a std in which there is nothing but std::none.
+func run(t *testing.T, cache, archive, page string) (printed string, codes []string) {
 	t.Helper()
 	files := map[string]string{
 		"project.yml":             "name: example\nmodulepath: libs\n",
@@ -98,8 +102,12 @@ func run(t *testing.T, cache, archive string) (printed string, codes []string) {
 	}
 	python := ""
 	for _, f := range txtar.Parse([]byte(archive)).Files {
-		files[f.Name] = string(f.Data)
-		if strings.HasSuffix(f.Name, ".py") {
+		name, text := f.Name, string(f.Data)
+		if plain, ok := strings.CutSuffix(name, " (saved as Latin-1)"); ok {
+			name, text = plain, latin1(text)
+		}
+		files[name] = text
+		if strings.HasSuffix(name, ".py") {
 			python = interpreter(t)
 		}
 	}
@@ -107,19 +115,22 @@ func run(t *testing.T, cache, archive string) (printed string, codes []string) {
 		files["main.cf"] = main + "import std\n" // below, so that lines stay
 	}
 	dir := t.TempDir()
-	for name, text := range files {
-		write(t, filepath.Join(dir, name), text)
+	for name := range maps.Clone(files) {
 		if parts := strings.Split(name, "/"); parts[0] == "libs" {
-			write(t, filepath.Join(dir, "libs", parts[1], "module.yml"), fmt.Sprintf("name: %s\nversion: 1.0\nlicense: none\n", parts[1]))
-			if _, ok := files["libs/"+parts[1]+"/model/_init.cf"]; !ok {
-				write(t, filepath.Join(dir, "libs", parts[1], "model", "_init.cf"), "")
-			}
+			offer(files, "libs/"+parts[1]+"/module.yml", fmt.Sprintf("name: %s\nversion: 1.0\nlicense: none\n", parts[1]))
+			offer(files, "libs/"+parts[1]+"/model/_init.cf", "")
 		}
 	}
-	out := compiler.Run(context.Background(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000})
+	for name, text := range files {
+		if text != "(not there)\n" {
+			write(t, filepath.Join(dir, name), text)
+		}
+	}
+	out := compiler.Run(context.Background(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000,
+		Export: strings.HasPrefix(page, "E05")})
 	said := slices.Clone(out.Document.Diagnostics)
 	for _, w := range diag.Unique(out.Document.Warnings) {
-		if w.Code != "W0402" { // the modules of the examples
+		if w.Code != "W0402" || page == "W0402" { // the modules of the examples
 			said = append(said, w)
 		}
 	}
@@ -129,8 +140,28 @@ func run(t *testing.T, cache, archive string) (printed string, codes []string) {
 			codes = append(codes, cause.Code)
 		}
 	}
+	if page == "E0208" && out.Result.Err != nil { // told in the document of --model-json alone
+		codes = append(codes, diag.Code(out.Result.Err.Class()))
+	}
 	text := diag.Style{}.RenderAll(said)
-	return strings.ReplaceAll(text, dir+string(filepath.Separator), ""), codes
+	text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+	return strings.ReplaceAll(text, dir, "the folder"), codes
+}
+
+// offer is a file that is there unless the example has one of its own.
+func offer(files map[string]string, name, text string) {
+	if _, ok := files[name]; !ok {
+		files[name] = text
+	}
+}
+
+// latin1 is how an editor that knows nothing of UTF-8 saves a text.
+func latin1(text string) string {
+	var saved []byte
+	for _, r := range text {
+		saved = append(saved, byte(r))
+	}
+	return string(saved)
 }
 
 func write(t *testing.T, path, text string) {

@@ -78,6 +78,15 @@ func (b *Builder) Close() { b.warm.Close() }
 // its files are about to go.
 func (b *Builder) Forget(env intent.EnvironmentID) { b.warm.Forget(env.String()) }
 
+// place is where a job compiles.
+func (b *Builder) place(job control.BuildJob) layout.Environment {
+	env := b.layout.Environment(job.Environment.ID)
+	if job.Preview {
+		return env.Preview()
+	}
+	return env
+}
+
 // Venv finds the interpreter that the compiler's virtual environment is made with.
 func (b *Builder) Venv(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {
 	python, err := b.maker.Interpreter(ctx, "")

@@ -35,7 +35,7 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 	}
 	defer os.RemoveAll(work)
 	file := filepath.Join(work, "export.json")
-	python := filepath.Join(b.layout.Environment(job.Environment.ID).CompilerVenvLink(), "bin", "python")
+	python := filepath.Join(b.place(job).CompilerVenvLink(), "bin", "python")
 	args := []string{
 		"compile", "--project", job.ProjectDir, "--export", "--export-json", file,
 		"--python", python,
@@ -69,7 +69,10 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 	recipe := filepath.Join(work, "recipe.json")
 	args = append(args, "--recipe", recipe)
 	owner := job.Environment.ID.String()
-	lent := b.warm.Lend(owner)
+	var lent *plugin.Warm
+	if !job.Preview { // what waits is made for the environment's own place
+		lent = b.warm.Lend(owner)
+	}
 	if lent != nil {
 		defer lent.Handover.Close()
 		args = append(args, "--warm", lent.Key)
@@ -100,6 +103,9 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 		return nil, shown, ctx.Err()
 	}
 	doc, err := readDocument(file)
+	if fault.Is(err, fault.Exhausted) {
+		return nil, shown, err
+	}
 	if err != nil {
 		if runErr != nil {
 			err = runErr
@@ -108,7 +114,7 @@ func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control
 			Say("the compiler ended without a result").
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
-	if doc.Success { // one with errors says little about the next one
+	if doc.Success && !job.Preview { // one with errors says little about the next one
 		b.warm.Learn(owner, b.readRecipe(recipe, python, job), cmd.Env)
 	}
 	return doc, shown, nil
@@ -177,12 +183,25 @@ func (b *Builder) scratch() (string, error) {
 
 var errTimeout = errors.New("compile timeout")
 
+// documentMax is the size in bytes of the largest export that the server
+// reads: about a million resources of the usual size.
+const documentMax = 1 << 30
+
 func readDocument(file string) (*export.Document, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > documentMax {
+		return nil, fault.New("builder.readDocument", fault.Exhausted,
+			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at most", info.Size()>>20, documentMax>>20)).
+			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over several environments")
+	}
 	return export.Read(f)
 }
 

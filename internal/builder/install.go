@@ -2,13 +2,14 @@ package builder
 
 import (
 	"context"
-	"net/url"
 	"path/filepath"
 	"strings"
 
+	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/install"
+	"ordain.dev/ordain/internal/intent"
 )
 
 // Install brings the project's modules to the checkout and its requirements
@@ -18,10 +19,10 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 	if err != nil {
 		return "", err
 	}
-	env := b.layout.Environment(job.Environment.ID)
+	env := b.place(job)
 	result, err := b.installer.Install(ctx, install.Request{
-		Dir: job.ProjectDir, Venv: env.CompilerVenv(python.Minor), Update: job.Compile.Reinstall, Root: job.Dir,
-		NoLocal: !local(job.Environment.Source.URL), Credentials: sameHost(job), Out: out,
+		Dir: job.ProjectDir, Venv: env.CompilerVenv(python.Minor), Update: job.Compile.Reinstall, Refresh: job.Compile.Trigger.Type == intent.TriggerModule, Root: job.Dir,
+		NoLocal: !local(job.Environment.Source.URL), Reach: reach(job), Out: out,
 	})
 	command := strings.Join(result.Commands, " && ")
 	for _, line := range result.Broken {
@@ -30,24 +31,41 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 	if err != nil {
 		return command, err
 	}
+	if job.Modules != nil {
+		job.Modules(moduleURLs(result.Scan.Modules))
+	}
 	if !result.Python.Built && len(result.Downloaded) == 0 {
 		out("The requirements are as before: nothing to install\n", "")
 	}
 	return command, env.SwitchVenv(python.Minor)
 }
 
+// moduleURLs gives the repositories that the modules of a project were cloned
+// from, as their clones say.
+func moduleURLs(modules []*module.Module) map[string]string {
+	urls := map[string]string{}
+	for _, m := range modules {
+		if url := gitsync.Origin(m.Path); url != "" {
+			urls[m.Name] = url
+		}
+	}
+	return urls
+}
+
 func local(url string) bool { return filepath.IsAbs(url) || strings.HasPrefix(url, "file:") }
 
-// sameHost lends the credentials of the environment's own repository to the
-// repositories of modules beside it.
-func sameHost(job control.BuildJob) func(string) gitsync.Credentials {
+// reach lends the credentials of the environment's own repository to the
+// repositories of modules beside it, and lets all be reached as it is.
+func reach(job control.BuildJob) func(string) (gitsync.Credentials, gitsync.Trust) {
 	own := job.Credentials
-	return func(raw string) gitsync.Credentials {
-		a, errA := url.Parse(job.Environment.Source.URL)
-		b, errB := url.Parse(raw)
-		if errA != nil || errB != nil || a.Host == "" || a.Scheme != b.Scheme || !strings.EqualFold(a.Host, b.Host) {
-			return gitsync.Credentials{}
+	credentials := gitsync.Credentials{Username: own.Username, Password: own.Password, SSHKey: own.SSHKey, SSHPassphrase: own.SSHPassphrase}
+	trust := gitsync.Trust{
+		KnownHosts: own.KnownHosts, AcceptNew: own.AcceptNew, Scope: own.Project.String(), CABundle: own.CABundle, Proxy: own.Proxy,
+	}
+	return func(raw string) (gitsync.Credentials, gitsync.Trust) {
+		if gitsync.SameHost(job.Environment.Source.URL, raw) {
+			return credentials, trust
 		}
-		return gitsync.Credentials{Username: own.Username, Password: own.Password}
+		return gitsync.Credentials{}, trust
 	}
 }

@@ -15,12 +15,15 @@ type Topic string
 
 // Topics.
 const (
-	Environment Topic = "environment" // made, changed, halted, deleted
-	Compile     Topic = "compile"     // ID: the compile; requested, a stage began or ended, output arrived
-	Version     Topic = "version"     // ID: the number; stored or released
-	Resource    Topic = "resource"    // ID: a resource id, or empty for several
-	DryRun      Topic = "dryrun"      // ID: the dry run
-	Lagged      Topic = "lagged"      // this subscriber missed events: read everything again
+	Environment  Topic = "environment"  // made, changed, halted, deleted
+	Compile      Topic = "compile"      // ID: the compile; requested, a stage began or ended, output arrived
+	Version      Topic = "version"      // ID: the number; stored or released
+	Resource     Topic = "resource"     // ID: a resource id, or empty for several
+	DryRun       Topic = "dryrun"       // ID: the dry run
+	Notification Topic = "notification" // written, read or cleared
+	Delivery     Topic = "delivery"     // webhooks came, or ended
+	Pull         Topic = "pull"         // pull requests, or work for the forge
+	Lagged       Topic = "lagged"       // this subscriber missed events: read everything again
 )
 
 // Event says that something moved.

@@ -99,7 +99,14 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	collectLate()
-	forgetStart()
+	program := programPages()
+	program.forget()
+	f.options.OnStage = func(name string) {
+		program.forget()
+		if name == "evaluate" && f.options.Export {
+			collectBetween()
+		}
+	}
 	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
 	if err := f.say.check(); err != nil {
 		return err

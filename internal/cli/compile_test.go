@@ -252,3 +252,13 @@ host = std::Host(name="web", os=std::linux)
 		t.Errorf("gave %+v: %s", r.Error, r.stderr)
 	}
 }
+
+// The worker runs in the folder of the project: what the compiler made for it
+// is elsewhere.
+func TestACacheBesideTheCallersFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir := "cache"
+	if err := chooseCache(&dir); err != nil || !filepath.IsAbs(dir) {
+		t.Errorf("the cache is %q, %v", dir, err)
+	}
+}

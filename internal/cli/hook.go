@@ -38,10 +38,8 @@ func newHook() *cobra.Command {
 	send.Flags().StringVar(&secretFile, "secret-file", "", "file that holds the secret of the environment's webhook")
 	_ = send.MarkFlagRequired("url")
 	_ = send.MarkFlagRequired("secret-file")
-	hook := &cobra.Command{Use: "hook", Short: "Webhooks for repositories without a forge", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	hook.AddCommand(send)
-	return hook
+	r := &remote{}
+	return r.group("hook", "Webhooks: those that were received, and how a repository without a forge sends them", append(deliveryCommands(r), send)...)
 }
 
 // sendPushes reads what git tells a post-receive hook, a line for each ref

@@ -20,6 +20,8 @@ import (
 func chooseCache(dir *string) (err error) {
 	if *dir == "" {
 		*dir, err = layout.DefaultCacheDir()
+	} else { // the worker runs in the folder of the project
+		*dir, err = filepath.Abs(*dir)
 	}
 	return err
 }

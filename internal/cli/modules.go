@@ -63,7 +63,7 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	if err != nil {
 		return err
 	}
-	git, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(l.cache, "mirrors")), Logger: quiet})
+	git, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(l.cache, "mirrors")), Logger: quiet, SSHAgent: os.Getenv("SSH_AUTH_SOCK")})
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (l *local) install(c *cobra.Command, update bool) error {
 		return err
 	}
 	result, err := installer.Install(c.Context(), install.Request{
-		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true,
+		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
 		Out: func(stdout, stderr string) {
 			fmt.Fprint(c.OutOrStdout(), plaintext.Lines(stdout)) // what repositories and packages are called is not ours
 			fmt.Fprint(c.ErrOrStderr(), plaintext.Lines(stderr))
@@ -96,6 +96,18 @@ func (l *local) install(c *cobra.Command, update bool) error {
 			Hint("change a constraint, or run `ordain project update` to take newer versions")
 	}
 	return nil
+}
+
+// asOnThisMachine lets modules be fetched over SSH as the person's own ssh
+// would: with the keys of their agent, from hosts that they know.
+func asOnThisMachine(string) (gitsync.Credentials, gitsync.Trust) {
+	var trust gitsync.Trust
+	if home, err := os.UserHomeDir(); err == nil {
+		if text, err := os.ReadFile(filepath.Join(home, ".ssh", "known_hosts")); err == nil {
+			trust.KnownHosts = string(text)
+		}
+	}
+	return gitsync.Credentials{}, trust
 }
 
 func newProjectFreeze() *cobra.Command {
@@ -152,6 +164,7 @@ func newModuleList(r *remote) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		p.Applies = install.Conditions(p.SitePackages)
 		scan := p.Scan(l.main)
 		wishes := p.Wishes(scan.Modules)
 		var rows []row

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +32,15 @@ func newProject() *cobra.Command {
 			}
 			return r.show(c, []row{made}, "name", "id")
 		}),
+		newProjectSecret(r),
+		command("secrets NAME", "List which secrets a project has", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.inProject(c, args[0], get, "/secret", nil, &rows); err != nil {
+				return err
+			}
+			return r.show(c, rows, "name", "value")
+		}),
+		newKnownHosts(r),
 		command("delete ID", "Delete a project with its environments", func(c *cobra.Command, args []string) error {
 			return r.call(c, remove, "/api/v2/project/"+escape(args[0]), nil, nil)
 		}),
@@ -97,20 +105,27 @@ func newEnvironment() *cobra.Command {
 			}
 			return r.show(c, rows, "name", "id", "repo_url", "repo_branch", "halted")
 		}),
-		command("secret NAME SECRET", "Set a secret, read from standard input: webhook, git-username or git-password", func(c *cobra.Command, args []string) error {
-			value, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 64<<10))
+		command("secret NAME SECRET", "Set a secret, read from standard input: webhook, git-username, git-password, git-ssh-key, git-ssh-passphrase, git-proxy, or variable:X for a variable X of handlers; empty removes it", func(c *cobra.Command, args []string) error {
+			value, err := readSecret(c)
 			if err != nil {
 				return err
 			}
-			body := row{"value": strings.TrimRight(string(value), "\r\n")}
+			body := row{"value": value}
 			return r.in(c, args[0], put, "/api/v2/environment/%s/secret/"+escape(args[1]), body, nil)
+		}),
+		command("secrets NAME", "List which secrets are set", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.in(c, args[0], get, "/api/v2/environment/%s/secret", nil, &rows); err != nil {
+				return err
+			}
+			return r.show(c, rows, "name", "value")
 		}),
 		newSync(r),
 		command("halt NAME", "Stop compiles and deployments", func(c *cobra.Command, args []string) error {
-			return r.in(c, args[0], post, "/api/v2/actions/environment/halt", nil, nil)
+			return r.in(c, args[0], post, "/api/v2/actions/environment/halt", row{"by": userName()}, nil)
 		}),
 		command("resume NAME", "Undo halt", func(c *cobra.Command, args []string) error {
-			return r.in(c, args[0], post, "/api/v2/actions/environment/resume", nil, nil)
+			return r.in(c, args[0], post, "/api/v2/actions/environment/resume", row{"by": userName()}, nil)
 		}),
 		command("clear NAME", "Drop versions, resources and compiles, keep the environment", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], remove, "/api/v2/decommission/%s", nil, nil)
@@ -172,14 +187,20 @@ func newSettings() *cobra.Command {
 
 func newVersions() *cobra.Command {
 	r := &remote{}
-	versions := r.group("version", "Print the version of this program; list, release and compare versions of intent",
+	versions := r.group("version", "Print the version of this program; list, release, confirm and compare versions of intent",
 		command("list ENVIRONMENT", "List versions", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=50", nil, &rows); err != nil {
 				return err
 			}
+			for _, one := range rows {
+				if hold, ok := one["hold"].(row); ok && hold["held"] == true && r.format != "json" {
+					one["status"] = "held: " + cell(hold, "text")
+				}
+			}
 			return r.show(c, rows, "version", "status", "date", "total", "released")
 		}),
+		newVersionShow(r), newVersionConfirm(r),
 		command("release ENVIRONMENT VERSION", "Make a version the intent", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/promote", nil, nil)
 		}),
@@ -201,6 +222,7 @@ func newVersions() *cobra.Command {
 func newResource() *cobra.Command {
 	r := &remote{}
 	var status, agent string
+	var parked bool
 	list := command("list ENVIRONMENT", "List resources with their states", func(c *cobra.Command, args []string) error {
 		path := "/api/v2/resource?limit=1000"
 		if status != "" {
@@ -209,12 +231,19 @@ func newResource() *cobra.Command {
 		if agent != "" {
 			path += "&filter.agent=" + escape(agent)
 		}
+		if parked {
+			path += "&filter.parked=true"
+		}
 		var rows []row
 		if err := r.in(c, args[0], get, path, nil, &rows); err != nil {
 			return err
 		}
-		return r.show(c, rows, "resource_id", "status")
+		if parked {
+			return r.show(c, rows, "resource_id", "status", "parked", "parked_at", "attempts")
+		}
+		return r.show(c, rows, "resource_id", "status", "retry_at")
 	})
+	list.Flags().BoolVar(&parked, "parked", false, "only those that are left alone until somebody frees them")
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
 	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name holds this")
 	var full bool
@@ -226,7 +255,7 @@ func newResource() *cobra.Command {
 		return r.in(c, args[0], post, "/api/v1/deploy", row{"agent_trigger_method": method}, nil)
 	})
 	deploy.Flags().BoolVar(&full, "repair", false, "verify and repair every resource")
-	return r.group("resource", "Units of desired state", list, deploy,
+	return r.group("resource", "Units of desired state", list, deploy, newUnpark(r), newWhy(r),
 		command("show ENVIRONMENT ID", "Show one resource", func(c *cobra.Command, args []string) error {
 			var one row
 			if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1]), nil, &one); err != nil {
@@ -284,39 +313,11 @@ func newCompileReport() *cobra.Command {
 	)
 }
 
-func newDryRun() *cobra.Command {
-	r := &remote{}
-	return r.group("dryrun", "What a version would change",
-		command("start ENVIRONMENT VERSION", "Start a dry run", func(c *cobra.Command, args []string) error {
-			var id string
-			if err := r.in(c, args[0], post, "/api/v2/dryrun/"+escape(args[1]), nil, &id); err != nil {
-				return err
-			}
-			fmt.Fprintln(c.OutOrStdout(), id)
-			return nil
-		}),
-		command("show ENVIRONMENT VERSION ID", "Show what it found", func(c *cobra.Command, args []string) error {
-			var found struct {
-				Summary row   `json:"summary"`
-				Diff    []row `json:"diff"`
-			}
-			if err := r.in(c, args[0], get, "/api/v2/dryrun/"+escape(args[1])+"/"+escape(args[2]), nil, &found); err != nil {
-				return err
-			}
-			if r.format == "json" {
-				return r.showJSON(c, found)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s of %s resources still to look at\n", cell(found.Summary, "todo"), cell(found.Summary, "total"))
-			return r.show(c, found.Diff, "resource_id", "status", "attributes")
-		}),
-	)
-}
-
 func newAgent() *cobra.Command {
 	r := &remote{}
 	act := func(action string) func(*cobra.Command, []string) error {
 		return func(c *cobra.Command, args []string) error {
-			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, nil, nil)
+			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName()}, nil)
 		}
 	}
 	return r.group("agent", "Names of targets",
@@ -325,7 +326,13 @@ func newAgent() *cobra.Command {
 			if err := r.in(c, args[0], get, "/api/v2/agents?limit=1000", nil, &rows); err != nil {
 				return err
 			}
-			return r.show(c, rows, "name", "status", "paused")
+			for _, one := range rows {
+				one["target"] = "" // nothing is known against it
+				if breaker, ok := one["breaker"].(row); ok && breaker["state"] == "open" {
+					one["target"] = fmt.Sprintf("unreachable since %s, next try %s", cell(breaker, "since"), cell(breaker, "next_probe"))
+				}
+			}
+			return r.show(c, rows, "name", "status", "paused", "target")
 		}),
 		command("pause ENVIRONMENT NAME", "Let an agent's resources wait", act("pause")),
 		command("unpause ENVIRONMENT NAME", "Undo pause", act("unpause")),

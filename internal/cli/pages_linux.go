@@ -10,22 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetStart gives the memory back that holds parts of the program file: the
-// start of a process goes through all of them, a compile uses few, and those
-// come back when they are touched.
+// pages are those of the program file, by their mappings: each stage of a
+// compile touches some that the next one does not need, the start of the
+// process most of all.
+type pages [][2]uintptr
+
+// programPages finds them.
 //
-// Only pages that are as they lie in the file can come back. The loader may
-// have changed some in mappings that nobody can write to any more, so the
+// Only pages that are as they lie in the file can be given back. The loader
+// may have changed some in mappings that nobody can write to any more, so the
 // kernel is asked.
-func forgetStart() {
+func programPages() pages {
 	mappings, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
-		return // there is more memory in use, and that is all
+		return nil // there is more memory in use, and that is all
 	}
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return
+		return nil
 	}
+	var found pages
 	var from, to uintptr // of the mapping that the lines are about, when it is one of the file
 	for lines := bufio.NewScanner(bytes.NewReader(mappings)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -36,8 +40,16 @@ func forgetStart() {
 				from, to = addresses(fields[0])
 			}
 		case from < to && len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0":
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+			found = append(found, [2]uintptr{from, to})
 		}
+	}
+	return found
+}
+
+// forget gives their memory back. What is used comes back when it is touched.
+func (p pages) forget() {
+	for _, m := range p {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m[0], m[1]-m[0], unix.MADV_DONTNEED)
 	}
 }
 

@@ -2,5 +2,12 @@
 
 package cli
 
-// forgetStart does something where the system tells what a process holds.
-func forgetStart() {}
+// pages are something where the system tells what a process holds.
+type pages struct{}
+
+func programPages() pages { return pages{} }
+
+func (pages) forget() {}
+
+// largePages does something where pages have two sizes for who asks.
+func largePages() {}

@@ -145,6 +145,7 @@ const (
 	put    = http.MethodPut
 	post   = http.MethodPost
 	remove = http.MethodDelete
+	patch  = http.MethodPatch
 )
 
 func escape(segment string) string { return url.PathEscape(segment) }

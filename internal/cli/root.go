@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/internal/config"
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/plaintext"
 )
 
@@ -43,13 +44,49 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errSaid):
 		return 1
 	}
-	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
 	var usage usageError
-	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
+	misunderstood := errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command")
+	if misunderstood && wantsJSON(args) {
+		if err := notUnderstood(err).Write(stdout); err != nil {
+			fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
+		}
+		return 2
+	}
+	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
+	if misunderstood {
 		fmt.Fprintln(stderr, "Try 'ordain --help'.")
 		return 2
 	}
+	var exit exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
 	return 1
+}
+
+// wantsJSON looks for `-o json` on a command line that was not understood.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-o", "--output":
+			if i+1 < len(args) && args[i+1] == "json" {
+				return true
+			}
+		case "-ojson", "-o=json", "--output=json":
+			return true
+		}
+	}
+	return false
+}
+
+// notUnderstood is the report of a command that was not understood.
+func notUnderstood(err error) diag.Report {
+	return diag.NewReport([]diag.Diagnostic{{
+		Severity: diag.Error, Kind: "ordain.UsageError", Code: diag.Code("UsageError"),
+		Message: err.Error(), Hint: "`ordain --help` lists the commands, and `ordain <command> --help` what they take",
+	}}, nil, nil)
 }
 
 // usageError says that the command line was not understood.
@@ -66,7 +103,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(), newHook(),
-		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newAgent())
+		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newDrift(), newDiscovered(), newNotification(), newOverride(), newGit(), newRollback())
 	return root
 }
 

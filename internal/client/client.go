@@ -47,17 +47,53 @@ type Environment struct {
 // Call sends a request. env goes into the X-Inmanta-tid header when it is set.
 // For paths of version 2 the answer's data is decoded into out, else all of it.
 func (c *Client) Call(ctx context.Context, method, path, env string, body, out any) error {
+	text, err := c.send(ctx, method, path, env, body)
+	if err != nil || out == nil || len(text) == 0 {
+		return err
+	}
+	if strings.HasPrefix(path, "/api/v2/") {
+		return unwrap(text, out, nil)
+	}
+	return json.Unmarshal(text, out)
+}
+
+// Metadata reads what an answer of version 2 says beside its data.
+func (c *Client) Metadata(ctx context.Context, path, env string, out any) error {
+	text, err := c.send(ctx, http.MethodGet, path, env, nil)
+	if err != nil {
+		return err
+	}
+	return unwrap(text, nil, out)
+}
+
+// unwrap decodes the data and the metadata of an answer; either may be nil.
+func unwrap(text []byte, data, metadata any) error {
+	var envelope struct {
+		Data     json.RawMessage `json:"data"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &envelope); err != nil {
+		return err
+	}
+	if data != nil {
+		return json.Unmarshal(envelope.Data, data)
+	}
+	return json.Unmarshal(envelope.Metadata, metadata)
+}
+
+// send sends a request and gives the answer's text, or a fault when it is a refusal.
+func (c *Client) send(ctx context.Context, method, path, env string, body any) ([]byte, error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		reader = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if env != "" {
@@ -67,31 +103,19 @@ func (c *Client) Call(ctx context.Context, method, path, env string, body, out a
 	if err != nil {
 		e := fault.Wrap("client.Call", fault.Unavailable, err).Say("the server at " + c.base + " does not answer")
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return e.Hint("start it with `ordain up`, or name another with --server")
+			return nil, e.Hint("start it with `ordain up`, or name another with --server")
 		}
-		return e
+		return nil, e
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return fault.Wrap("client.Call", fault.Unavailable, err).Say("the server's answer broke off")
+		return nil, fault.Wrap("client.Call", fault.Unavailable, err).Say("the server's answer broke off")
 	}
 	if resp.StatusCode >= 400 {
-		return refusal(resp.StatusCode, text)
+		return nil, refusal(resp.StatusCode, text)
 	}
-	if out == nil || len(text) == 0 {
-		return nil
-	}
-	if strings.HasPrefix(path, "/api/v2/") {
-		var envelope struct {
-			Data json.RawMessage `json:"data"`
-		}
-		if err := json.Unmarshal(text, &envelope); err != nil {
-			return err
-		}
-		text = envelope.Data
-	}
-	return json.Unmarshal(text, out)
+	return text, nil
 }
 
 // refusal makes a fault of an error answer.

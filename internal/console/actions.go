@@ -17,19 +17,33 @@ const maxForm = 1 << 20
 // doneTexts are what a page may say about the form before it. An address
 // names one; it cannot bring words of its own.
 var doneTexts = map[string]string{
-	"created":  "The environment was created.",
-	"compile":  "A compile was asked for.",
-	"deploy":   "What is not as intended is being deployed.",
-	"repair":   "Every resource is being verified and repaired.",
-	"resource": "The resource is being deployed.",
-	"halted":   "The environment is halted.",
-	"resumed":  "The environment goes on.",
-	"paused":   "The agent is paused.",
-	"unpaused": "The agent goes on.",
-	"released": "The version was released.",
-	"saved":    "Saved.",
-	"cleared":  "The environment was cleared.",
-	"deleted":  "The environment was deleted.",
+	"created":     "The environment was created.",
+	"compile":     "A compile was asked for.",
+	"deploy":      "What is not as intended is being deployed.",
+	"repair":      "Every resource is being verified and repaired.",
+	"resource":    "The resource is being deployed.",
+	"facts":       "It is asked for its facts.",
+	"cancelled":   "The dry run was cancelled.",
+	"freed":       "It is free again, and is tried where it is not as intended.",
+	"halted":      "The environment is halted.",
+	"resumed":     "The environment goes on.",
+	"paused":      "The agent is paused.",
+	"unpaused":    "The agent goes on.",
+	"overridden":  "Changes are let through.",
+	"endoverride": "Windows and freezes hold changes again.",
+	"released":    "The version was released.",
+	"confirmed":   "The version was confirmed and released.",
+	"preview":     "The preview is computed again.",
+	"approved":    "Approved; the preview is computed.",
+	"redelivered": "The webhook is acted on anew.",
+	"accepted":    "The commit was accepted and is being compiled.",
+	"rolledback":  "Rolled back: the earlier version is deployed again.",
+	"rollheld":    "It takes away much, so it is held: look at what goes, then confirm it.",
+	"unblocked":   "The commit is free again; what the branch points to is being compiled.",
+	"read":        "Marked.",
+	"saved":       "Saved.",
+	"cleared":     "The environment was cleared.",
+	"deleted":     "The environment was deleted.",
 	"nocompile": "Nothing was compiled: this environment does not compile on the server " +
 		"(its setting server_compile is off).",
 }
@@ -110,11 +124,11 @@ func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error
 }
 
 func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "halted"), c.control.Halt(r.Context(), e.ID)
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(control.As(r.Context(), "the console", ""), e.ID)
 }
 
 func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "resumed"), c.control.Resume(r.Context(), e.ID)
+	return back(r, envURL(e.ID), "resumed"), c.control.Resume(control.As(r.Context(), "the console", ""), e.ID)
 }
 
 func (c *console) doDeployResource(r *http.Request, e intent.Environment) (string, error) {
@@ -131,7 +145,7 @@ func (c *console) doPause(r *http.Request, e intent.Environment) (string, error)
 	if pause {
 		done = "paused"
 	}
-	return back(r, envURL(e.ID)+"/agents", done), c.control.PauseAgent(r.Context(), e.ID, r.PostFormValue("agent"), pause)
+	return back(r, envURL(e.ID)+"/agents", done), c.control.PauseAgent(control.As(r.Context(), "the console", ""), e.ID, r.PostFormValue("agent"), pause)
 }
 
 func (c *console) doRelease(r *http.Request, e intent.Environment) (string, error) {
@@ -140,15 +154,6 @@ func (c *console) doRelease(r *http.Request, e intent.Environment) (string, erro
 		return "", err
 	}
 	return versionURL(e.ID, n) + "?done=released", c.control.Release(r.Context(), e.ID, n)
-}
-
-func (c *console) doDryRun(r *http.Request, e intent.Environment) (string, error) {
-	n, err := versionNumber(r)
-	if err != nil {
-		return "", err
-	}
-	id, err := c.control.StartDryRun(r.Context(), e.ID, n)
-	return envURL(e.ID) + "/dryruns/" + id.String(), err
 }
 
 func versionNumber(r *http.Request) (int, error) {

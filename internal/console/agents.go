@@ -1,10 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
-
-	"github.com/google/uuid"
+	"time"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -28,6 +28,10 @@ type agentRow struct {
 	Paused bool
 	Total  int
 	URL    string
+	// Breaker says that and since when the target cannot be reached; empty: nothing is known against it.
+	Breaker string
+	// Notes say what limits it, who paused it, and what holds its changes.
+	Notes []string
 }
 
 func (c *console) agents(r *http.Request) (view, error) {
@@ -47,20 +51,35 @@ func (c *console) agents(r *http.Request) (view, error) {
 	}
 	p := agentsPage{frame: f, List: agentList{EnvURL: envURL(e.ID), Halted: e.Halted}}
 	for _, a := range page.Items {
-		p.List.Rows = append(p.List.Rows, agentRowOf(e.ID, a, e.Halted))
+		p.List.Rows = append(p.List.Rows, c.agentRowOf(e, a))
 	}
 	p.List.Pager = paging(envURL(e.ID)+"/agents", url.Values{}, q, page, func(a intent.Agent) (string, string) { return a.Name, a.Name })
 	return view{template: "agents", data: p, fragments: []fragment{{"agentlist", "agentlist", p.List}}}, nil
 }
 
-func agentRowOf(env uuid.UUID, a intent.Agent, halted bool) agentRow {
-	row := agentRow{Name: a.Name, Paused: a.Paused, Total: a.Resources, State: ready,
+func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
+	env, halted := e.ID, e.Halted
+	row := agentRow{Name: a.Name, Notes: c.notesOf(e, a), Paused: a.Paused, Total: a.Resources, State: ready,
 		URL: envURL(env) + "/resources?" + url.Values{"agent": {a.Name}}.Encode()}
 	switch {
 	case a.Paused:
 		row.State = paused
 	case halted:
 		row.State = state{"paused", "halted"}
+	case a.Breaker.Open():
+		row.State = unreached
+	}
+	if a.Breaker.Open() {
+		row.Breaker = fmt.Sprintf("Not reached since %s, %d times in a row. One deployment tries again %s; deploying something now tries at once.",
+			a.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"), a.Breaker.Failures, c.whenProbed(a.Breaker))
 	}
 	return row
+}
+
+// whenProbed says when a target that cannot be reached is tried again.
+func (c *console) whenProbed(b intent.Breaker) string {
+	if left := b.ProbeAt.Sub(c.now()); left > 0 {
+		return "in " + left.Round(time.Second).String()
+	}
+	return "as soon as there is one"
 }

@@ -125,8 +125,20 @@ func attributesOf(raw json.RawMessage) []attribute {
 
 func isLong(text string) bool { return strings.Contains(text, "\n") || len(text) > 120 }
 
-// rawText shows a JSON value: a text without quotes, the rest as JSON.
+// maxShown is how much of one value a page shows, in bytes.
+const maxShown = 64 << 10
+
+// rawText shows a JSON value: a text without quotes, the rest as JSON. Of a
+// very large one it shows the beginning.
 func rawText(raw json.RawMessage) string {
+	text := wholeText(raw)
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n… %d KiB more; the API gives all of it", (len(text)-maxShown)>>10)
+}
+
+func wholeText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
 		return text

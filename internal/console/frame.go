@@ -23,6 +23,7 @@ type frame struct {
 	Live    bool
 	Search  string
 	Back    string // this page, for forms that return to it
+	Bell    *bell  // nil outside of an environment
 }
 
 // envFrame is the environment that a page is in.
@@ -71,6 +72,12 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL, Halted: e.Halted}
 		}
 	}
+	if f.Env != nil {
+		f.Bell = &bell{URL: f.Env.URL + "/notifications", On: page == "notifications"}
+		if f.Bell.N, err = c.control.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
+			return f, err
+		}
+	}
 	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}
 	if f.Env != nil {
 		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
@@ -81,6 +88,9 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	}
 	return f, nil
 }
+
+// ring gives the bell of a page that shows one.
+func (f frame) ring() *bell { return f.Bell }
 
 // environment finds the environment in the path of a request.
 func (c *console) environment(r *http.Request) (intent.Environment, error) {

@@ -202,6 +202,10 @@ func triggerWord(kind string) string {
 		return "the console"
 	case "recovery":
 		return "recovery after a restart"
+	case "rollback":
+		return "a rollback"
+	case "unblock":
+		return "somebody who freed a commit"
 	case "schedule":
 		return "the schedule"
 	case "":

@@ -50,6 +50,9 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 			s.flush()
 			return
 		}
+		if page, ok := v.data.(interface{ ring() *bell }); ok && page.ring() != nil {
+			v.fragments = append(v.fragments, fragment{"bell", "bell", *page.ring()})
+		}
 		for _, f := range v.fragments {
 			html, err := c.renderFragment(v, f)
 			if err != nil {

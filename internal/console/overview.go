@@ -31,9 +31,12 @@ type summary struct {
 	When    *time.Time
 	Bar     bar
 	Runs    []runRow
-	Behind  *runRow // the newest run, when it failed: what is deployed is older than what is committed
+	Behind  *runRow      // the newest run, when it failed: what is deployed is older than what is committed
+	Held    []versionRow // versions that wait for a person
 	Bound   bool
 	Halted  bool
+	HeldBy  string // who halted it and when
+	Gates   gateCard
 }
 
 // bar is a picture of how many resources are in which state.
@@ -94,6 +97,10 @@ func (c *console) overview(r *http.Request) (view, error) {
 func (c *console) summary(r *http.Request, e intent.Environment) (summary, error) {
 	ctx := r.Context()
 	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
+	s.Gates = c.gatesOf(e)
+	if e.Halted && e.HaltedAt != nil {
+		s.HeldBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
+	}
 	counts, err := c.control.ResourceCounts(ctx, e.ID)
 	if err != nil {
 		return s, err
@@ -125,6 +132,13 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 				break
 			}
 		}
+	}
+	held, err := c.control.HeldVersions(ctx, e.ID)
+	if err != nil {
+		return s, err
+	}
+	for _, v := range held[:min(1, len(held))] { // a newer one supersedes those before
+		s.Held = append(s.Held, versionRowOf(v))
 	}
 	s.State, s.Text = sentence(s, version, counts)
 	return s, nil

@@ -39,7 +39,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	pages := map[string]any{
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{}, "resources": resourcesPage{},
 		"resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{}, "compare": comparePage{},
-		"dryrun": dryRunPage{}, "agents": agentsPage{}, "settings": settingsPage{}, "failure": failurePage{},
+		"dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{}, "drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{}, "notifications": notificationsPage{}, "agents": agentsPage{}, "settings": settingsPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -62,7 +62,7 @@ func TestTheResourcePageSaysWhoDecided(t *testing.T) {
 	page := get(t, newConsole(t, r), paths(r)["resource-failed"]).Body.String()
 	for _, want := range []string{
 		"Decided", "set at <span class=\"mono\" title=\"content = page\">main.cf:12</span>", "1a2b3c4", "Noor &lt;b&gt;Haddad",
-		"in web::site of web::Site[name=shop], made at main.cf:3", "computed by File.get_hash at",
+		"in web::site of web::Site[name=shop], made at <span class=\"mono\">main.cf:3</span> <span class=\"muted\"", "computed by File.get_hash at",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
@@ -84,9 +84,17 @@ func paths(r *apitest.Rich) map[string]string {
 		"resource-healthy": env + "/resource?id=" + url.QueryEscape(r.HealthyDir.String()),
 		"versions":         env + "/versions", "version": env + "/versions/7", "candidate": env + "/versions/8",
 		"compare": env + "/compare?from=6&to=7", "dryrun": env + "/dryruns/" + r.DryRunID.String(),
-		"agents": env + "/agents", "settings": env + "/settings", "empty": "/e/" + r.Staging.ID.String(),
+		"deliveries": env + "/deliveries", "delivery": env + "/deliveries/" + r.Hook.String(), "empty-deliveries": "/e/" + r.Staging.ID.String() + "/deliveries",
+		"git": env + "/git", "empty-git": "/e/" + r.Staging.ID.String() + "/git",
+		"drift": env + "/drift", "drift-open": env + "/drift?ending=open", "empty-drift": "/e/" + r.Staging.ID.String() + "/drift",
+		"resources-parked": env + "/resources?status=parked", "resource-parked": env + "/resource?id=" + url.QueryEscape(r.ParkedFile.String()),
+		"resource-drifted": env + "/resource?id=" + url.QueryEscape(r.DriftedFile.String()),
+		"agents":           env + "/agents", "settings": env + "/settings", "empty": "/e/" + r.Staging.ID.String(),
 		"empty-runs": "/e/" + r.Staging.ID.String() + "/runs", "empty-resources": "/e/" + r.Staging.ID.String() + "/resources",
 		"empty-versions": "/e/" + r.Staging.ID.String() + "/versions", "empty-agents": "/e/" + r.Staging.ID.String() + "/agents",
+		"held": env + "/versions/9", "notifications": env + "/notifications", "notifications-all": env + "/notifications?show=all",
+		"empty-notifications": "/e/" + r.Staging.ID.String() + "/notifications",
+		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12", "empty-pulls": "/e/" + r.Staging.ID.String() + "/pulls",
 		"missing": "/e/" + r.Production.ID.String() + "/versions/999",
 	}
 }

@@ -2,16 +2,15 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/provenance"
 )
 
 // resourcePage tells why a resource is as it is.
@@ -22,7 +21,9 @@ type resourcePage struct {
 	Needs    edges
 	Provides edges
 	Attempts attempts
+	Drift    driftTable
 	History  history
+	Facts    factTable
 }
 
 type resourceHead struct {
@@ -30,10 +31,13 @@ type resourceHead struct {
 	EnvURL                            string
 	State                             state
 	Sentence                          string
+	Why                               []string // what it waits for, the most pressing first
 	LastRun, LastSuccess              *time.Time
 	Version                           int
 	VersionURL                        string
 	Tries                             int
+	Retry, ParkedAt                   *time.Time
+	Parked                            bool
 	AgentPaused                       bool
 	Orphan                            bool
 }
@@ -51,59 +55,6 @@ type desiredRow struct {
 	Origin  *origin
 	Found   string
 	Differs bool
-}
-
-// origin says who decided the value of an attribute.
-type origin struct {
-	Words  string // set, default …
-	Place  string // file:line; empty when nobody set it
-	Source string
-	Commit *provenance.Commit
-	Short  string // of the commit
-	Via    []string
-}
-
-// originOf tells of the statement that set an attribute. A list that several
-// statements filled is told of by the first.
-func originOf(f provenance.Field) *origin {
-	if len(f.Settings) == 0 {
-		return nil
-	}
-	s := f.Settings[0]
-	o := &origin{Words: settingWords(s), Source: strings.TrimSpace(s.Source), Commit: s.Commit}
-	if s.File != "" {
-		o.Place = s.File + ":" + strconv.Itoa(s.Line)
-	}
-	if s.Commit != nil {
-		o.Short = short(s.Commit.ID)
-	}
-	for _, input := range s.Inputs {
-		for _, from := range input.Settings {
-			if from.File != "" {
-				o.Via = append(o.Via, input.Name+" was set at "+from.File+":"+strconv.Itoa(from.Line))
-			}
-		}
-	}
-	for _, step := range s.Steps {
-		o.Via = append(o.Via, "in "+step.Implementation+" of "+step.Instance+", made at "+step.Made.File+":"+strconv.Itoa(step.Made.Line))
-	}
-	return o
-}
-
-// settingWords says how a value was set.
-func settingWords(s provenance.Setting) string {
-	words := map[provenance.Kind]string{
-		provenance.Default: "default at", provenance.Function: "computed by " + s.Plugin + " at", provenance.Unset: "nobody set it",
-	}[s.Kind]
-	switch {
-	case words != "":
-		return words
-	case s.Plugin != "":
-		return "set to what " + s.Plugin + " gave, at"
-	case s.Implied:
-		return "set from the other side at"
-	}
-	return "set at"
 }
 
 type edges struct {
@@ -151,6 +102,7 @@ func changesOf(was, will string, attributes map[string]intent.AttributeChange) c
 type changeRow struct {
 	Name, Current, Desired string
 	Long                   bool
+	Whole                  string // where the values are as a whole, when they are cut here
 }
 
 type logRow struct {
@@ -209,9 +161,29 @@ func (c *console) resource(r *http.Request) (view, error) {
 		ID: id.String(), Type: id.Type, Agent: id.Agent, Value: id.Value, Attribute: id.Attribute, EnvURL: envURL(e.ID),
 		State: stateOf(d.State.Status()), LastRun: d.State.LastRunAt, LastSuccess: d.State.LastSuccess,
 		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts, Orphan: d.State.Orphaned > 0,
-		AgentPaused: slices.ContainsFunc(agents.Items, func(a intent.Agent) bool { return a.Name == id.Agent && a.Paused }),
+		Retry: d.State.RetryAt, ParkedAt: d.State.ParkedAt, Parked: d.State.Parked != intent.NotParked && d.State.Orphaned == 0,
 	}
-	p.Head.Sentence = explain(d, actions, p.Head.AgentPaused)
+	var agent intent.Agent
+	if i := slices.IndexFunc(agents.Items, func(a intent.Agent) bool { return a.Name == id.Agent }); i >= 0 {
+		agent = agents.Items[i]
+	}
+	p.Head.AgentPaused = agent.Paused
+	p.Head.Sentence = c.explain(d, actions, agent)
+	if why, err := c.control.Why(r.Context(), e.ID, id); err != nil {
+		return view{}, err
+	} else if why.Status != intent.StatusDeployed {
+		for _, reason := range why.Reasons {
+			p.Head.Why = append(p.Head.Why, reason.Text)
+		}
+	}
+	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
+		p.Head.Sentence = "The model wants it to be gone, and the setting protected_resources protects it: it is not purged."
+	}
+	drift, err := c.control.Drift(ctx, e.ID, intent.ListQuery{Limit: shownDrift, Sort: "since", Desc: true, Filters: map[string][]string{"resource": {id.String()}}})
+	if err != nil {
+		return view{}, err
+	}
+	p.Drift = driftTable{ID: "driftlist", Of: true, Rows: driftRows(e.ID, drift.Items)}
 	p.Desired = desiredOf(d, actions)
 	if err := c.addOrigins(ctx, e.ID, d.Resource, &p.Desired); err != nil {
 		return view{}, err
@@ -233,18 +205,29 @@ func (c *console) resource(r *http.Request) (view, error) {
 			Date: h.Date, Version: h.Version, VersionURL: versionURL(e.ID, h.Version), Attributes: attributesOf(h.Attributes),
 		})
 	}
+	if p.Facts, err = c.factsOf(ctx, e.ID, id); err != nil {
+		return view{}, err
+	}
 	return view{template: "resource", data: p, fragments: []fragment{
 		{"resource-head", "resource-head", p.Head}, {"desired", "desired", p.Desired}, {"requires", "edges", p.Needs},
-		{"provides", "edges", p.Provides}, {"attempts", "attempts", p.Attempts}, {"history", "history", p.History},
+		{"provides", "edges", p.Provides}, {"attempts", "attempts", p.Attempts}, {"resource-drift", "resource-drift", p.Drift}, {"history", "history", p.History}, {"facts", "facts", p.Facts},
 	}}, nil
 }
 
 func compareIDs(a, b intent.ResourceID) int { return strings.Compare(a.String(), b.String()) }
 
 // explain says in a sentence why a resource is in its state.
-func explain(d intent.ResourceDetail, actions []intent.Action, agentPaused bool) string {
-	if agentPaused && d.State.Status() != intent.StatusDeployed {
+func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agent intent.Agent) string {
+	status := d.State.Status()
+	if agent.Paused && status != intent.StatusDeployed {
 		return "Its agent is paused, so nothing is done to it until the agent is unpaused."
+	}
+	if text := parkingSentence(d.State); text != "" && status != intent.StatusOrphaned {
+		return text
+	}
+	if agent.Breaker.Open() && status != intent.StatusDeployed && status != intent.StatusDeploying && status != intent.StatusOrphaned {
+		return fmt.Sprintf("It waits for agent %s: unreachable since %s. One deployment tries again %s.", agent.Name,
+			agent.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"), c.whenProbed(agent.Breaker))
 	}
 	switch d.State.Status() {
 	case intent.StatusDeployed:
@@ -254,9 +237,9 @@ func explain(d intent.ResourceDetail, actions []intent.Action, agentPaused bool)
 	case intent.StatusAvailable:
 		return "The model wants something new of it; it is deployed when its turn comes."
 	case intent.StatusNonCompliant:
-		return "What was found differs from the model, and the handler only reported it."
+		return "What was found differs from the model, and it was only reported."
 	case intent.StatusUnavailable:
-		return "No handler could be loaded for its type."
+		return "No handler could be loaded for its type, or its target could not be reached."
 	case intent.StatusFailed:
 		for _, a := range actions {
 			for _, line := range slices.Backward(a.Messages) {

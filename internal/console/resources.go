@@ -22,6 +22,7 @@ type resourcesPage struct {
 // resourceFilter is the form above the list.
 type resourceFilter struct {
 	Status, Type, Agent, Value string
+	Parked                     bool
 	Choices                    []choice
 	Any                        bool
 }
@@ -52,14 +53,19 @@ type resourceRow struct {
 	Value   string
 	ID      string
 	LastRun *time.Time
+	Parked  *state // set when it is left alone
 }
 
 func rowOf(env uuid.UUID, r intent.ResourceRow) resourceRow {
 	id := r.State.ID
-	return resourceRow{
+	row := resourceRow{
 		URL: resourceURL(env, id), State: stateOf(r.State.Status()), Type: id.Type, Agent: id.Agent, Value: id.Value,
 		ID: id.String(), LastRun: r.State.LastRunAt,
 	}
+	if r.State.Parked != intent.NotParked {
+		row.Parked = &parked
+	}
+	return row
 }
 
 // resourceColumns are the columns that the list sorts by.
@@ -86,6 +92,10 @@ func (c *console) resources(r *http.Request) (view, error) {
 			filters[column] = []string{v}
 			p.Filter.Any = true
 		}
+	}
+	if p.Filter.Parked = p.Filter.Status == "parked"; p.Filter.Parked { // beside the state, to the store
+		delete(filters, "status")
+		filters["parked"] = []string{"true"}
 	}
 	p.Filter.Choices = statusChoices(p.Filter.Status)
 	q := intent.ListQuery{Limit: perPage, Sort: "resource_type", Filters: filters}
@@ -146,7 +156,7 @@ func sortLinks(base string, keep url.Values, q intent.ListQuery) []sortLink {
 }
 
 func statusChoices(selected string) []choice {
-	out := []choice{{"", "Any state", selected == ""}, {"!deployed", "Not as intended", selected == "!deployed"}}
+	out := []choice{{"", "Any state", selected == ""}, {"!deployed", "Not as intended", selected == "!deployed"}, {"parked", "Parked", selected == "parked"}}
 	words := map[string]bool{}
 	for _, status := range allStatuses {
 		word := stateOf(status).Word

@@ -16,7 +16,7 @@ var (
 	pending    = state{"differs", "to be deployed"}
 	differs    = state{"differs", "differs"}
 	failed     = state{"failed", "failed"}
-	noHandler  = state{"failed", "no handler"}
+	noHandler  = state{"failed", "unavailable"}
 	waiting    = state{"waiting", "waiting"}
 	cancelled  = state{"waiting", "cancelled"}
 	undefined  = state{"undefined", "undefined"}
@@ -30,8 +30,11 @@ var (
 	ahead      = state{"none", "not yet"}
 	active     = state{"intended", "active"}
 	candidate  = state{"waiting", "candidate"}
+	held       = state{"paused", "held"}
 	retired    = state{"none", "retired"}
 	skipped    = state{"none", "skipped"}
+	unreached  = state{"failed", "unreachable"}
+	parked     = state{"paused", "parked"}
 	ready      = state{"intended", "ready"}
 	dry        = state{"waiting", "dry run"}
 )
@@ -91,6 +94,9 @@ func runState(c intent.Compile) state {
 }
 
 func versionState(v intent.Version) state {
+	if v.Held() {
+		return held
+	}
 	switch v.Status {
 	case intent.VersionActive:
 		return active
@@ -113,7 +119,9 @@ func diffState(k intent.DiffKind) state {
 	case intent.DiffUnmodified:
 		return state{"none", "unchanged"}
 	case intent.DiffAgentDown:
-		return state{"paused", "agent paused"}
+		return state{"paused", "unknown: not reached"}
+	case intent.DiffUnknown:
+		return state{"paused", "unknown: the handler failed"}
 	case intent.DiffUndefined:
 		return undefined
 	}

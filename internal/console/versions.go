@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,7 +19,8 @@ import (
 // versionsPage lists what compiles exported.
 type versionsPage struct {
 	frame
-	List versionList
+	List  versionList
+	Dries dryRunList
 }
 
 type versionList struct {
@@ -39,13 +41,19 @@ type versionRow struct {
 	Total    int
 	DiffURL  string
 	CanGo    bool // may be released
+	Held     bool // waits for a confirmation
+	Why      string
+	Preview  bool // made for a dry run
 }
 
 func versionRowOf(v intent.Version) versionRow {
 	row := versionRow{
 		Number: v.Number, URL: versionURL(v.Environment, v.Number), State: versionState(v), Commit: short(v.Provenance.Commit),
 		Subject: v.Provenance.Subject, Author: v.Provenance.Author, Created: v.Created, Released: v.Released, Total: v.Total,
-		CanGo: v.Status == intent.VersionCandidate,
+		CanGo: v.Status == intent.VersionCandidate && !v.Held() && !v.Preview, Held: v.Held(), Preview: v.Preview,
+	}
+	if row.Held {
+		row.Why = v.Hold.Text
 	}
 	if v.Number > 1 {
 		row.DiffURL = compareURL(v.Environment, v.Number-1, v.Number)
@@ -77,7 +85,12 @@ func (c *console) versions(r *http.Request) (view, error) {
 		p.List.Rows = append(p.List.Rows, versionRowOf(v))
 	}
 	p.List.Pager = paging(envURL(e.ID)+"/versions", url.Values{}, q, page, func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" })
-	return view{template: "versions", data: p, fragments: []fragment{{"versionlist", "versionlist", p.List}}}, nil
+	runs, err := c.control.DryRuns(r.Context(), e.ID, 0)
+	if err != nil {
+		return view{}, err
+	}
+	p.Dries = dryRunsOf(runs)
+	return view{template: "versions", data: p, fragments: []fragment{{"versionlist", "versionlist", p.List}, {"dryruns", "dryruns", p.Dries}}}, nil
 }
 
 // versionPage is one version: where it came from and what is in it.
@@ -85,8 +98,11 @@ type versionPage struct {
 	frame
 	Head  versionHead
 	Facts []attribute // provenance
+	Hold  *holdView
 	Dries dryRunList
 	List  resourceTable
+	// CanBack: it was deployed before, and can be again.
+	CanBack bool
 }
 
 type versionHead struct {
@@ -95,16 +111,6 @@ type versionHead struct {
 	RunURL string
 	Email  string
 	Full   string
-}
-
-type dryRunList struct{ Rows []dryRunRow }
-
-type dryRunRow struct {
-	URL   string
-	Date  time.Time
-	Done  int
-	Total int
-	State state
 }
 
 type resourceTable struct {
@@ -138,14 +144,12 @@ func (c *console) version(r *http.Request) (view, error) {
 	if v.Provenance.Compile != uuid.Nil {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
-	p.Facts = versionFacts(v.Provenance)
+	p.Hold, p.Facts, p.CanBack = holdOf(v), versionFacts(v.Provenance), v.Status == intent.VersionRetired
 	runs, err := c.control.DryRuns(r.Context(), e.ID, v.Number)
 	if err != nil {
 		return view{}, err
 	}
-	for _, run := range runs {
-		p.Dries.Rows = append(p.Dries.Rows, dryRunRowOf(run))
-	}
+	p.Dries = dryRunsOf(runs)
 	q := intent.ListQuery{Limit: perPage, Sort: "resource_type"}
 	bounds(r.URL.Query(), &q)
 	page, err := c.control.VersionResourcePage(r.Context(), e.ID, v.Number, q)
@@ -174,6 +178,9 @@ func versionFacts(p intent.Provenance) []attribute {
 		author += " <" + p.Email + ">"
 	}
 	add("Author", author)
+	if b := p.RolledBack; b != nil {
+		add("Rolled back", fmt.Sprintf("from version %d to %d by %s: %s", b.From, b.To, b.By, b.Reason))
+	}
 	add("Asked for by", triggerWord(p.Trigger.Type))
 	add("Compiler's Python", p.CompilerPython)
 	add("Ordain", p.Ordain)
@@ -209,11 +216,14 @@ type diffCount struct {
 }
 
 type diffRow struct {
-	URL     string
-	ID      string
-	State   state
-	Changes changes
-	Open    bool
+	URL       string
+	ID        string
+	State     state
+	Changes   changes
+	Open      bool
+	Reason    string // why a dry run could not tell
+	Behind    string // what would be created first
+	BehindURL string
 }
 
 // shownDiffs limits how many resources a comparison lists.
@@ -268,7 +278,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 
 // diffsOf shows differences: what is gone first, what stays last.
 func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffList {
-	order := []intent.DiffKind{intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped, intent.DiffAgentDown, intent.DiffUnmodified}
+	order := []intent.DiffKind{intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped, intent.DiffUnknown, intent.DiffAgentDown, intent.DiffUnmodified}
 	numbers := map[intent.DiffKind]int{}
 	for _, d := range diffs {
 		numbers[d.Kind]++
@@ -295,81 +305,13 @@ func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffL
 		}
 		row := diffRow{URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind), Open: d.Kind == intent.DiffModified && len(out.Rows) < 20}
 		row.Changes = changesOf(was, will, d.Attributes)
+		if d.Kind.Unknown() { // the reason says more than what stands for it
+			row.Changes, row.Reason = changes{}, d.Reason
+			if !d.Behind.IsZero() {
+				row.Behind, row.BehindURL = d.Behind.String(), resourceURL(env, d.Behind)
+			}
+		}
 		out.Rows = append(out.Rows, row)
 	}
 	return out
-}
-
-// dryRunPage is the preview of a version.
-type dryRunPage struct {
-	frame
-	Head dryRunHead
-	Diff diffList
-}
-
-type dryRunHead struct {
-	dryRunRow
-	Version    int
-	VersionURL string
-	EnvURL     string
-	CanGo      bool
-	Sentence   string
-}
-
-func dryRunRowOf(d intent.DryRun) dryRunRow {
-	row := dryRunRow{URL: envURL(d.Environment) + "/dryruns/" + d.ID.String(), Date: d.Date, Done: d.Total - d.Todo, Total: d.Total, State: running}
-	if d.Todo == 0 {
-		row.State = ready
-	}
-	return row
-}
-
-func (c *console) dryRun(r *http.Request) (view, error) {
-	e, err := c.environment(r)
-	if err != nil {
-		return view{}, err
-	}
-	id, err := uuid.Parse(r.PathValue("dryrun"))
-	if err != nil {
-		return view{}, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
-	}
-	run, diffs, err := c.control.DryRun(r.Context(), e.ID, id)
-	if err != nil {
-		return view{}, err
-	}
-	title := "Dry run of version " + strconv.Itoa(run.Version)
-	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
-		crumb{Text: "Version " + strconv.Itoa(run.Version), URL: versionURL(e.ID, run.Version)}, crumb{Text: "Dry run"})
-	if err != nil {
-		return view{}, err
-	}
-	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
-	p.Head = dryRunHead{dryRunRow: dryRunRowOf(run), Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID)}
-	if v, err := c.control.Version(r.Context(), e.ID, run.Version); err == nil {
-		p.Head.CanGo = v.Status == intent.VersionCandidate
-	} else if !fault.Is(err, fault.NotFound) {
-		return view{}, err
-	}
-	p.Head.Sentence = blast(diffs, run)
-	return view{template: "dryrun", data: p, fragments: []fragment{{"dryrun-head", "dryrun-head", p.Head}, {"diff", "diff", p.Diff}}}, nil
-}
-
-// blast says in numbers what a deployment would touch.
-func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
-	agents, touched := map[string]bool{}, 0
-	for _, d := range diffs {
-		switch d.Kind {
-		case intent.DiffAdded, intent.DiffModified, intent.DiffDeleted:
-			touched++
-			agents[d.ID.Agent] = true
-		}
-	}
-	so := ""
-	if run.Todo > 0 {
-		so = " so far"
-	}
-	if touched == 0 {
-		return "It would change nothing" + so + "."
-	}
-	return "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + so + "."
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/webhooks/forge"
 )
 
 // Config is what a Control is made of. All fields are needed.
@@ -23,6 +25,10 @@ type Config struct {
 	Deployers Deployers // one per environment
 	Workspace Workspace // the environments' folders
 	Version   string    // of this program, for provenance
+	// Forges opens the forge of a repository; forge.New when nil.
+	Forges func(forge.Config) (forge.Forge, error)
+	// PublicURL is the console's address as people reach it, for links; empty: none are given.
+	PublicURL string
 	// Now is the clock; time.Now outside tests.
 	Now func() time.Time
 }
@@ -31,12 +37,16 @@ type Config struct {
 type Control struct {
 	cfg Config
 
-	mu      sync.Mutex
-	keepers map[intent.EnvironmentID]*keeper
-	running context.Context // nil before Start and after Stop
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
-	blames  blames
+	mu             sync.Mutex
+	keepers        map[intent.EnvironmentID]*keeper
+	running        context.Context // nil before Start and after Stop
+	cancel         context.CancelFunc
+	wg             sync.WaitGroup
+	blames         blames
+	arrivals       recorder // webhooks on their way into the record
+	hookGeneration atomic.Uint64
+	moving         sync.Map // by environment: one move of its source at a time
+	forges         forges
 }
 
 // New checks the configuration; nothing runs before Start.
@@ -49,7 +59,13 @@ func New(cfg Config) (*Control, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Control{cfg: cfg, keepers: make(map[intent.EnvironmentID]*keeper)}, nil
+	if cfg.Forges == nil {
+		cfg.Forges = forge.New
+	}
+	return &Control{
+		cfg: cfg, keepers: make(map[intent.EnvironmentID]*keeper),
+		forges: forges{wake: make(chan struct{}, 1)},
+	}, nil
 }
 
 // Bus gives the events of this server.

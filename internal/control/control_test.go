@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -26,18 +25,26 @@ var _ control.Store = (*store.Store)(nil)
 
 // parts are a fake of everything but the store: they do what a test tells them.
 type parts struct {
+	asked    int                 // for the tip
+	tipErr   error               // of asking for it once
+	changed  map[string][]string // paths by "from to"
 	mu       sync.Mutex
 	tip      string
+	tag      string // end of the name of the newest release
 	fetchErr error
 	fetched  int
-	checked  []string      // commits checked out
-	hold     chan struct{} // compiles wait for it when it is set
-	holding  chan struct{} // gets a value when a compile waits
-	released []int         // versions that the deployer heard of
+	checked  []string          // commits checked out
+	source   control.GitSource // of the last fetch
+	hold     chan struct{}     // compiles wait for it when it is set
+	holding  chan struct{}     // gets a value when a compile waits
+	released []int             // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]string
 	broken   bool              // the model has errors
 	settings map[string]any    // that project.yml asks for
 	exported []export.Resource // instead of one resource
+	unknowns []intent.Unknown
+	told     []string          // what deployers were told
+	descends map[string]string // what commits descend from in spite of their names
 }
 
 func (p *parts) Split(url string) (control.GitSource, error) {
@@ -49,23 +56,101 @@ func (p *parts) Split(url string) (control.GitSource, error) {
 	}
 	return control.GitSource{URL: url}, nil
 }
-func (p *parts) Mirrored(string) bool { p.mu.Lock(); defer p.mu.Unlock(); return p.fetched > 0 }
+func (p *parts) CheckBranch(branch string) error {
+	if branch == "semver:bad" {
+		return fault.New("fake", fault.Invalid, "no range")
+	}
+	return nil
+}
+func (p *parts) Mirrored(control.GitSource) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fetched > 0
+}
 
-func (p *parts) Fetch(context.Context, control.GitSource) (intent.Revision, control.Step, error) {
+func (p *parts) Tidy(_ context.Context, used []control.GitSource, since time.Time) error {
+	urls := []string{}
+	for _, u := range used {
+		urls = append(urls, fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth))
+	}
+	slices.Sort(urls)
+	p.note(fmt.Sprint("mirrors ", urls, " ", time.Since(since).Round(time.Hour)))
+	return nil
+}
+func (p *parts) Fetch(_ context.Context, s control.GitSource) (intent.Revision, control.Step, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fetchErr != nil {
 		return intent.Revision{}, control.Step{Command: "git fetch"}, p.fetchErr
 	}
 	p.fetched++
+	p.source = s
+	if tag, ok := strings.CutPrefix(s.Branch, "semver:"); ok {
+		return intent.Revision{Commit: p.tip, Branch: tag + p.tag, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
+	if s.Branch != "main" && s.Branch != "" {
+		return intent.Revision{Commit: "of-" + s.Branch, Branch: s.Branch, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
 	return intent.Revision{Commit: p.tip, Branch: "main", Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
 }
 
-func (p *parts) Checkout(_ context.Context, _ control.GitSource, commit, _ string) (control.Step, error) {
+func (p *parts) CheckSigners(text string) error {
+	if text == "nonsense" {
+		return errors.New("line 1: this is not a signer")
+	}
+	return nil
+}
+
+// Verify refuses a commit that does not begin like the one that is deployed.
+func (p *parts) Verify(_ context.Context, _ control.GitSource, rev intent.Revision, policy intent.GitPolicy) (intent.Signer, error) {
+	if policy.Base != "" && !policy.Rewrites && strings.HasPrefix(rev.Commit, "rewritten") && p.descends[rev.Commit] != policy.Base {
+		return intent.Signer{}, &intent.Refusal{Kind: intent.GitRewritten, Commit: rev.Commit, Message: "it does not descend from " + policy.Base, Advice: "accept it"}
+	}
+	if policy.Verify != "off" {
+		return intent.Signer{Name: "Ada", Key: "SHA256:x"}, nil
+	}
+	return intent.Signer{}, nil
+}
+
+func (p *parts) Checkout(_ context.Context, _ control.GitSource, commit, dir string) (control.Step, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.checked = append(p.checked, commit)
+	p.checked = append(p.checked, strings.TrimSuffix(commit+" "+dir, " /nowhere"))
 	return control.Step{Command: "git checkout " + commit}, nil
+}
+
+func (p *parts) Tip(context.Context, control.GitSource) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	err := p.tipErr
+	p.tipErr = nil
+	return p.tip, err
+}
+
+func (p *parts) Changed(_ context.Context, _ control.GitSource, from, to string, visit func(string) bool) error {
+	p.mu.Lock()
+	paths, known := p.changed[from+" "+to]
+	p.mu.Unlock()
+	if !known {
+		return fault.New("fake", fault.NotFound, "there is no such commit")
+	}
+	for _, path := range paths {
+		if !visit(path) {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *parts) MergePull(_ context.Context, _ control.GitSource, q control.GitPull) (intent.Revision, control.Step, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return intent.Revision{Commit: "merge-of-" + q.Head, Branch: q.Base, Author: "Mallory", Time: time.Unix(0, 0)}, control.Step{Command: "git merge-tree"}, p.fetchErr
+}
+
+func (p *parts) Revert(_ context.Context, _ control.GitSource, commit string) (string, []control.GitChange, error) {
+	return p.tip, []control.GitChange{{Path: "main.cf", Content: []byte("before " + commit)}}, nil
 }
 
 // Blame says that Eve wrote every line of main.cf.
@@ -95,7 +180,7 @@ func (p *parts) Install(context.Context, control.BuildJob, control.Output) (stri
 
 func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
 	p.mu.Lock()
-	hold, holding, broken, settings, exported := p.hold, p.holding, p.broken, p.settings, p.exported
+	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
 	p.mu.Unlock()
 	if hold != nil {
 		holding <- struct{}{}
@@ -119,7 +204,7 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 		entry.Set(table.Text("commit"), table.Statement(statement), false, false, provenance.TopLevel)
 	}
 	table.Add(id.String(), &entry)
-	return &export.Document{Success: true, Provenance: table.Table(), Settings: settings, Resources: []export.Resource{{
+	return &export.Document{Success: true, Unknowns: unknowns, Provenance: table.Table(), Settings: settings, Resources: []export.Resource{{
 		ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
 	}}}, "ordain compile", nil
 }
@@ -129,6 +214,7 @@ func (p *parts) New(intent.Environment) (control.Deployer, error) { return deplo
 func (p *parts) Prepare(intent.Environment) error              { return nil }
 func (p *parts) Shown(_ intent.EnvironmentID, c string) string { return c }
 func (p *parts) CompilerDir(intent.EnvironmentID) string       { return "/nowhere" }
+func (p *parts) PreviewDir(intent.EnvironmentID) string        { return "/nowhere/preview" }
 func (p *parts) ResetCompiler(intent.EnvironmentID) error      { return nil }
 func (p *parts) Remove(intent.EnvironmentID) error             { return nil }
 func (p *parts) Seal(plain []byte, where string) ([]byte, error) {
@@ -153,8 +239,24 @@ func (d deployer) VersionReleased(n int) {
 }
 func (d deployer) Deploy(bool, []string, []intent.ResourceID) {}
 func (d deployer) SetPaused(string, bool)                     {}
+func (d deployer) Unpark([]intent.ResourceID)                 {}
 func (d deployer) Changed(intent.Environment)                 {}
-func (d deployer) DryRun(intent.ActionID, int)                {}
+func (d deployer) DryRun(id intent.ActionID)                  { d.p.note("dryrun " + id.String()) }
+func (d deployer) CancelDryRun(id intent.ActionID)            { d.p.note("cancel " + id.String()) }
+func (d deployer) RefreshFacts(ids []intent.ResourceID)       { d.p.note(fmt.Sprint("facts ", ids)) }
+
+// note remembers what a deployer was told.
+func (p *parts) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, what)
+}
+
+func (p *parts) toldOf() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.told)
+}
 
 // stage is a control on a real store with fake parts.
 type stage struct {
@@ -163,11 +265,30 @@ type stage struct {
 	parts *parts
 	store *store.Store
 	env   intent.EnvironmentID
+	log   *journal
+}
+
+// journal keeps what a control logs.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) lines() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Split(strings.TrimSpace(j.text.String()), "\n")
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, store: storetest.Open(t), parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
+	s := &stage{t: t, log: &journal{}, store: storetest.Open(t), parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
 	s.Control = s.control()
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -188,7 +309,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) control() *control.Control {
 	s.t.Helper()
 	c, err := control.New(control.Config{
-		Store: s.store, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Vault: s.parts, Git: s.parts,
+		Store: s.store, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
 		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test",
 	})
 	if err != nil {
@@ -453,5 +574,34 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	last := stages[len(stages)-1]
 	if *c.Success || names[len(names)-1] != intent.StageFetch || !strings.Contains(last.ErrOutput, "set it again") {
 		t.Errorf("the report ends with %q: %q", last.Name, last.ErrOutput)
+	}
+}
+
+// Each line about a compile names that compile, its version and no other.
+func TestLinesOfALogNameTheirCompile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var ids []intent.CompileID
+	for _, tip := range []string{"c1", "c2", "c3"} {
+		s.parts.mu.Lock()
+		s.parts.tip = tip
+		s.parts.mu.Unlock()
+		ids = append(ids, s.request("api"))
+		s.done(ids[len(ids)-1])
+	}
+	s.Stop()
+	var succeeded []string
+	for _, line := range s.log.lines() {
+		if strings.Contains(line, "compile succeeded") {
+			succeeded = append(succeeded, line)
+		}
+	}
+	if len(succeeded) != len(ids) {
+		t.Fatalf("%d lines: %q", len(succeeded), succeeded)
+	}
+	for i, line := range succeeded {
+		if want := fmt.Sprintf("compile=%s version=%d", ids[i], i+1); !strings.HasSuffix(line, want) || strings.Count(line, "compile=") != 1 {
+			t.Errorf("line %q should end with %q", line, want)
+		}
 	}
 }

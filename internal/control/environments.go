@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/google/uuid"
@@ -68,9 +69,16 @@ type NewEnvironment struct {
 
 // Names of an environment's secrets.
 const (
-	SecretWebhook     = "webhook"
-	SecretGitUser     = "git-username"
-	SecretGitPassword = "git-password"
+	SecretWebhook = "webhook"
+	// SecretWebhookPrevious is the webhook's secret before the last change; it is valid, too.
+	SecretWebhookPrevious = "webhook-previous"
+	SecretGitUser         = "git-username"
+	SecretGitPassword     = "git-password"
+	// SecretSSHKey is a private key, SecretSSHPassphrase what it was sealed with.
+	SecretSSHKey        = "git-ssh-key"
+	SecretSSHPassphrase = "git-ssh-passphrase"
+	// SecretGitProxy is the URL of a proxy with a password; it comes before the setting.
+	SecretGitProxy = "git-proxy"
 )
 
 // CreateEnvironment makes an environment and starts to keep it. Credentials
@@ -179,13 +187,21 @@ func (c *Control) Halt(ctx context.Context, id intent.EnvironmentID) error {
 	return c.setHalted(ctx, id, true)
 }
 
-// Resume undoes Halt.
+// Resume undoes Halt. What was removed from the environment's folder meanwhile
+// is there again first.
 func (c *Control) Resume(ctx context.Context, id intent.EnvironmentID) error {
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.cfg.Workspace.Prepare(e); err != nil {
+		return err
+	}
 	return c.setHalted(ctx, id, false)
 }
 
 func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted bool) error {
-	if err := c.cfg.Store.SetHalted(ctx, id, halted); err != nil {
+	if err := c.cfg.Store.SetHalted(ctx, id, halted, c.actor(ctx)); err != nil {
 		return err
 	}
 	c.environmentChanged(ctx, id)
@@ -194,16 +210,18 @@ func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted
 
 // SetSecret seals and stores a secret of an environment; empty deletes it.
 func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
-	switch name {
-	case SecretWebhook, SecretGitUser, SecretGitPassword:
-	default:
-		return fault.New("control.SetSecret", fault.Invalid, "there is no secret called "+name).
-			Hint("use " + SecretWebhook + ", " + SecretGitUser + " or " + SecretGitPassword)
+	if err := checkSecret(name, value); err != nil {
+		return err
 	}
 	var sealed []byte
 	if value != "" {
 		var err error
 		if sealed, err = c.cfg.Vault.Seal([]byte(value), secretContext(id, name)); err != nil {
+			return err
+		}
+	}
+	if name == SecretWebhook {
+		if err := c.keepPrevious(ctx, id, value); err != nil {
 			return err
 		}
 	}
@@ -214,18 +232,55 @@ func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, 
 	return nil
 }
 
-// secrets opens all secrets of an environment.
+// keepPrevious lets the webhook's secret that was valid so far be valid still,
+// until the next change, so that forges can be changed one after another. When
+// the secret is removed so is that one.
+func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, value string) error {
+	if value == "" {
+		return c.cfg.Store.SetSecret(ctx, id, SecretWebhookPrevious, nil)
+	}
+	now, err := c.secrets(ctx, id)
+	if err != nil || now[SecretWebhook] == "" || now[SecretWebhook] == value {
+		return nil // what cannot be opened verifies nothing either
+	}
+	sealed, err := c.cfg.Vault.Seal([]byte(now[SecretWebhook]), secretContext(id, SecretWebhookPrevious))
+	if err != nil {
+		return err
+	}
+	return c.cfg.Store.SetSecret(ctx, id, SecretWebhookPrevious, sealed)
+}
+
+// secrets opens all secrets of an environment: its own, and where it has none
+// of a name that of its project.
 func (c *Control) secrets(ctx context.Context, id intent.EnvironmentID) (map[string]string, error) {
 	sealed, err := c.cfg.Store.Secrets(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	own, err := c.open(sealed, "environment", func(name string) string { return secretContext(id, name) })
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.projectSecrets(ctx, e.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all, own)
+	return all, nil
+}
+
+// open opens sealed secrets of something.
+func (c *Control) open(sealed map[string][]byte, of string, place func(name string) string) (map[string]string, error) {
 	plain := make(map[string]string, len(sealed))
 	for name, bytes := range sealed {
-		text, err := c.cfg.Vault.Open(bytes, secretContext(id, name))
+		text, err := c.cfg.Vault.Open(bytes, place(name))
 		if err != nil {
 			return nil, fault.Wrap("control.secrets", fault.Internal, err).
-				Say("the secret " + name + " of this environment cannot be opened").
+				Say("the secret " + name + " of this " + of + " cannot be opened").
 				Hint("set it again; the key file of the state directory was replaced")
 		}
 		plain[name] = string(text)

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
@@ -21,6 +22,8 @@ type keeper struct {
 	done    chan struct{}
 	// deployer is set while the environment is owned; guarded by Control.mu.
 	deployer Deployer
+	previews previews
+	hooks    hooks
 }
 
 // ownRetry is how long a replica waits before it tries again to own an environment.
@@ -45,6 +48,9 @@ func (c *Control) Start(ctx context.Context) error {
 		}
 	}
 	c.wg.Go(c.tidy)
+	c.wg.Go(c.lookForHooks)
+	running := c.running
+	c.wg.Go(func() { c.keepForges(running) })
 	return nil
 }
 
@@ -75,6 +81,7 @@ func (c *Control) keep(_ context.Context, env intent.EnvironmentID) error {
 	k := &keeper{
 		control: c, env: env, log: c.cfg.Logger.With("environment", env),
 		wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		previews: previews{wake: make(chan struct{}, 1)}, hooks: hooks{wake: make(chan struct{}, 1)},
 	}
 	c.keepers[env] = k
 	c.wg.Go(func() {
@@ -87,6 +94,7 @@ func (c *Control) keep(_ context.Context, env intent.EnvironmentID) error {
 
 // release ends the keeper of an environment and waits for it.
 func (c *Control) release(env intent.EnvironmentID) {
+	c.hookGeneration.Add(1)
 	c.mu.Lock()
 	k := c.keepers[env]
 	delete(c.keepers, env)
@@ -122,6 +130,7 @@ func (c *Control) deployer(env intent.EnvironmentID) Deployer {
 
 // environmentChanged tells pages, the watcher and the deployer.
 func (c *Control) environmentChanged(ctx context.Context, env intent.EnvironmentID) {
+	c.hookGeneration.Add(1)
 	c.publish(env, bus.Environment, "")
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
@@ -193,8 +202,22 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 		c.mu.Unlock()
 		deployer.Stop()
 	}()
+	// A setting that changed while the deployer was made reached nobody.
+	if !k.persist(ctx, "read the environment again", func() (err error) {
+		e, err = c.cfg.Store.Environment(ctx, k.env)
+		return err
+	}) {
+		return
+	}
+	deployer.Changed(e)
 	c.watch(ctx, e)
+	c.factsChanged(ctx, k.env)
+	var wg sync.WaitGroup
+	wg.Go(func() { k.keepPreviews(ctx) })
+	wg.Go(func() { k.keepHooks(ctx) })
 	k.loop(ctx)
+	cancel()
+	wg.Wait()
 }
 
 // loop runs compiles as they are asked for.
@@ -226,6 +249,13 @@ func (k *keeper) loop(ctx context.Context) {
 				continue
 			}
 			if compile != nil {
+				// Settings that were made before it was asked for count.
+				if !k.persist(ctx, "read the environment", func() (err error) {
+					e, err = c.cfg.Store.Environment(ctx, k.env)
+					return err
+				}) {
+					continue // it is still open, and starts over
+				}
 				k.compile(ctx, e, *compile)
 				lastEnd = c.cfg.Now()
 				continue
@@ -316,8 +346,30 @@ func (c *Control) tidy() {
 // compileRetention is how long compile reports are kept.
 const compileRetention = 7 * 24 * time.Hour
 
-// Tidy drops compile reports, action logs and versions that are older than
-// their environments want to keep. Halted environments are left alone.
+// mirrorRetention is how long the mirror of a repository is kept that no
+// environment and no module uses.
+const mirrorRetention = 30 * 24 * time.Hour
+
+// tidyMirrors removes the mirrors of repositories that nobody uses any more.
+func (c *Control) tidyMirrors(ctx context.Context, envs []intent.Environment) error {
+	modules, err := c.cfg.Store.Modules(ctx)
+	if err != nil {
+		return err
+	}
+	var used []GitSource
+	for _, e := range envs {
+		if e.Source.URL != "" {
+			used = append(used, plainSource(e))
+		}
+		for _, url := range modules[e.ID] {
+			used = append(used, GitSource{URL: url})
+		}
+	}
+	return c.cfg.Git.Tidy(ctx, used, c.cfg.Now().Add(-mirrorRetention))
+}
+
+// Tidy drops compile reports, action logs, records of drift, notifications, webhooks and versions that are older than
+// their environments want to keep, and mirrors that nobody uses. Halted environments are left alone.
 func (c *Control) Tidy(ctx context.Context) error {
 	envs, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -325,6 +377,9 @@ func (c *Control) Tidy(ctx context.Context) error {
 	}
 	now := c.cfg.Now()
 	if _, err := c.cfg.Store.DeleteCompilesBefore(ctx, now.Add(-compileRetention)); err != nil {
+		return err
+	}
+	if err := c.cfg.Store.DeleteOutboxBefore(ctx, now.Add(-outboxRetention)); err != nil {
 		return err
 	}
 	for _, e := range envs {
@@ -335,9 +390,18 @@ func (c *Control) Tidy(ctx context.Context) error {
 		if _, err := c.cfg.Store.DeleteActionsBefore(ctx, e.ID, now.AddDate(0, 0, -days)); err != nil {
 			return err
 		}
+		if _, err := c.cfg.Store.DeleteDriftBefore(ctx, e.ID, now.AddDate(0, 0, -e.Int("drift_retention"))); err != nil {
+			return err
+		}
+		if _, err := c.cfg.Store.DeleteNotificationsBefore(ctx, e.ID, now.AddDate(0, 0, -e.Int("notification_retention"))); err != nil {
+			return err
+		}
+		if _, err := c.cfg.Store.DeleteDeliveriesBefore(ctx, e.ID, now.AddDate(0, 0, -e.Int("delivery_retention"))); err != nil {
+			return err
+		}
 		if _, err := c.cfg.Store.PruneVersions(ctx, e.ID, e.Int("available_versions_to_keep")); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.tidyMirrors(ctx, envs)
 }

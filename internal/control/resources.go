@@ -2,8 +2,10 @@ package control
 
 import (
 	"context"
+	"slices"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -32,7 +34,7 @@ func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full boo
 		}
 	}
 	if len(agents) > 0 && len(found) == 0 {
-		return nil, fault.New("control.Deploy", fault.NotFound, "no agent has one of the names given")
+		return nil, noAgent("control.Deploy", agents[0], page.Items)
 	}
 	d := c.deployer(env)
 	if d == nil {
@@ -60,9 +62,50 @@ func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, 
 	return nil
 }
 
-// PauseAgent pauses or unpauses one agent, or all when name is empty.
+// noAgent says that there is no agent of a name, and which one may be meant.
+func noAgent(op, name string, known []intent.Agent) error {
+	names := make([]string, len(known))
+	for i, a := range known {
+		names[i] = a.Name
+	}
+	err := fault.New(op, fault.NotFound, "there is no agent "+name)
+	if near := diag.Nearest(name, names); near != "" {
+		return err.Hint("did you mean " + near + "?")
+	}
+	return err.Hint("agents come with the first released version that has resources of theirs")
+}
+
+// knownAgent refuses the name of an agent that no released version had.
+func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name string) error {
+	page, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{Limit: 1000, Sort: "name"})
+	if err != nil {
+		return err
+	}
+	for _, a := range page.Items {
+		if a.Name == name {
+			return nil
+		}
+	}
+	// Beyond the first thousand.
+	exact, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(exact.Items, func(a intent.Agent) bool { return a.Name == name }) {
+		return nil
+	}
+	return noAgent("control.Agent", name, page.Items)
+}
+
+// PauseAgent pauses or unpauses one agent, or all when name is empty. NotFound
+// for an agent that no released version had.
 func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error {
-	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused); err != nil {
+	if name != "" {
+		if err := c.knownAgent(ctx, env, name); err != nil {
+			return err
+		}
+	}
+	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused, c.actor(ctx)); err != nil {
 		return err
 	}
 	if d := c.deployer(env); d != nil {
@@ -107,9 +150,13 @@ func (c *Control) Actions(ctx context.Context, env intent.EnvironmentID, id inte
 	return c.cfg.Store.Actions(ctx, env, id, kind, limit)
 }
 
-// SetParameter stores a parameter or fact.
+// SetParameter stores a parameter or fact. Where the model waited for it, it is compiled again.
 func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
-	return c.cfg.Store.SetParameter(ctx, env, p)
+	if err := c.cfg.Store.SetParameter(ctx, env, p); err != nil {
+		return err
+	}
+	c.factsChanged(ctx, env)
+	return nil
 }
 
 // Parameters lists parameters, or facts.

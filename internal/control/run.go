@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -22,12 +23,19 @@ import (
 // the run, and what is deployed stays as it was.
 type run struct {
 	*keeper
+	log     *slog.Logger // of this run; the keeper has one of its own
 	e       intent.Environment
 	compile intent.Compile
 	job     BuildJob
 	source  GitSource
 	version *int
 	diags   json.RawMessage
+	// fetching is set while the source is fetched and a commit chosen.
+	fetching bool
+	// refused is set when the commit may not be deployed.
+	refused bool
+	// preview is set for a commit that is only looked at: its version is never released.
+	preview bool
 }
 
 // errModel says that the model has errors; the diagnostics tell which.
@@ -49,18 +57,46 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 		return
 	}
 	success := err == nil || errors.Is(err, errUpToDate)
-	at := k.control.cfg.Now()
+	end := intent.CompileEnd{Success: success, Version: r.version, Diagnostics: r.diags, At: k.control.cfg.Now(), Notice: r.failure(err, success)}
 	if !r.persist(ctx, "record the end of a compile", func() error {
-		return k.control.cfg.Store.FinishCompile(ctx, compile.ID, success, r.version, r.diags, at)
+		return k.control.cfg.Store.FinishCompile(ctx, compile.ID, end)
 	}) {
 		return
 	}
 	k.moved(compile.ID)
+	if end.Notice != nil {
+		k.control.publish(k.env, bus.Notification, "")
+	}
 	if success {
-		r.log.Info("compile succeeded", "version", r.version)
+		if r.version != nil {
+			r.log = r.log.With("version", *r.version)
+		}
+		r.log.Info("compile succeeded")
 	} else {
 		r.log.Warn("compile failed; what is deployed stays as it is", "error", err)
 	}
+}
+
+// failure is the notice of a compile that failed, as people look for it:
+// what they pushed is not what is deployed. A compile that exports nothing
+// concerns only who asked for it.
+func (r *run) failure(err error, success bool) *intent.Notice {
+	if success || !r.compile.Export || r.preview {
+		return nil
+	}
+	id := r.compile.ID
+	n := &intent.Notice{Severity: intent.SeverityError, Title: "Compilation failed", URI: "/api/v2/compilereport/" + id.String(), Compile: &id}
+	if r.fetching {
+		n.Title = "Pulling updates during compile failed"
+	}
+	if r.refused {
+		n.Title = "A commit was refused"
+	}
+	if rev := r.compile.Revision; rev != nil && !r.fetching {
+		n.Message = fmt.Sprintf("%s %q by %s: ", rev.Short(), rev.Subject, rev.Author)
+	}
+	n.Message += err.Error()
+	return n
 }
 
 func (k *keeper) moved(compile intent.CompileID) {
@@ -70,12 +106,13 @@ func (k *keeper) moved(compile intent.CompileID) {
 // stages goes through the stages in order.
 func (r *run) stages(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		r.init, r.sync, r.checkout, r.venv, r.install, r.compileModel,
+		r.init, r.sync, r.admit, r.checkout, r.venv, r.install, r.compileModel,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
+		r.fetching = false
 	}
 	return nil
 }
@@ -136,6 +173,7 @@ func (r *run) init(ctx context.Context) error {
 // was killed keeps the commit that it had chosen.
 func (r *run) sync(ctx context.Context) error {
 	name := intent.StageFetch
+	r.fetching = true
 	err := r.patiently(ctx, "read the credentials", func() (err error) {
 		r.source, err = r.control.gitSource(ctx, r.e)
 		r.job.Credentials = r.source
@@ -144,7 +182,7 @@ func (r *run) sync(ctx context.Context) error {
 	if err != nil {
 		return r.stage(ctx, name, func(Output) (string, error) { return "", err })
 	}
-	if !r.control.cfg.Git.Mirrored(r.source.URL) {
+	if !r.control.cfg.Git.Mirrored(r.source) {
 		name = intent.StageClone
 	}
 	if name == intent.StageFetch && r.compile.Revision != nil {
@@ -165,6 +203,7 @@ func (r *run) sync(ctx context.Context) error {
 			out(step.Output, "")
 		}
 		if err != nil {
+			r.gitFailed(ctx, err)
 			return step.Command, err
 		}
 		out(fmt.Sprintf("%s is at %s %q by %s\n", rev.Branch, rev.Short(), rev.Subject, rev.Author), "")
@@ -219,7 +258,11 @@ func (r *run) venv(ctx context.Context) error {
 
 func (r *run) install(ctx context.Context) error {
 	return r.stage(ctx, intent.StageInstall, func(out Output) (string, error) {
-		return r.control.cfg.Builder.Install(ctx, r.job, out)
+		job := r.job
+		if !r.preview {
+			job.Modules = func(urls map[string]string) { r.modulesKnown(ctx, urls) }
+		}
+		return r.control.cfg.Builder.Install(ctx, job, out)
 	})
 }
 
@@ -274,6 +317,9 @@ func (r *run) compileModel(ctx context.Context) error {
 	if err := r.store(ctx, doc); err != nil {
 		return err
 	}
+	if r.preview {
+		return nil
+	}
 	return r.releaseVersion(ctx)
 }
 
@@ -285,8 +331,10 @@ func (r *run) store(ctx context.Context, doc *export.Document) error {
 		if err != nil {
 			return "", err
 		}
-		if err := r.projectSettings(ctx, doc.Settings); err != nil {
-			return "", err
+		if v.Preview = r.preview; !r.preview {
+			if err := r.projectSettings(ctx, doc.Settings); err != nil {
+				return "", err
+			}
 		}
 		var number int
 		if err := r.patiently(ctx, "store the version", func() (err error) {
@@ -326,6 +374,11 @@ func (r *run) releaseVersion(ctx context.Context) error {
 			}
 			return r.control.Release(ctx, r.env, *r.version)
 		})
+		var held *intent.HeldError
+		if errors.As(err, &held) {
+			out(fmt.Sprintf("held: version %d is not released: %s\n%s\n", held.Version, held.Hold.Text, held.Advice()), "")
+			return "", nil
+		}
 		if fault.Is(err, fault.Conflict) {
 			out("Not released: "+err.Error()+"\n", "")
 			return "", nil
@@ -342,7 +395,7 @@ func (r *run) provenance(doc *export.Document) intent.Provenance {
 	rev := r.compile.Revision
 	return intent.Provenance{
 		Compile: r.compile.ID, Commit: rev.Commit, Branch: rev.Branch, Author: rev.Author, Email: rev.Email,
-		Subject: rev.Subject, CommitTime: rev.Time.UTC().Truncate(time.Second), Trigger: r.compile.Trigger,
+		Subject: rev.Subject, CommitTime: rev.Time.UTC().Truncate(time.Second), Signer: rev.Signer.Name, SignerKey: rev.Signer.Key, Trigger: r.compile.Trigger,
 		Modules: doc.Modules, CompilerPython: doc.Python, Ordain: r.control.cfg.Version, Variables: r.compile.Variables,
 	}
 }

@@ -13,14 +13,14 @@ import (
 // SetSetting checks and stores a setting; NotFound when there is no such one,
 // Forbidden when project.yml decides it.
 func (c *Control) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
-	converted, err := convertSetting(name, value)
+	converted, err := c.convertSetting(name, value)
 	if err != nil {
 		return err
 	}
 	return c.storeSetting(ctx, id, name, converted)
 }
 
-func convertSetting(name string, value any) (any, error) {
+func (c *Control) convertSetting(name string, value any) (any, error) {
 	def, ok := intent.SettingNamed(name)
 	if !ok {
 		return nil, fault.New("control.SetSetting", fault.NotFound, "there is no setting "+name).
@@ -29,6 +29,11 @@ func convertSetting(name string, value any) (any, error) {
 	converted, err := def.Convert(value)
 	if err != nil {
 		return nil, fault.Wrap("control.SetSetting", fault.Invalid, err)
+	}
+	if name == "git_allowed_signers" {
+		if err := c.cfg.Git.CheckSigners(converted.(string)); err != nil {
+			return nil, fault.Wrap("control.SetSetting", fault.Invalid, err).Say("git_allowed_signers")
+		}
 	}
 	return converted, nil
 }
@@ -62,9 +67,13 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 func (c *Control) ProtectSettings(ctx context.Context, id intent.EnvironmentID, settings map[string]any, by string) error {
 	values := make(map[string]any, len(settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		converted, err := convertSetting(name, settings[name])
+		converted, err := c.convertSetting(name, settings[name])
 		if err != nil {
 			return err
+		}
+		if def, _ := intent.SettingNamed(name); def.People && by == intent.ProtectedByProject {
+			return fault.New("control.ProtectSettings", fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
+				Hint("it says whom the server trusts: set it with ordain settings set, and remove it from environment_settings")
 		}
 		values[name] = converted
 	}

@@ -21,6 +21,9 @@ func (c *Control) splitSource(s *intent.Source, secrets map[string]string) error
 	if err != nil {
 		return err
 	}
+	if err := c.cfg.Git.CheckBranch(s.Branch); err != nil {
+		return err
+	}
 	s.URL = git.URL
 	if git.Username != "" {
 		secrets[SecretGitUser] = git.Username
@@ -34,18 +37,6 @@ func (c *Control) splitSource(s *intent.Source, secrets map[string]string) error
 		s.Subdir = ""
 	}
 	return nil
-}
-
-// gitSource adds an environment's credentials to its source.
-func (c *Control) gitSource(ctx context.Context, e intent.Environment) (GitSource, error) {
-	secrets, err := c.secrets(ctx, e.ID)
-	if err != nil {
-		return GitSource{}, err
-	}
-	return GitSource{
-		URL: e.Source.URL, Branch: e.Source.Branch,
-		Username: secrets[SecretGitUser], Password: secrets[SecretGitPassword],
-	}, nil
 }
 
 // watch begins to watch an environment's source, or stops when there is nothing to watch.
@@ -69,39 +60,18 @@ func (c *Control) watch(ctx context.Context, e intent.Environment) {
 	c.cfg.Watcher.Watch(e.ID, source, time.Duration(e.Int("git_poll_interval"))*time.Second, seen)
 }
 
-// SourceMoved is told by the watcher that the branch of an environment points
-// to another commit. A request that waits already takes the commit along, and
-// a run that compiles it already needs no other.
-func (c *Control) SourceMoved(ctx context.Context, env intent.EnvironmentID, commit, kind, message string) error {
-	open, err := c.cfg.Store.OpenCompiles(ctx, env)
-	if err != nil {
-		return err
-	}
-	for _, o := range open {
-		if o.Update && (o.Started == nil || o.Revision != nil && o.Revision.Commit == commit) {
-			return nil
-		}
-	}
-	last, err := c.cfg.Store.LastCompile(ctx, env)
-	if err != nil {
-		return err
-	}
-	if last != nil && last.Revision != nil && last.Revision.Commit == commit {
-		return nil
-	}
-	_, _, err = c.RequestCompile(ctx, env, CompileRequest{
-		Update: true, Trigger: intent.Trigger{Type: kind, Message: message},
-	})
-	return err
-}
-
 // HookTarget is an environment that a webhook may notify, with what can sign for it.
 type HookTarget struct {
 	Environment intent.EnvironmentID
 	Name        string
 	Source      intent.Source
+	Modules     map[string]string // repositories of the modules that its project uses, by name
 	Secrets     [][]byte
 }
+
+// HookGeneration counts what this process changed of the environments: what
+// HookTargets gave before it counted up is out of date.
+func (c *Control) HookGeneration() uint64 { return c.hookGeneration.Load() }
 
 // HookTargets lists the environments that are bound to a repository, with
 // their webhook secrets, for the webhooks to match and verify.
@@ -110,24 +80,58 @@ func (c *Control) HookTargets(ctx context.Context) ([]HookTarget, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets, err := c.cfg.Store.HookSecrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := c.cfg.Store.Modules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shared := map[intent.ProjectID][][]byte{}
 	var targets []HookTarget
 	for _, e := range envs {
 		if e.Source.URL == "" {
 			continue
 		}
-		secrets, err := c.secrets(ctx, e.ID)
-		if err != nil {
-			if fault.Is(err, fault.Internal) {
-				c.cfg.Logger.Error("an environment cannot be notified by webhooks", "environment", e.ID, "error", err)
+		t := HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
+		for name, sealed := range secrets[e.ID] {
+			plain, err := c.cfg.Vault.Open(sealed, secretContext(e.ID, name))
+			if err != nil {
+				c.cfg.Logger.Error("a webhook secret cannot be opened", "environment", e.ID, "secret", name, "error", err)
 				continue
 			}
-			return nil, err
+			if len(plain) > 0 {
+				t.Secrets = append(t.Secrets, plain)
+			}
 		}
-		t := HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source}
-		if s := secrets[SecretWebhook]; s != "" {
-			t.Secrets = [][]byte{[]byte(s)}
+		if len(secrets[e.ID]) == 0 { // those of its own come before its project's
+			if _, known := shared[e.ProjectID]; !known {
+				if shared[e.ProjectID], err = c.projectHookSecrets(ctx, e.ProjectID); err != nil {
+					return nil, err
+				}
+			}
+			t.Secrets = shared[e.ProjectID]
 		}
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// projectHookSecrets opens the webhook secrets that a project's environments share.
+func (c *Control) projectHookSecrets(ctx context.Context, id intent.ProjectID) (out [][]byte, err error) {
+	all, err := c.projectSecrets(ctx, id)
+	if fault.Is(err, fault.Internal) {
+		c.cfg.Logger.Error("a webhook secret of a project cannot be opened", "project", id, "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{SecretWebhook, SecretWebhookPrevious} {
+		if s := all[name]; s != "" {
+			out = append(out, []byte(s))
+		}
+	}
+	return out, nil
 }

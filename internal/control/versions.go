@@ -2,9 +2,10 @@ package control
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
-
-	"github.com/google/uuid"
+	"strings"
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
@@ -12,13 +13,50 @@ import (
 )
 
 // Release makes a version the intent and starts to deploy it. Conflict when
-// it is released already or older than the active one.
+// it is released already or older than the active one, and when it takes away
+// so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
 	if err := c.cfg.Store.ReleaseVersion(ctx, env, number, c.cfg.Now()); err != nil {
+		c.held(env, number, err)
 		return err
 	}
 	c.released(env, number)
 	return nil
+}
+
+// Confirm releases a version that is held, and records who wanted that and why.
+func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
+	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
+	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords || reason > maxWords {
+		return fault.New("control.Confirm", fault.Invalid, fmt.Sprintf("say who confirms and why, each in at most %d bytes", maxWords)).
+			Hint("both are kept with the version")
+	}
+	if err := c.cfg.Store.ConfirmVersion(ctx, env, number, confirmation); err != nil {
+		c.held(env, number, err)
+		return err
+	}
+	c.rolledBack(ctx, env, number)
+	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By, "reason", confirmation.Reason)
+	c.released(env, number)
+	return nil
+}
+
+// maxWords is how long a name or a reason may be.
+const maxWords = 1000
+
+// held tells pages of a release that was refused because the version is held.
+func (c *Control) held(env intent.EnvironmentID, number int, err error) {
+	var held *intent.HeldError
+	if !errors.As(err, &held) {
+		return
+	}
+	c.publish(env, bus.Version, strconv.Itoa(number))
+	c.publish(env, bus.Notification, "")
+}
+
+// HeldVersions lists the versions that wait for a confirmation, newest first.
+func (c *Control) HeldVersions(ctx context.Context, env intent.EnvironmentID) ([]intent.Version, error) {
+	return c.cfg.Store.HeldVersions(ctx, env)
 }
 
 // released tells pages and the deployer of the new intent.
@@ -74,40 +112,4 @@ func (c *Control) DiffVersions(ctx context.Context, env intent.EnvironmentID, fr
 		return nil, fault.New("control.DiffVersions", fault.Invalid, "the first version must be older than the second")
 	}
 	return c.cfg.Store.DiffVersions(ctx, env, from, to)
-}
-
-// StartDryRun begins a dry run of a version; its diffs arrive one by one.
-func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, number int) (intent.ActionID, error) {
-	e, err := c.cfg.Store.Environment(ctx, env)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	if e.Halted {
-		return uuid.Nil, fault.New("control.StartDryRun", fault.Conflict, "the environment "+e.Name+" is halted").Hint("resume it first")
-	}
-	v, err := c.cfg.Store.Version(ctx, env, number)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	d := c.deployer(env)
-	if d == nil {
-		return uuid.Nil, fault.New("control.StartDryRun", fault.Unavailable, "the scheduler of "+e.Name+" is not running")
-	}
-	run := intent.DryRun{ID: uuid.New(), Environment: env, Version: number, Date: c.cfg.Now(), Total: v.Total, Todo: v.Total}
-	if err := c.cfg.Store.CreateDryRun(ctx, run); err != nil {
-		return uuid.Nil, err
-	}
-	c.publish(env, bus.DryRun, run.ID.String())
-	d.DryRun(run.ID, number)
-	return run.ID, nil
-}
-
-// DryRuns lists the dry runs of a version, newest first.
-func (c *Control) DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error) {
-	return c.cfg.Store.DryRuns(ctx, env, number)
-}
-
-// DryRun gives one with what it found so far.
-func (c *Control) DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error) {
-	return c.cfg.Store.DryRun(ctx, env, id)
 }

@@ -13,14 +13,15 @@ import (
 //	2026-11-21T12:00:00.000Z INFO     fs::File[web,path=/etc/motd],v=3 deploy 1f0c9a2e: Deployment starts: new version 3
 //
 // A message of several lines becomes one, so that a program can read the file
-// by lines and no message can pass for another.
+// by lines and no message can pass for another. The lines gather until the next
+// batch is committed.
 func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 	if d.cfg.ActionLog == nil || len(messages) == 0 {
 		return
 	}
-	var b bytes.Buffer
+	b := &d.actionLines
 	for _, m := range messages {
-		b.WriteString(m.Time.UTC().Format("2006-01-02T15:04:05.000Z"))
+		b.Write(m.Time.UTC().AppendFormat(b.AvailableBuffer(), "2006-01-02T15:04:05.000Z"))
 		b.WriteByte(' ')
 		b.WriteString(m.Level)
 		for range 9 - len(m.Level) {
@@ -35,9 +36,21 @@ func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 		b.WriteString(oneLine.Replace(m.Message))
 		b.WriteByte('\n')
 	}
-	d.logging.Lock()
-	defer d.logging.Unlock()
-	if _, err := d.cfg.ActionLog.Write(b.Bytes()); err != nil && !d.logFailed {
+}
+
+// takeLines gives what gathered since the last time.
+func (d *Deployer) takeLines() []byte {
+	lines := bytes.Clone(d.actionLines.Bytes())
+	d.actionLines.Reset()
+	return lines
+}
+
+// writeLines writes to the action log. One goroutine at a time calls it.
+func (d *Deployer) writeLines(lines []byte) {
+	if len(lines) == 0 {
+		return
+	}
+	if _, err := d.cfg.ActionLog.Write(lines); err != nil && !d.logFailed {
 		d.logFailed = true // once: a full disk should not fill another log
 		d.log.Error("the resource action log cannot be written; the database has it all", "error", err)
 	} else if err == nil {

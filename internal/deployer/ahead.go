@@ -3,29 +3,33 @@ package deployer
 import (
 	"time"
 
+	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/scheduler"
 )
 
 // Where handlers are quicker than commits, an agent that waits for a commit
-// before each task would mostly wait. So the begin of what comes next on a busy
-// agent is recorded together with what is recorded anyway: such a task is
+// before each task would mostly wait. So what comes next on a busy agent is
+// marked as deploying together with what is recorded anyway: such a task is
 // *prepared*, and starts without a wait when its turn comes.
 //
 //	commit n   ─ a ends, b begins, c d e prepared ─▶  b ▸ c ▸ d ▸ e run one by one
 //	commit n+1 ─ b c d end, f g h prepared         ─▶  f ▸ …
 //
-// The order of things stays: a begin is durable before its task runs, and an
-// end before what depends on it begins. How many are prepared follows from how
-// long commits and handlers take, so that a task is prepared about two commits
-// before it runs; with handlers that are slower than a commit nothing is. What
-// was prepared and does not come to run (a pause, a new version) is recorded as
-// cancelled.
+// The order of things stays: that a resource is being deployed is durable before
+// its task runs, and an end before what depends on it begins. The log gets the
+// entry of such a task when it ends, or when it turns out to take its time. How
+// many are prepared follows from how long commits and handlers take, so that a
+// task is prepared about two commits before it runs; with handlers that are
+// slower than a commit nothing is. What was prepared and does not come to run (a
+// pause, a new version) loses its mark again.
 
 const (
 	mostPrepared = 256 // per agent
 	// slowTask: where handlers take this long, the record is not what they wait for.
 	slowTask = 50 * time.Millisecond
+	// shownAfter: a prepared task that runs longer is worth an entry in the log while it runs.
+	shownAfter = time.Second
 )
 
 // average smooths durations: an eighth of each new one.
@@ -59,6 +63,7 @@ func (d *Deployer) prepare(b *batch) {
 			continue
 		}
 		r := d.newRun(c)
+		r.ahead = true
 		d.prepared[id] = r
 		b.prepared = append(b.prepared, r)
 	}
@@ -67,6 +72,10 @@ func (d *Deployer) prepare(b *batch) {
 // begin puts a start into the next batch, or lets it run at once when it was prepared.
 func (d *Deployer) begin(c scheduler.Start) {
 	r := d.prepared[c.Resource.ID]
+	if r != nil && (r.task.Action == executor.DryRun) != c.Report { // it was to be another thing
+		d.takeBack(r)
+		r = nil
+	}
 	if r == nil {
 		d.pending.starts = append(d.pending.starts, d.newRun(c))
 		return
@@ -86,27 +95,26 @@ func (d *Deployer) begin(c scheduler.Start) {
 	}
 	d.running[r.task.ID] = r
 	d.logAction(r.action, r.action.Messages)
+	r.shown = time.AfterFunc(shownAfter, func() {
+		d.post(func() { d.pending.shown = append(d.pending.shown, r) })
+	})
 	go d.execute(r)
 }
 
 // unprepare takes back what was prepared and is not going to run as prepared;
 // an empty agent means all.
-func (d *Deployer) unprepare(agent, why string) {
+func (d *Deployer) unprepare(agent string) {
 	for id, r := range d.prepared {
-		if agent != "" && id.Agent != agent {
-			continue
+		if agent == "" || id.Agent == agent {
+			d.takeBack(r)
 		}
-		delete(d.prepared, id)
-		state, ok := d.sched.State(id)
-		if !ok {
-			continue
-		}
-		at := now()
-		action := r.action
-		action.Finished, action.Status = &at, intent.StatusCancelled
-		action.Messages = []intent.LogLine{line(at, "INFO", "Not started: "+why, nil)}
-		d.save(intent.FinishedAction{Action: action, State: state})
 	}
+}
+
+// takeBack drops a task that was prepared.
+func (d *Deployer) takeBack(r *run) {
+	delete(d.prepared, r.task.Resource.ID)
+	d.pending.unmark = append(d.pending.unmark, r.task.Resource.ID)
 }
 
 // save puts an end into the next batch.

@@ -39,7 +39,7 @@ func TestPreparedRun(t *testing.T) {
 }
 
 // What was recorded ahead and does not come to run says so: after a pause it
-// is no longer deploying, and its entry is cancelled.
+// is no longer deploying, and the log has nothing of it.
 func TestPreparedAndPaused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := make(chan struct{})
@@ -54,8 +54,7 @@ func TestPreparedAndPaused(t *testing.T) {
 		s.wait()
 		s.ran("x/a")
 		s.status("x/b", intent.StatusAvailable)
-		if list := s.actions("x/b"); len(list) != 1 || list[0].Status != intent.StatusCancelled ||
-			list[0].Messages[0].Message != "Not started: its agent was paused." {
+		if list := s.actions("x/b"); len(list) != 0 {
 			t.Fatalf("%+v", list)
 		}
 		s.d.SetPaused("x", false)
@@ -80,7 +79,7 @@ func TestPreparedAndOvertaken(t *testing.T) {
 		s.wait()
 		s.ran("x/a", "x/b")
 		list := s.actions("x/b")
-		if len(list) < 2 || list[0].Version != 2 || list[0].Status != intent.StatusDeployed || list[len(list)-1].Status != intent.StatusCancelled {
+		if len(list) != 1 || list[0].Version != 2 || list[0].Status != intent.StatusDeployed {
 			t.Fatalf("%+v", list)
 		}
 		s.status("x/c", intent.StatusOrphaned)
@@ -104,4 +103,32 @@ func TestNothingPreparedForSlow(t *testing.T) {
 	close(gate)
 	s.wait()
 	s.ran("x/a", "x/b")
+}
+
+// A prepared task that takes its time gets its entry while it runs.
+func TestPreparedAndSlow(t *testing.T) {
+	onEach(t, func(t *testing.T, s *stage) {
+		first, second := make(chan struct{}), make(chan struct{})
+		s.exec.misbehave("x/a", until(first))
+		s.exec.misbehave("x/b", until(second))
+		s.start()
+		s.wait()
+		s.quick()
+		s.release("x/a 1", "x/b 1")
+		s.exec.awaits("x/a")
+		close(first)
+		s.exec.awaits("x/b")
+		for list := s.actions("x/b"); len(list) == 0; list = s.actions("x/b") {
+			<-s.evts // comes when the entry is made, if not before
+		}
+		if list := s.actions("x/b"); list[0].Finished != nil || list[0].Status != intent.StatusDeploying {
+			t.Fatalf("%+v", list)
+		}
+		close(second)
+		s.wait()
+		if list := s.actions("x/b"); len(list) != 1 || list[0].Finished == nil || list[0].Status != intent.StatusDeployed {
+			t.Fatalf("%+v", list)
+		}
+		s.status("x/b", intent.StatusDeployed)
+	})
 }

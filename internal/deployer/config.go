@@ -2,6 +2,7 @@ package deployer
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"time"
@@ -25,9 +26,21 @@ type Store interface {
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
+	MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error
 	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (int, error)
+	// Unpark ends the parking of resources; it gives which were parked.
+	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
+	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	OpenDryRuns(ctx context.Context, env intent.EnvironmentID) ([]intent.DryRun, error)
+	// AddDryRunDiffs stores results, each resource's once; Conflict when the dry run ended.
 	AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error
+	EndDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
+		behind map[intent.ResourceID]intent.ResourceID, at time.Time) error
+	// FactRequests are the resources that a person wants to be asked, until FactsAnswered.
+	FactRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceID, error)
+	FactsAnswered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
+	FactsDue(ctx context.Context, env intent.EnvironmentID) ([]intent.FactsDue, error)
 }
 
 // Executor runs handlers. Run gives exactly one result per task and comes back
@@ -40,8 +53,9 @@ type Executor interface {
 type Event struct {
 	// Resource that moved; zero for several at once.
 	Resource intent.ResourceID
-	// DryRun that got results; zero when resources moved.
+	// DryRun that got results; zero when resources moved. Ended: it is over.
 	DryRun intent.ActionID
+	Ended  bool
 }
 
 // Config is what a Deployer is made of.
@@ -55,6 +69,8 @@ type Config struct {
 	ActionLog io.Writer
 	// OnChange is told what moved, after it is durable; it must not block. May be nil.
 	OnChange func(Event)
+	// OnNotice is told of notices for people, after they are recorded; it must not block. May be nil.
+	OnNotice func(intent.Notice)
 	Limits   scheduler.Limits
 	// PythonVersion (major.minor) and Libc are those of the executors' interpreter.
 	PythonVersion string
@@ -63,8 +79,10 @@ type Config struct {
 	Constraints []string
 	// Timeout of one handler; 0 leaves it to the executor.
 	Timeout time.Duration
-	// DryRuns is how many resources are dry-run at once; 0 means 4.
-	DryRuns int
+	// OnFacts is told that facts were recorded; it must not block. May be nil.
+	OnFacts func()
+	// FactRenew is how long after it was learnt a fact is asked for again; 0 means 20 minutes.
+	FactRenew time.Duration
 	// Grace is how long Stop waits for running handlers to give up and for the record; 0 means 10 s.
 	Grace time.Duration
 }
@@ -76,11 +94,14 @@ func (c *Config) check() error {
 		return fault.New(op, fault.Internal, "deployer.Config needs Store, Executor and Logger")
 	case c.Environment.ID == intent.EnvironmentID{}:
 		return fault.New(op, fault.Internal, "deployer.Config.Environment has no id")
-	case c.DryRuns < 0, c.Grace < 0, c.Timeout < 0:
+	case c.FactRenew < 0, c.Grace < 0, c.Timeout < 0:
 		return fault.New(op, fault.Invalid, "deployer.Config has a negative limit")
 	}
-	if c.DryRuns == 0 {
-		c.DryRuns = 4
+	if c.FactRenew == 0 {
+		c.FactRenew = 20 * time.Minute
+	}
+	if c.OnFacts == nil {
+		c.OnFacts = func() {}
 	}
 	if c.Grace == 0 {
 		c.Grace = 10 * time.Second
@@ -88,8 +109,43 @@ func (c *Config) check() error {
 	if c.OnChange == nil {
 		c.OnChange = func(Event) {}
 	}
+	if c.OnNotice == nil {
+		c.OnNotice = func(intent.Notice) {}
+	}
+	if _, err := rulesOf(c.Environment); err != nil {
+		return err
+	}
 	_, err := timersOf(c.Environment)
 	return err
+}
+
+// policyOf reads from an environment's settings when to stop trying.
+func policyOf(e intent.Environment) scheduler.Policy {
+	return scheduler.Policy{
+		Protected:   intent.GuardOf(e).Protected,
+		MaxAttempts: e.Int("max_attempts"), ReportDrift: e.Text("drift_policy") == "report",
+		HealLimit: e.Int("heal_limit"), HealWindow: time.Duration(e.Int("heal_window")) * time.Second,
+		BreakerFailures: e.Int("breaker_failures"), BreakerPause: time.Duration(e.Int("breaker_pause")) * time.Second,
+	}
+}
+
+// rulesOf reads from an environment's settings where, when and how much may run.
+func rulesOf(e intent.Environment) (r scheduler.Rules, err error) {
+	const op = "deployer.rulesOf"
+	if r.Windows, err = e.Windows(); err != nil {
+		return r, fault.Wrap(op, fault.Invalid, err).Say("setting maintenance_windows")
+	}
+	if r.Agents, err = e.AgentLimits(); err != nil {
+		return r, fault.Wrap(op, fault.Invalid, err).Say("setting agent_limits")
+	}
+	r.Overrides, r.Concurrency = e.Overrides, e.Int("deploy_concurrency")
+	return r, nil
+}
+
+// rulesText is what rulesOf reads, to see whether it changed.
+func rulesText(e intent.Environment) (string, error) {
+	text, err := json.Marshal([]any{e.Dict("maintenance_windows"), e.Dict("agent_limits"), e.Int("deploy_concurrency"), e.Overrides})
+	return string(text), err
 }
 
 // timersOf reads the schedules from an environment's settings.

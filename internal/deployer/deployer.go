@@ -1,8 +1,10 @@
 package deployer
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -32,30 +34,34 @@ type Deployer struct {
 	cancelRecords context.CancelFunc
 
 	commits   sync.WaitGroup // writes to the record under way
-	logging   sync.Mutex     // of the resource action log
-	logFailed bool
+	logFailed bool           // the resource action log; owned by the commit under way
 
 	// Owned by the loop.
-	sched      *scheduler.Scheduler // nil until the record was read
-	environ    intent.Environment
-	timers     [2]string // the settings that the scheduler has
-	version    *versionCode
-	wanted     int // newest released version that was heard of
-	loading    bool
-	deferred   []func() // outcomes that wait for a version to be loaded
-	early      []func() // what was asked for before the record was read
-	pending    batch
-	committing bool
-	running    map[intent.ActionID]*run
-	prepared   map[intent.ResourceID]*run // recorded ahead of their turn
-	unsaved    map[intent.ResourceID]int  // ends that are not durable yet
-	taskTime   average
-	commitTime average
-	dryRuns    int
-	waiters    []chan struct{}
-	stopping   bool
-	grace      *time.Timer // set while stopping
-	abandoned  bool        // the grace time is over
+	sched       *scheduler.Scheduler // nil until the record was read
+	environ     intent.Environment
+	timers      [2]string // the settings that the scheduler has
+	policy      scheduler.Policy
+	rules       string // the settings and overrides that the scheduler has
+	version     *versionCode
+	wanted      int // newest released version that was heard of
+	loading     bool
+	deferred    []func() // outcomes that wait for a version to be loaded
+	early       []func() // what was asked for before the record was read
+	pending     batch
+	actionLines bytes.Buffer // of the resource action log, to be written with the next batch
+	committing  bool
+	running     map[intent.ActionID]*run
+	prepared    map[intent.ResourceID]*run // recorded ahead of their turn
+	unsaved     map[intent.ResourceID]int  // ends that are not durable yet
+	taskTime    average
+	commitTime  average
+	pursuits    int // what is under way beside deployments
+	dryRuns     map[intent.ActionID]*dryRun
+	facts       inquiries
+	waiters     []chan struct{}
+	stopping    bool
+	grace       *time.Timer // set while stopping
+	abandoned   bool        // the grace time is over
 }
 
 // New checks the configuration; nothing runs before Start.
@@ -69,7 +75,8 @@ func New(cfg Config) (*Deployer, error) {
 		wakeup:  make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
-		unsaved: make(map[intent.ResourceID]int),
+		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun),
+		facts: inquiries{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
 	}
 	return d, nil
 }
@@ -125,6 +132,11 @@ func (d *Deployer) Deploy(full bool, agents []string, resources []intent.Resourc
 	})
 }
 
+// Unpark frees resources that are parked, all of them when none is named.
+func (d *Deployer) Unpark(resources []intent.ResourceID) {
+	d.whenRead(func() { d.carry(d.sched.Unpark(resources, now())) })
+}
+
 // SetPaused pauses or unpauses an agent, every one when the name is empty:
 // what runs ends, nothing more starts.
 func (d *Deployer) SetPaused(agent string, paused bool) {
@@ -135,7 +147,7 @@ func (d *Deployer) SetPaused(agent string, paused bool) {
 		}
 		for _, name := range names {
 			if paused {
-				d.unprepare(name, "its agent was paused.")
+				d.unprepare(name)
 				d.carry(d.sched.Pause(name, now()))
 			} else {
 				d.carry(d.sched.Unpause(name, now()))
@@ -186,7 +198,7 @@ func (d *Deployer) Snapshot() Snapshot {
 		s := Snapshot{Halted: d.environ.Halted}
 		if d.sched != nil {
 			s.Loaded, s.Version = true, d.sched.Version()
-			s.Running, s.Wishes, s.Waiting = d.sched.Running(), d.sched.Wishes(1000), d.sched.Waiting()
+			s.Running, s.Wishes, s.Waiting = d.sched.Running(), d.sched.Wishes(1000, now()), d.sched.Waiting()
 		}
 		answer <- s
 	})
@@ -227,7 +239,8 @@ func (d *Deployer) loop(ctx context.Context) {
 	defer func() {
 		d.cancelTasks()
 		d.cancelRecords()
-		d.commits.Wait() // after the end nothing is recorded: another server may go on from here
+		d.commits.Wait()
+		d.writeLines(d.takeLines()) // after the end nothing is recorded: another server may go on from here
 		close(d.done)
 	}()
 	d.load()
@@ -243,12 +256,21 @@ func (d *Deployer) loop(ctx context.Context) {
 			f()
 		}
 		if d.sched != nil && !d.stopping {
+			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
+				d.unprepare("") // what was to come next may be held now
+			}
 			d.carry(d.sched.Tick(now()))
+			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
+				d.lookAtFacts(false)
+			}
 		}
 		if d.sched != nil && d.sched.Idle() {
-			d.unprepare("", "something that it needs came first.")
+			d.unprepare("")
 		}
 		d.flush()
+		if !d.committing {
+			d.writeLines(d.takeLines())
+		}
 		if d.quiet() {
 			for _, w := range d.waiters {
 				close(w)
@@ -272,7 +294,7 @@ func (d *Deployer) loop(ctx context.Context) {
 
 // quiet tells that nothing is under way.
 func (d *Deployer) quiet() bool {
-	if len(d.running) > 0 || d.committing || d.dryRuns > 0 || !d.pending.empty() || len(d.deferred) > 0 {
+	if len(d.running) > 0 || d.committing || d.pursuits > 0 || !d.pending.empty() || len(d.deferred) > 0 {
 		return false
 	}
 	return d.stopping && !d.loading || d.sched != nil && !d.loading && d.sched.Idle()
@@ -287,10 +309,16 @@ func (d *Deployer) end() bool {
 }
 
 func (d *Deployer) untilTick() time.Duration {
-	if d.sched == nil || d.sched.NextTick().IsZero() {
-		return time.Hour
+	wait := time.Hour
+	if d.sched == nil {
+		return wait
 	}
-	return max(time.Until(d.sched.NextTick()), 0)
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next} {
+		if !at.IsZero() {
+			wait = min(wait, max(time.Until(at), 0))
+		}
+	}
+	return wait
 }
 
 func (d *Deployer) beginStop() {
@@ -300,7 +328,7 @@ func (d *Deployer) beginStop() {
 	d.stopping = true
 	if d.sched != nil {
 		d.sched.Halt()
-		d.unprepare("", "the server stops.")
+		d.unprepare("")
 	}
 	d.pending.starts = nil // not recorded, so not begun
 	d.cancelTasks()
@@ -308,6 +336,22 @@ func (d *Deployer) beginStop() {
 		d.cancelRecords()
 		d.post(func() { d.abandoned = true })
 	})
+}
+
+// applyRules brings windows, overrides and limits of agents in line.
+func (d *Deployer) applyRules() {
+	text, err := rulesText(d.environ)
+	if err == nil && text == d.rules {
+		return
+	}
+	rules, err := rulesOf(d.environ)
+	if err != nil { // settings are checked when they are set
+		d.log.Error("windows or limits of agents cannot be read; those before stay", "error", err)
+		return
+	}
+	d.rules = text
+	d.unprepare("")
+	d.carry(d.sched.SetRules(rules, now()))
 }
 
 // applyEnvironment brings halted mark and timers of the scheduler in line.
@@ -322,11 +366,16 @@ func (d *Deployer) applyEnvironment() {
 			d.timers = texts
 		}
 	}
+	if policy := policyOf(d.environ); !reflect.DeepEqual(policy, d.policy) {
+		d.policy = policy
+		d.carry(d.sched.SetPolicy(policy, now()))
+	}
+	d.applyRules()
 	switch {
 	case d.stopping:
 	case d.environ.Halted:
 		d.sched.Halt()
-		d.unprepare("", "the environment was halted.")
+		d.unprepare("")
 	default:
 		d.carry(d.sched.Resume(now()))
 	}

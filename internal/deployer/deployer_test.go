@@ -2,7 +2,6 @@ package deployer
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -198,7 +197,7 @@ func TestPause(t *testing.T) {
 		s.release("x/a 1", "y/b 1")
 		s.wait()
 		s.exec.taken()
-		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "x", true); err != nil {
+		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "x", true, intent.Actor{By: "test", At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		s.d.SetPaused("x", true)
@@ -317,8 +316,8 @@ func TestCircle(t *testing.T) {
 	s.ran("x/a", "x/b")
 }
 
-// Ten minutes after a failure the deploy timer tries it again, and only it;
-// a day later the repair timer verifies everything. Nobody waits that long.
+// Half a minute after a failure it is tried again, and only it; a day later the
+// repair timer verifies everything. Nobody waits that long.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
@@ -328,13 +327,13 @@ func TestTimers(t *testing.T) {
 		s.wait()
 		s.exec.taken()
 		s.exec.misbehave("x/a", nil)
-		time.Sleep(9 * time.Minute) // fake time
+		time.Sleep(22 * time.Second) // fake time
 		synctest.Wait()
 		s.ran()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		s.ran("x/a")
-		time.Sleep(23*time.Hour + 30*time.Minute)
+		time.Sleep(23*time.Hour + 50*time.Minute)
 		synctest.Wait()
 		s.ran()
 		time.Sleep(time.Hour)
@@ -344,6 +343,17 @@ func TestTimers(t *testing.T) {
 		if !slices.Equal(got, []string{"x/a", "y/b"}) {
 			t.Fatal(got)
 		}
+		// A timer that never fires leaves what fails alone.
+		s.env.Settings["autostart_agent_deploy_interval"] = "0"
+		s.d.Changed(s.env)
+		s.exec.misbehave("x/a", fails)
+		s.d.Deploy(true, nil, []intent.ResourceID{rid("x/a")})
+		s.wait()
+		s.ran("x/a")
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		s.ran()
+		s.exec.misbehave("x/a", nil)
 		// From now on every minute.
 		s.env.Settings["autostart_agent_repair_interval"] = "60"
 		s.d.Changed(s.env)
@@ -395,62 +405,6 @@ func TestStopRecordsWhatEnded(t *testing.T) {
 		s.exec.awaits("x/a")
 		s.d.Stop()
 		s.status("x/a", intent.StatusDeployed)
-	})
-}
-
-// A dry run of a version that is not released: what would be new, changed and
-// gone; what cannot be told is not "no change". Nothing is deployed.
-func TestDryRun(t *testing.T) {
-	onEach(t, func(t *testing.T, s *stage) {
-		found := func(changes map[string]intent.AttributeChange) play {
-			return func(_ context.Context, task executor.Task) executor.Result {
-				if task.Action != executor.DryRun {
-					t.Errorf("%s was told to %s", task.Resource.ID, task.Action)
-				}
-				return executor.Result{Status: intent.StatusDry, Changes: changes}
-			}
-		}
-		s.exec.misbehave("x/new", found(map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}}))
-		s.exec.misbehave("x/gone", found(map[string]intent.AttributeChange{"purged": {Current: false, Desired: true}}))
-		s.exec.misbehave("x/changed", found(map[string]intent.AttributeChange{"hash": {Current: "1", Desired: "2"}}))
-		s.exec.misbehave("x/same", found(nil))
-		s.exec.misbehave("y/broken", fails)
-		s.exec.misbehave("z/away", func(context.Context, executor.Task) executor.Result {
-			return executor.Result{Status: intent.StatusUnavailable}
-		})
-		lines := []string{"x/new 1", "x/gone 1", "x/changed 1", "x/same 1", "y/broken 1", "z/away 1", "p/paused 1", "x/unknown 1 - u", "x/behind 1 x/unknown"}
-		s.env.Halted = true
-		n := s.release(lines...)
-		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "p", true); err != nil {
-			t.Fatal(err)
-		}
-		s.start()
-		run := intent.DryRun{ID: uuid.New(), Environment: s.env.ID, Version: n, Date: time.Now(), Total: len(lines), Todo: len(lines)}
-		if err := s.rec.CreateDryRun(t.Context(), run); err != nil {
-			t.Fatal(err)
-		}
-		s.d.DryRun(run.ID, n)
-		s.wait()
-		got, diffs, err := s.rec.DryRun(t.Context(), s.env.ID, run.ID)
-		if err != nil || got.Todo != 0 {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		kinds := map[string]intent.DiffKind{}
-		for _, d := range diffs {
-			kinds[short(d.ID)] = d.Kind
-			if d.ID == rid("y/broken") && !strings.Contains(fmt.Sprint(d.Attributes["handler"].Desired), "no such host") {
-				t.Errorf("%+v", d)
-			}
-		}
-		want := map[string]intent.DiffKind{"x/new": intent.DiffAdded, "x/gone": intent.DiffDeleted, "x/changed": intent.DiffModified,
-			"x/same": intent.DiffUnmodified, "y/broken": intent.DiffModified, "z/away": intent.DiffAgentDown, "p/paused": intent.DiffAgentDown,
-			"x/unknown": intent.DiffUndefined, "x/behind": intent.DiffSkipped}
-		for name, kind := range want {
-			if kinds[name] != kind {
-				t.Errorf("%s: %s, want %s", name, kinds[name], kind)
-			}
-		}
-		s.ran()
 	})
 }
 

@@ -2,155 +2,267 @@ package deployer
 
 import (
 	"context"
-	"sync"
 
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
 )
 
-// DryRun finds what deploying a version would change, with the same handlers
-// stopped before they enforce. It has a budget of its own: so many resources
-// at once, one per agent, beside what is being deployed. Results are stored as
-// they come; the dry run is complete when every resource of the version has one.
-func (d *Deployer) DryRun(id intent.ActionID, version int) {
-	d.post(func() {
-		if d.stopping {
-			return
+// A dry run finds what deploying a version would change, with the same
+// handlers stopped before they enforce. Its looks are jobs of the scheduler.
+// What is found is stored as it comes, and what is not stored is looked at
+// again by the next server:
+//
+//	record ──read──▶ resources without a result ──▶ jobs ──▶ results ──stored──▶ … ──▶ the last one: ended
+//
+// A result that could not be stored yet delays nothing else.
+
+// dryRun is one under way.
+type dryRun struct {
+	id        intent.ActionID
+	resources map[intent.ResourceID]intent.Resource // that have no result
+	code      *versionCode
+	requires  map[intent.ResourceID][]intent.ResourceID
+	created   map[intent.ResourceID]bool // would be made anew
+	unknown   []intent.ResourceID        // handlers could not tell
+	found     []intent.ResourceDiff      // not stored yet
+	storing   bool
+	reading   bool
+	dropped   bool // cancelled, or gone from the record
+}
+
+// DryRun takes up a dry run that the record has. Doing so twice does no harm.
+func (d *Deployer) DryRun(id intent.ActionID) { d.whenRead(func() { d.beginDryRun(id) }) }
+
+// CancelDryRun takes back what a dry run still has to do; the record knows that it ended.
+func (d *Deployer) CancelDryRun(id intent.ActionID) {
+	d.whenRead(func() {
+		if run := d.dryRuns[id]; run != nil {
+			d.dropDryRun(run)
 		}
-		d.dryRuns++
-		go func() {
-			if err := d.dryRun(id, version); err != nil {
-				d.log.Error("a dry run could not be completed", "dryrun", id, "version", version, "error", err)
-			}
-			d.post(func() { d.dryRuns-- })
-		}()
 	})
 }
 
-func (d *Deployer) dryRun(id intent.ActionID, version int) error {
-	var resources []intent.Resource
-	var code *versionCode
-	var paused []string
-	err := d.persist(d.tasks, "read a version for a dry run", func(ctx context.Context) (err error) {
-		if resources, code, err = d.readVersion(ctx, version); err == nil {
-			paused, err = d.pausedAgents(ctx)
-		}
-		if fault.Is(err, fault.NotFound) {
-			return permanent{err}
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	known, work := sortDryRun(resources, paused)
-	diffs := make(chan intent.ResourceDiff)
-	stored := make(chan error, 1)
-	go func() { stored <- d.storeDiffs(id, known, diffs) }()
+func (d *Deployer) dropDryRun(run *dryRun) {
+	run.dropped = true
+	run.found = nil
+	delete(d.dryRuns, run.id)
+	d.carry(d.sched.CancelJobs(run.id, now()))
+}
 
-	// One worker takes one agent after the other.
-	agents := make(chan []intent.Resource)
-	var wg sync.WaitGroup
-	for range d.cfg.DryRuns {
-		wg.Go(func() {
-			for list := range agents {
-				for _, r := range list {
-					result := d.call(executor.Task{
-						ID: uuid.New(), Action: executor.DryRun, Resource: r, Blueprint: code.of(r.ID),
-						Reason: "dry run", Timeout: d.cfg.Timeout,
-					})
-					if d.tasks.Err() != nil {
-						return
-					}
-					diffs <- diffOf(r, result)
+// takeUpDryRuns goes on with what another server left.
+func (d *Deployer) takeUpDryRuns() {
+	d.background(func() func() {
+		var open []intent.DryRun
+		err := d.persist(d.tasks, "read the dry runs", func(ctx context.Context) (err error) {
+			open, err = d.cfg.Store.OpenDryRuns(ctx, d.env)
+			return err
+		})
+		return func() {
+			if err != nil {
+				return
+			}
+			for _, run := range open {
+				if run.Version > 0 { // else its commit is still to be compiled
+					d.beginDryRun(run.ID)
 				}
 			}
-		})
-	}
-feed:
-	for _, list := range work {
-		select {
-		case agents <- list:
-		case <-d.tasks.Done():
-			break feed
 		}
-	}
-	close(agents)
-	wg.Wait()
-	close(diffs)
-	if err := <-stored; err != nil {
-		return err
-	}
-	return d.tasks.Err()
+	})
 }
 
-// sortDryRun tells apart what needs no handler and what does, the latter by agent.
-func sortDryRun(resources []intent.Resource, paused []string) (known []intent.ResourceDiff, work [][]intent.Resource) {
-	down := make(map[string]bool, len(paused))
-	for _, name := range paused {
-		down[name] = true
+// background does something outside of the loop, and what that gives in it.
+// Until then the deployer is not quiet.
+func (d *Deployer) background(do func() func()) {
+	if d.stopping {
+		return
 	}
-	blocked := make(map[intent.ResourceID]bool)
-	behind := make(map[intent.ResourceID][]intent.ResourceID)
+	d.pursuits++
+	d.commits.Go(func() {
+		then := do()
+		d.post(func() {
+			d.pursuits--
+			if !d.stopping {
+				then()
+			}
+		})
+	})
+}
+
+func (d *Deployer) beginDryRun(id intent.ActionID) {
+	if d.dryRuns[id] != nil || d.stopping {
+		return
+	}
+	run := &dryRun{id: id, reading: true, created: make(map[intent.ResourceID]bool)}
+	d.dryRuns[id] = run
+	d.background(func() func() {
+		var resources []intent.Resource
+		var record intent.DryRun
+		var stored []intent.ResourceDiff
+		err := d.persist(d.tasks, "read a version for a dry run", func(ctx context.Context) (err error) {
+			if record, stored, err = d.cfg.Store.DryRun(ctx, d.env, id); err == nil && record.Ended == nil {
+				resources, run.code, err = d.readVersion(ctx, record.Version)
+			}
+			if fault.Is(err, fault.NotFound) {
+				return permanent{err}
+			}
+			return err
+		})
+		return func() {
+			run.reading = false
+			switch {
+			case run.dropped:
+			case err != nil:
+				d.log.Error("a dry run cannot be done", "dryrun", id, "error", err)
+				d.dropDryRun(run)
+			case record.Ended != nil:
+				delete(d.dryRuns, id)
+			default:
+				d.lookAt(run, record, resources, stored)
+			}
+		}
+	})
+}
+
+// lookAt hands the resources without a result to the scheduler.
+func (d *Deployer) lookAt(run *dryRun, record intent.DryRun, resources []intent.Resource, stored []intent.ResourceDiff) {
+	done := make(map[intent.ResourceID]bool, len(stored))
+	for _, diff := range stored {
+		done[diff.ID] = true
+		run.note(diff)
+	}
+	run.requires = make(map[intent.ResourceID][]intent.ResourceID, len(resources))
+	run.resources = make(map[intent.ResourceID]intent.Resource, len(resources)-len(done))
+	behind := behindUndefined(resources)
+	var jobs []scheduler.Job
+	for _, r := range resources {
+		run.requires[r.ID] = r.Requires
+		switch {
+		case done[r.ID] || !record.Filter.Match(r.ID):
+		case len(r.Undefined) > 0:
+			run.add(intent.ResourceDiff{ID: r.ID, Kind: intent.DiffUndefined})
+		case behind[r.ID]:
+			run.add(intent.ResourceDiff{ID: r.ID, Kind: intent.DiffSkipped})
+		default:
+			run.resources[r.ID] = r
+			jobs = append(jobs, scheduler.Job{Run: run.id, Resource: r.ID})
+		}
+	}
+	d.carry(d.sched.Enqueue(jobs, now()))
+	d.storeDiffs(run)
+}
+
+// behindUndefined gives everything that requires something undefined, through any number of others.
+func behindUndefined(resources []intent.Resource) map[intent.ResourceID]bool {
+	behind := make(map[intent.ResourceID]bool)
+	provides := make(map[intent.ResourceID][]intent.ResourceID)
 	var reach []intent.ResourceID
 	for i := range resources {
 		for _, need := range resources[i].Requires {
-			behind[need] = append(behind[need], resources[i].ID)
+			provides[need] = append(provides[need], resources[i].ID)
 		}
 		if len(resources[i].Undefined) > 0 {
-			blocked[resources[i].ID] = true
 			reach = append(reach, resources[i].ID)
 		}
 	}
 	for len(reach) > 0 {
 		id := reach[len(reach)-1]
 		reach = reach[:len(reach)-1]
-		for _, next := range behind[id] {
-			if !blocked[next] {
-				blocked[next] = true
+		for _, next := range provides[id] {
+			if !behind[next] {
+				behind[next] = true
 				reach = append(reach, next)
 			}
 		}
 	}
-	place := make(map[string]int)
-	for _, r := range resources {
-		diff := intent.ResourceDiff{ID: r.ID}
-		switch {
-		case len(r.Undefined) > 0:
-			diff.Kind = intent.DiffUndefined
-		case blocked[r.ID]:
-			diff.Kind = intent.DiffSkipped
-		case down[r.ID.Agent]:
-			diff.Kind = intent.DiffAgentDown
-		default:
-			at, ok := place[r.ID.Agent]
-			if !ok {
-				at = len(work)
-				place[r.ID.Agent] = at
-				work = append(work, nil)
-			}
-			work[at] = append(work[at], r)
-			continue
-		}
-		known = append(known, diff)
-	}
-	return known, work
+	return behind
 }
 
-// diffOf reads what a handler found. A target that cannot be reached is not "no change".
+// add takes a result.
+func (run *dryRun) add(diff intent.ResourceDiff) {
+	delete(run.resources, diff.ID)
+	run.note(diff)
+	run.found = append(run.found, diff)
+}
+
+// note remembers what the end of the dry run wants to know of a result.
+func (run *dryRun) note(diff intent.ResourceDiff) {
+	switch diff.Kind {
+	case intent.DiffAdded:
+		run.created[diff.ID] = true
+	case intent.DiffUnknown:
+		run.unknown = append(run.unknown, diff.ID)
+	}
+}
+
+// beginJob does what the scheduler says.
+func (d *Deployer) beginJob(j scheduler.Job) {
+	if j.Run == uuid.Nil {
+		d.inquire(j)
+		return
+	}
+	d.look(j)
+}
+
+// look does one job of a dry run.
+func (d *Deployer) look(j scheduler.Job) {
+	run := d.dryRuns[j.Run]
+	if run == nil {
+		d.endJob(j, executor.Result{})
+		return
+	}
+	r := run.resources[j.Resource]
+	t := executor.Task{ID: uuid.New(), Action: executor.DryRun, Resource: r, Blueprint: run.code.of(r.ID), Reason: "dry run", Timeout: d.cfg.Timeout}
+	d.pursuits++
+	go func() {
+		result := d.call(t)
+		cut := d.tasks.Err() != nil
+		d.post(func() {
+			d.pursuits--
+			if !run.dropped && !cut {
+				run.add(diffOf(r, result))
+				d.storeDiffs(run)
+			}
+			d.endJob(j, result)
+		})
+	}()
+}
+
+// endJob tells the scheduler that a job is done.
+func (d *Deployer) endJob(j scheduler.Job, result executor.Result) {
+	d.carry(d.sched.JobDone(j, result.Unreachable, now()))
+}
+
+// refused takes a job that is not going to be done.
+func (d *Deployer) refused(c scheduler.RefuseJob) {
+	why := "its agent is paused"
+	if c.Why == scheduler.RefusedUnreachable {
+		why = "its target cannot be reached, as several tries before it showed"
+	}
+	if c.Job.Run == uuid.Nil {
+		d.factsRefused(c.Job.Resource, why)
+		return
+	}
+	if run := d.dryRuns[c.Job.Run]; run != nil {
+		run.add(intent.ResourceDiff{ID: c.Job.Resource, Kind: intent.DiffAgentDown, Reason: why})
+		d.storeDiffs(run)
+	}
+}
+
+// diffOf reads what a handler found. What could not be told is not "no change".
 func diffOf(r intent.Resource, result executor.Result) intent.ResourceDiff {
 	diff := intent.ResourceDiff{ID: r.ID, Attributes: result.Changes}
 	was, purging := result.Changes["purged"]
 	switch {
 	case result.Status == intent.StatusUnavailable:
-		diff.Kind = intent.DiffAgentDown
+		diff.Kind, diff.Reason = intent.DiffAgentDown, lastError(result)
 	case result.Status != intent.StatusDry:
-		diff.Kind = intent.DiffModified
+		diff.Kind, diff.Reason = intent.DiffUnknown, lastError(result)
 		diff.Attributes = map[string]intent.AttributeChange{
-			"handler": {Current: "FAILED", Desired: "The handler could not tell what it would change: " + lastError(result)},
+			"handler": {Current: "FAILED", Desired: "The handler could not tell what it would change: " + diff.Reason},
 		}
 	case len(result.Changes) == 0:
 		diff.Kind = intent.DiffUnmodified
@@ -164,50 +276,93 @@ func diffOf(r intent.Resource, result executor.Result) intent.ResourceDiff {
 	return diff
 }
 
+// mostReason bounds what is kept of why a resource could not be looked at.
+const mostReason = 4000
+
 func lastError(result executor.Result) string {
 	for i := len(result.Messages) - 1; i >= 0; i-- {
 		if m := result.Messages[i]; m.Level == "ERROR" || m.Level == "CRITICAL" {
-			return m.Message
+			return m.Message[:min(len(m.Message), mostReason)]
 		}
 	}
 	return "it ended as " + string(result.Status)
 }
 
-// storeDiffs stores what comes, as much at a time as came while the part before was stored.
-func (d *Deployer) storeDiffs(id intent.ActionID, first []intent.ResourceDiff, diffs <-chan intent.ResourceDiff) error {
+// storeDiffs stores what was found, as much at a time as came while the part
+// before was stored, and ends the dry run when that was all.
+func (d *Deployer) storeDiffs(run *dryRun) {
+	if run.storing || run.reading || run.dropped {
+		return
+	}
 	const most = 500
-	var failed error
-	store := func(list []intent.ResourceDiff) {
-		if len(list) == 0 || failed != nil {
-			return
-		}
-		orPermanent := hopeless()
-		failed = d.persist(d.records, "record a dry run", func(ctx context.Context) error {
-			err := d.cfg.Store.AddDryRunDiffs(ctx, d.env, id, list)
-			return orPermanent(err)
-		})
-		d.cfg.OnChange(Event{DryRun: id})
+	list := run.found[:min(len(run.found), most)]
+	last := len(list) == len(run.found) && len(run.resources) == 0
+	if len(list) == 0 && !last {
+		return
 	}
-	for len(first) > most {
-		store(first[:most])
-		first = first[most:]
+	run.found = run.found[len(list):]
+	run.storing = true
+	var behind map[intent.ResourceID]intent.ResourceID
+	if last {
+		behind = run.behind()
 	}
-	store(first)
-	for diff := range diffs {
-		list := []intent.ResourceDiff{diff}
-	more:
-		for len(list) < most {
-			select {
-			case next, ok := <-diffs:
-				if !ok {
-					break more
+	d.pursuits++
+	d.commits.Go(func() {
+		err := d.storeFound(run.id, list, last, behind)
+		d.post(func() {
+			d.pursuits--
+			run.storing = false
+			switch {
+			case run.dropped:
+			case err != nil:
+				if d.records.Err() == nil && !fault.Is(err, fault.Conflict) { // it was not cancelled
+					d.log.Error("what a dry run found could not be recorded", "dryrun", run.id, "error", err)
 				}
-				list = append(list, next)
+				d.dropDryRun(run)
+			case last:
+				delete(d.dryRuns, run.id)
 			default:
-				break more
+				d.storeDiffs(run)
+			}
+		})
+	})
+}
+
+func (d *Deployer) storeFound(id intent.ActionID, list []intent.ResourceDiff, last bool, behind map[intent.ResourceID]intent.ResourceID) error {
+	orPermanent := hopeless()
+	at := now()
+	err := d.persist(d.records, "record a dry run", func(ctx context.Context) error {
+		if len(list) > 0 {
+			if err := d.cfg.Store.AddDryRunDiffs(ctx, d.env, id, list); err != nil {
+				return orPermanent(err)
 			}
 		}
-		store(list)
+		if !last {
+			return nil
+		}
+		return orPermanent(d.cfg.Store.EndDryRun(ctx, d.env, id, intent.DryRunDone, "", behind, at))
+	})
+	d.cfg.OnChange(Event{DryRun: id, Ended: last && err == nil})
+	return err
+}
+
+// behind finds, for what handlers could not tell about, the nearest thing that
+// it requires and that would be created first: there was nothing to look at yet.
+func (run *dryRun) behind() map[intent.ResourceID]intent.ResourceID {
+	out := make(map[intent.ResourceID]intent.ResourceID)
+	for _, id := range run.unknown {
+		seen := map[intent.ResourceID]bool{id: true}
+		for rest := run.requires[id]; len(rest) > 0; rest = rest[1:] {
+			need := rest[0]
+			if run.created[need] {
+				out[id] = need
+				break
+			}
+			if !seen[need] {
+				seen[need] = true
+				rest = append(rest[:len(rest):len(rest)], run.requires[need]...)
+			}
+		}
 	}
-	return failed
+	return out
 }

@@ -1,8 +1,8 @@
 package deployer
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 	"ordain.dev/ordain/scheduler"
 )
 
@@ -35,7 +36,7 @@ func (d *Deployer) call(t executor.Task) (result executor.Result) {
 		if p := recover(); p != nil {
 			d.log.Error("the executor panicked", "resource", t.Resource.ID.String(), "panic", p)
 			result = executor.Result{Status: intent.StatusFailed, Messages: []intent.LogLine{
-				line(now(), "ERROR", fmt.Sprintf("the executor gave up: %v", p), nil),
+				line(now(), "ERROR", fmt.Sprintf("the executor gave up: %v", p)),
 			}}
 		}
 		if result.Started.IsZero() {
@@ -49,7 +50,10 @@ func (d *Deployer) call(t executor.Task) (result executor.Result) {
 }
 
 // outcome is the status to record: handlers may report nonsense.
-func outcome(s intent.Status) intent.Status {
+func outcome(s intent.Status, action executor.Action) intent.Status {
+	if s == intent.StatusDry && action == executor.DryRun {
+		return s
+	}
 	switch s {
 	case intent.StatusDeployed, intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable,
 		intent.StatusNonCompliant, intent.StatusSkippedForDependency:
@@ -66,33 +70,64 @@ func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
 		return
 	}
 	delete(d.running, r.task.ID)
+	if r.shown != nil {
+		r.shown.Stop()
+	}
 	if cut {
 		return
 	}
 	at := now()
-	status := outcome(result.Status)
+	status := outcome(result.Status, r.task.Action)
+	differed := differedOf(r.task.Resource, result.Changes)
 	commands := d.sched.TaskDone(scheduler.Outcome{
 		ID: r.task.Resource.ID, Version: r.task.Resource.Version, Status: status, Change: result.Change,
+		Differed: slices.Sorted(maps.Keys(differed)), Unreachable: result.Unreachable,
 	}, at)
 	action := r.action
 	action.Finished, action.Status, action.Change, action.Changes = &at, status, result.Change, result.Changes
 	action.Messages = slices.Concat(r.action.Messages, result.Messages)
 	if status != result.Status {
 		action.Messages = append(action.Messages, line(at, "ERROR",
-			fmt.Sprintf("The handler reported %q, which is not how a deployment can end.", result.Status), nil))
+			fmt.Sprintf("The handler reported %q, which is not how a deployment can end.", result.Status)))
+	}
+	found, nonsense := discovered(r.task.Resource.ID, result.Discovered, at)
+	for _, problem := range nonsense {
+		action.Messages = append(action.Messages, line(at, "ERROR", problem))
 	}
 	took := at.Sub(r.began).Round(time.Millisecond)
+	what := "Deployment"
+	if r.task.Action == executor.DryRun {
+		what = "Look"
+	}
 	action.Messages = append(action.Messages, line(at, "INFO",
-		fmt.Sprintf("Deployment ended: %s, %s, after %s", status, result.Change, took),
-		map[string]any{"status": status, "change": result.Change, "deploy_id": r.task.ID}))
+		fmt.Sprintf(what+" ended: %s, %s, after %s", status, result.Change, took),
+		"change", string(result.Change), "deploy_id", r.task.ID.String(), "status", string(status)))
+	end := intent.FinishedAction{Action: action, Facts: facts(r.task.Resource.ID, result.Facts, at), Discovered: found}
 	for _, c := range commands {
-		if s, ok := c.(scheduler.SetState); ok && !s.Skipped && s.State.ID == r.task.Resource.ID {
-			d.save(intent.FinishedAction{Action: action, State: s.State, Facts: facts(r.task.Resource.ID, result.Facts, at)})
-			break
+		switch c := c.(type) {
+		case scheduler.SetState:
+			if !c.Skipped && !c.Freed && c.State.ID == r.task.Resource.ID {
+				end.State, end.Drift = c.State, driftReport(c.Drift, status, differed)
+				if c.Parked {
+					end.Notices = append(end.Notices, parkedNotice(c.State))
+				}
+			}
+		case scheduler.SetBreaker:
+			end.Breaker = &c.Breaker
+			if c.Opened {
+				d.unprepare(c.Agent)
+				end.Notices = append(end.Notices, breakerNotice(c))
+			}
 		}
+	}
+	if !end.State.ID.IsZero() {
+		d.save(end)
 	}
 	d.logAction(action, action.Messages[len(r.action.Messages):])
 	d.carry(commands)
+	if id := r.task.Resource.ID; d.facts.awaited[id] && status == intent.StatusDeployed {
+		d.ask([]intent.ResourceID{id}) // it may know now
+	}
 }
 
 func facts(id intent.ResourceID, found []executor.Fact, at time.Time) []intent.Parameter {
@@ -105,12 +140,16 @@ func facts(id intent.ResourceID, found []executor.Fact, at time.Time) []intent.P
 	return out
 }
 
-func line(at time.Time, level, message string, values map[string]any) intent.LogLine {
+// line makes a log line; values are names and texts in turn.
+func line(at time.Time, level, message string, values ...string) intent.LogLine {
 	l := intent.LogLine{Level: level, Message: message, Time: at}
 	if len(values) > 0 {
-		if text, err := json.Marshal(values); err == nil {
-			l.Arguments = text
+		out := []byte{'{'}
+		for i, text := range values {
+			out = append(jsontext.AppendString(out, text), ":,"[i%2])
 		}
+		out[len(out)-1] = '}'
+		l.Arguments = out
 	}
 	return l
 }

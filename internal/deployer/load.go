@@ -49,7 +49,16 @@ func (d *Deployer) read(ctx context.Context) (scheduler.Snapshot, *versionCode, 
 			snap.States[i].IsDeploying = false
 		}
 	}
-	if snap.PausedAgents, err = d.pausedAgents(ctx); err != nil {
+	snap.Breakers = make(map[string]intent.Breaker)
+	err = d.eachAgent(ctx, func(a intent.Agent) {
+		if a.Paused {
+			snap.PausedAgents = append(snap.PausedAgents, a.Name)
+		}
+		if a.Breaker.Open() {
+			snap.Breakers[a.Name] = a.Breaker
+		}
+	})
+	if err != nil {
 		return snap, nil, err
 	}
 	active, err := d.cfg.Store.ActiveVersion(ctx, d.env)
@@ -65,21 +74,19 @@ func (d *Deployer) read(ctx context.Context) (scheduler.Snapshot, *versionCode, 
 	return snap, code, err
 }
 
-func (d *Deployer) pausedAgents(ctx context.Context) ([]string, error) {
-	var out []string
+// eachAgent reads all agents.
+func (d *Deployer) eachAgent(ctx context.Context, do func(intent.Agent)) error {
 	q := intent.ListQuery{Limit: 1000, Sort: "name"}
 	for {
 		page, err := d.cfg.Store.Agents(ctx, d.env, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, a := range page.Items {
-			if a.Paused {
-				out = append(out, a.Name)
-			}
+			do(a)
 		}
 		if page.After == 0 || len(page.Items) == 0 {
-			return out, nil
+			return nil
 		}
 		last := page.Items[len(page.Items)-1].Name
 		q.After = &intent.Bound{Value: &last, ID: last}
@@ -120,6 +127,8 @@ func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 	d.early = nil
 	d.applyEnvironment()
 	d.loadVersion()
+	d.takeUpDryRuns()
+	d.lookAtFacts(true)
 }
 
 // loadVersion reads the newest released version in the background and makes
@@ -162,7 +171,7 @@ func (d *Deployer) loadVersion() {
 }
 
 func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionCode) {
-	d.unprepare("", "a new version came first.")
+	d.unprepare("")
 	commands, err := d.sched.NewVersion(number, resources, code.marks, now())
 	if err != nil {
 		d.log.Error("a released version cannot be deployed; the one before stays", "version", number, "error", err)
@@ -170,6 +179,7 @@ func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionC
 	}
 	d.version = code
 	d.carry(commands)
+	d.lookAtFacts(true)
 	d.cfg.OnChange(Event{})
 }
 
@@ -249,7 +259,7 @@ func (d *Deployer) newVersionCode(resources []intent.Resource, code []intent.Res
 		}
 		v.agents[agent] = key
 		if _, known := v.blueprints[key]; !known {
-			v.blueprints[key] = d.blueprint(pip, codes...)
+			v.blueprints[key] = d.blueprint(pip, codes...).Sealed()
 		}
 	}
 	return v

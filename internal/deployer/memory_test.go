@@ -19,7 +19,7 @@ type recorder interface {
 	StoreVersion(ctx context.Context, v intent.NewVersion, at time.Time) (int, error)
 	ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error
 	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
-	SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error
+	SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool, _ intent.Actor) error
 	CreateDryRun(ctx context.Context, d intent.DryRun) error
 	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
 }
@@ -33,6 +33,7 @@ type memory struct {
 	states   map[intent.ResourceID]intent.ResourceState
 	actions  []intent.Action
 	paused   map[string]bool
+	breakers map[string]intent.Breaker
 	dryRuns  map[intent.ActionID]*intent.DryRun
 	diffs    map[intent.ActionID][]intent.ResourceDiff
 	away     bool
@@ -42,7 +43,7 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{states: map[intent.ResourceID]intent.ResourceState{}, paused: map[string]bool{},
+	return &memory{states: map[intent.ResourceID]intent.ResourceState{}, paused: map[string]bool{}, breakers: map[string]intent.Breaker{},
 		dryRuns: map[intent.ActionID]*intent.DryRun{}, diffs: map[intent.ActionID][]intent.ResourceDiff{}, back: make(chan struct{}, 1000)}
 }
 
@@ -84,7 +85,8 @@ func (m *memory) ReleaseVersion(_ context.Context, _ intent.EnvironmentID, numbe
 			st = intent.ResourceState{ID: r.ID, LastRun: intent.RunNew, Blocked: intent.NotBlocked}
 		}
 		if st.IntentHash != r.AttributeHash || st.Orphaned > 0 {
-			st.IntentHash, st.Compliance, st.Attempts, st.Orphaned = r.AttributeHash, intent.HasUpdate, 0, 0
+			st.IntentHash, st.Compliance, st.Orphaned, st.Drifted = r.AttributeHash, intent.HasUpdate, 0, false
+			st.Free()
 		}
 		m.states[r.ID] = st
 	}
@@ -150,10 +152,13 @@ func (m *memory) Agents(context.Context, intent.EnvironmentID, intent.ListQuery)
 	for name, paused := range m.paused {
 		page.Items = append(page.Items, intent.Agent{Name: name, Paused: paused})
 	}
+	for name, b := range m.breakers {
+		page.Items = append(page.Items, intent.Agent{Name: name, Breaker: b, Paused: m.paused[name]})
+	}
 	return page, nil
 }
 
-func (m *memory) SetAgentPaused(_ context.Context, _ intent.EnvironmentID, name string, paused bool) error {
+func (m *memory) SetAgentPaused(_ context.Context, _ intent.EnvironmentID, name string, paused bool, _ intent.Actor) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.paused[name] = paused
@@ -180,6 +185,20 @@ func (m *memory) StartActions(_ context.Context, _ intent.EnvironmentID, actions
 	return nil
 }
 
+func (m *memory) MarkDeploying(_ context.Context, _ intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error {
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.commits++
+	for _, id := range ids {
+		st := m.states[id]
+		st.IsDeploying = deploying
+		m.states[id] = st
+	}
+	return nil
+}
+
 func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done []intent.FinishedAction) error {
 	if err := m.lock(); err != nil {
 		return err
@@ -192,6 +211,9 @@ func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done [
 		} else {
 			m.actions = append(m.actions, f.Action)
 		}
+		if f.Breaker != nil {
+			m.breakers[f.Action.Resource.Agent] = *f.Breaker
+		}
 		st := m.states[f.State.ID]
 		if st.IntentHash == f.State.IntentHash && st.Orphaned == 0 {
 			st = f.State
@@ -201,6 +223,19 @@ func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done [
 		m.states[f.State.ID] = st
 	}
 	return nil
+}
+
+func (m *memory) Unpark(_ context.Context, _ intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+	if err := m.lock(); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		st := m.states[id]
+		st.Free()
+		m.states[id] = st
+	}
+	return ids, nil
 }
 
 func (m *memory) open(id intent.ActionID) int {
@@ -250,9 +285,50 @@ func (m *memory) AddDryRunDiffs(_ context.Context, _ intent.EnvironmentID, id in
 		return err
 	}
 	defer m.mu.Unlock()
+	if m.dryRuns[id].Ended != nil {
+		return fault.New("memory", fault.Conflict, "ended")
+	}
 	m.diffs[id] = append(m.diffs[id], diffs...)
 	m.dryRuns[id].Todo -= len(diffs)
 	return nil
+}
+
+func (m *memory) EndDryRun(_ context.Context, _ intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
+	behind map[intent.ResourceID]intent.ResourceID, at time.Time) error {
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	run := m.dryRuns[id]
+	if run.Ended != nil {
+		return fault.New("memory", fault.Conflict, "ended")
+	}
+	run.Ended, run.Ending, run.Reason = &at, ending, reason
+	for i, d := range m.diffs[id] {
+		m.diffs[id][i].Behind = behind[d.ID]
+	}
+	return nil
+}
+
+func (m *memory) OpenDryRuns(context.Context, intent.EnvironmentID) (out []intent.DryRun, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.dryRuns {
+		if run.Ended == nil {
+			out = append(out, *run)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) FactRequests(context.Context, intent.EnvironmentID) ([]intent.ResourceID, error) {
+	return nil, nil
+}
+func (m *memory) FactsAnswered(context.Context, intent.EnvironmentID, []intent.ResourceID) error {
+	return nil
+}
+func (m *memory) FactsDue(context.Context, intent.EnvironmentID) ([]intent.FactsDue, error) {
+	return nil, nil
 }
 
 func (m *memory) DryRun(_ context.Context, _ intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error) {

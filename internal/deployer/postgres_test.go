@@ -116,10 +116,11 @@ func TestKilledAtRandom(t *testing.T) {
 				}
 			}
 			s.d.kill()
-			s.exec.active.Wait()
+			s.exec.active.Lock() // none runs any more
 			for len(s.evts) > 0 {
 				<-s.evts
 			}
+			s.exec.active.Unlock()
 		}
 		s.start()
 		s.wait()

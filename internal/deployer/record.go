@@ -3,6 +3,7 @@ package deployer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,18 +19,26 @@ import (
 type run struct {
 	action  intent.Action
 	task    executor.Task
-	durable bool      // its begin is recorded
-	began   time.Time // when it was sent to the executor, or was about to be
+	durable bool        // its begin is recorded
+	ahead   bool        // its begin is recorded without an entry in the log
+	shown   *time.Timer // of one that is ahead and runs: makes the entry
+	began   time.Time   // when it was sent to the executor, or was about to be
 }
 
 // batch is what one commit carries.
 type batch struct {
 	starts   []*run                  // begin when all of the batch is durable
 	prepared []*run                  // recorded ahead, see ahead.go
+	shown    []*run                  // prepared ones that run and take their time
 	finishes []intent.FinishedAction // ended, or skipped without having begun
+	unmark   []intent.ResourceID     // prepared, but will not run
+	lines    []byte                  // for the action log
+	freed    []intent.ResourceID     // no longer parked
 }
 
-func (b *batch) empty() bool { return len(b.starts)+len(b.finishes) == 0 }
+func (b *batch) empty() bool {
+	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.unmark)+len(b.freed) == 0
+}
 
 // carry puts the scheduler's commands into the batch. The state after an
 // outcome is put there by ended, which has the action that it belongs to.
@@ -38,9 +47,16 @@ func (d *Deployer) carry(commands []scheduler.Command) {
 		switch c := c.(type) {
 		case scheduler.Start:
 			d.begin(c)
+		case scheduler.StartJob:
+			d.beginJob(c.Job)
+		case scheduler.RefuseJob:
+			d.refused(c)
 		case scheduler.SetState:
-			if c.Skipped {
+			switch {
+			case c.Skipped:
 				d.save(d.newSkip(c))
+			case c.Freed:
+				d.pending.freed = append(d.pending.freed, c.State.ID)
 			}
 		}
 	}
@@ -50,12 +66,16 @@ func (d *Deployer) newRun(c scheduler.Start) *run {
 	at := now()
 	r := &run{
 		task: executor.Task{
-			ID: uuid.New(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID), Timeout: d.cfg.Timeout,
+			ID: newID(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID), Timeout: d.cfg.Timeout,
+			Lanes: d.sched.Concurrency(c.Resource.ID.Agent),
 		},
 		action: intent.Action{
 			Environment: d.env, Kind: intent.ActionDeploy, Resource: c.Resource.ID, Version: c.Resource.Version,
 			Started: at, Status: intent.StatusDeploying, Change: intent.NoChange,
 		},
+	}
+	if c.Report {
+		r.task.Action, r.action.Kind, r.action.Status = executor.DryRun, intent.ActionDryRun, ""
 	}
 	r.action.ID = r.task.ID
 	r.describe(c, at)
@@ -73,22 +93,28 @@ func (r *run) describe(c scheduler.Start, at time.Time) {
 			r.task.Requires[dep.ID] = dep.Status
 		}
 	}
-	r.action.Messages = []intent.LogLine{line(at, "INFO", "Deployment starts: "+c.Reason, map[string]any{"reason": c.Reason, "deploy_id": r.task.ID})}
+	what := "Deployment starts: "
+	if c.Report {
+		what = "Looked at, since drift is only reported: "
+	}
+	r.action.Messages = []intent.LogLine{line(at, "INFO", what+c.Reason, "deploy_id", r.task.ID.String(), "reason", c.Reason)}
 }
 
 func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 	at := now()
-	id := uuid.New()
-	if r := d.prepared[c.State.ID]; r != nil { // its begin is recorded already
-		id = r.action.ID
-		delete(d.prepared, c.State.ID)
+	delete(d.prepared, c.State.ID) // the state takes the mark back
+	status := intent.StatusSkippedForDependency
+	why := line(at, "INFO", "Skipped ("+c.Reason+"): it requires "+c.Cause.String()+
+		", which is not deployed well. It is deployed as soon as that recovers.",
+		"reason", c.Reason, "requires", c.Cause.String())
+	if c.Protected {
+		status = intent.StatusSkipped
+		why = line(at, "WARNING", "Not purged ("+c.Reason+"): the setting protected_resources protects it. "+
+			"Take it out of that setting to let it be purged, or keep it in the model.", "reason", c.Reason)
 	}
 	return intent.FinishedAction{State: c.State, Action: intent.Action{
-		ID: id, Environment: d.env, Kind: intent.ActionDeploy, Resource: c.State.ID, Version: c.Version,
-		Started: at, Finished: &at, Status: intent.StatusSkippedForDependency, Change: intent.NoChange,
-		Messages: []intent.LogLine{line(at, "INFO", "Skipped ("+c.Reason+"): it requires "+c.Cause.String()+
-			", which is not deployed well. It is deployed as soon as that recovers.",
-			map[string]any{"reason": c.Reason, "requires": c.Cause.String()})},
+		ID: newID(), Environment: d.env, Kind: intent.ActionDeploy, Resource: c.State.ID, Version: c.Version,
+		Started: at, Finished: &at, Status: status, Change: intent.NoChange, Messages: []intent.LogLine{why},
 	}}
 }
 
@@ -120,38 +146,100 @@ func (d *Deployer) flush() {
 		d.running[r.task.ID] = r
 	}
 	d.prepare(&b)
-	var begins []intent.Action
-	for _, list := range [][]*run{b.starts, b.prepared} {
-		for _, r := range list {
-			if !r.durable {
-				begins = append(begins, r.action)
-			}
+	w := d.writes(&b)
+	b.lines = d.takeLines()
+	d.committing = true
+	d.commits.Go(func() { d.commit(b, w) })
+}
+
+// writes is what of a batch is to be recorded beside its ends.
+type writes struct {
+	begins []intent.Action     // with an entry in the log
+	marks  []intent.ResourceID // without
+	unmark []intent.ResourceID
+}
+
+func (d *Deployer) writes(b *batch) writes {
+	var w writes
+	busy := make(map[intent.ResourceID]bool, len(b.starts)+len(b.prepared))
+	for _, r := range b.starts {
+		busy[r.task.Resource.ID] = true
+		if !r.durable {
+			w.begins = append(w.begins, r.action)
 		}
 	}
-	d.committing = true
-	d.commits.Go(func() { d.commit(b, begins) })
+	for _, r := range b.prepared {
+		busy[r.task.Resource.ID] = true
+		w.marks = append(w.marks, r.task.Resource.ID)
+	}
+	for _, r := range b.shown {
+		if d.running[r.task.ID] == r { // else its end is in this batch or behind it
+			w.begins = append(w.begins, r.action)
+		}
+	}
+	for _, id := range b.unmark {
+		if !busy[id] {
+			w.unmark = append(w.unmark, id)
+		}
+	}
+	return w
 }
 
 // commit makes a batch durable, then lets it act.
-func (d *Deployer) commit(b batch, begins []intent.Action) {
+func (d *Deployer) commit(b batch, w writes) {
 	began := time.Now()
-	var refused map[intent.ActionID]error
-	var lost error
+	var unbegun, unmarked refusals
 	var wg sync.WaitGroup
+	wg.Go(func() { d.writeLines(b.lines) })
 	wg.Go(func() {
-		refused, lost = record(d, "record what begins", begins, d.cfg.Store.StartActions, func(a intent.Action) intent.ActionID { return a.ID })
+		unbegun = record(d, "record what begins", w.begins, d.cfg.Store.StartActions, func(a intent.Action) any { return a.ID })
 	})
+	wg.Go(func() {
+		unmarked = record(d, "record what is to begin", w.marks, d.mark(true), func(id intent.ResourceID) any { return id })
+		record(d, "record what is not to begin", w.unmark, d.mark(false), func(id intent.ResourceID) any { return id })
+	})
+	if len(b.freed) > 0 {
+		// Before what ends: an end may park the same resource anew.
+		d.unpark(b.freed)
+	}
 	if len(b.finishes) > 0 {
 		d.finish(b.finishes)
 	}
 	wg.Wait()
 	took := time.Since(began)
-	d.post(func() { d.committed(b, refused, lost, took) })
+	d.post(func() { d.committed(b, unbegun, unmarked, took) })
 	d.tell(b)
+	if slices.ContainsFunc(b.finishes, func(f intent.FinishedAction) bool { return len(f.Facts) > 0 }) {
+		d.cfg.OnFacts()
+	}
+	for i := range b.finishes {
+		for _, n := range b.finishes[i].Notices {
+			d.cfg.OnNotice(n)
+		}
+	}
+}
+
+// unpark records what is free again.
+func (d *Deployer) unpark(ids []intent.ResourceID) {
+	orPermanent := hopeless()
+	err := d.persist(d.records, "record what is free again", func(ctx context.Context) error {
+		_, err := d.cfg.Store.Unpark(ctx, d.env, ids)
+		return orPermanent(err)
+	})
+	if err != nil {
+		d.log.Error("it could not be recorded that resources are no longer parked", "resources", len(ids), "error", err)
+	}
+}
+
+// mark gives the call that marks resources as being deployed, or takes the mark away.
+func (d *Deployer) mark(deploying bool) func(context.Context, intent.EnvironmentID, []intent.ResourceID) error {
+	return func(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error {
+		return d.cfg.Store.MarkDeploying(ctx, env, ids, deploying)
+	}
 }
 
 // committed lets a durable batch act.
-func (d *Deployer) committed(b batch, refused map[intent.ActionID]error, lost error, took time.Duration) {
+func (d *Deployer) committed(b batch, unbegun, unmarked refusals, took time.Duration) {
 	d.committing = false
 	d.commitTime.add(took)
 	for i := range b.finishes {
@@ -161,17 +249,17 @@ func (d *Deployer) committed(b batch, refused map[intent.ActionID]error, lost er
 		}
 	}
 	for _, r := range b.prepared {
-		if refused[r.task.ID] == nil && lost == nil {
+		if unmarked.of(r.task.Resource.ID) == nil && unmarked.lost == nil {
 			r.durable = true
 		} else if d.prepared[r.task.Resource.ID] == r {
 			delete(d.prepared, r.task.Resource.ID) // when its turn comes it begins like any other
 		}
 	}
 	for _, r := range b.starts {
-		switch err := refused[r.task.ID]; {
+		switch err := unbegun.of(r.task.ID); {
 		case err != nil:
 			d.unrecorded(r, err)
-		case lost != nil, d.stopping:
+		case unbegun.lost != nil, d.stopping:
 			delete(d.running, r.task.ID)
 		default:
 			r.durable = true
@@ -183,23 +271,28 @@ func (d *Deployer) committed(b batch, refused map[intent.ActionID]error, lost er
 
 // finish records ends; what the record refuses is logged and let go.
 func (d *Deployer) finish(done []intent.FinishedAction) {
-	refused, _ := record(d, "record what ended", done, d.cfg.Store.FinishActions,
-		func(f intent.FinishedAction) intent.ActionID { return f.Action.ID })
+	refused := record(d, "record what ended", done, d.cfg.Store.FinishActions, func(f intent.FinishedAction) any { return f.Action.ID })
 	for i := range done {
-		if err := refused[done[i].Action.ID]; err != nil {
+		if err := refused.of(done[i].Action.ID); err != nil {
 			d.log.Error("the end of a deployment could not be recorded", "resource", done[i].State.ID.String(),
 				"version", done[i].Action.Version, "status", done[i].Action.Status, "error", err)
 		}
 	}
 }
 
+// refusals are the entries of a list that the record will not take, and why.
+type refusals struct {
+	entries map[any]error // by what names an entry
+	lost    error         // the deployer stopped before all was durable
+}
+
+func (r refusals) of(name any) error { return r.entries[name] }
+
 // record stores a list in one transaction. When the record refuses the list,
-// each entry is tried alone: refused has those that it will not take. lost is
-// set when the deployer stopped before all was durable.
-func record[T any](d *Deployer, what string, list []T, store func(context.Context, intent.EnvironmentID, []T) error,
-	id func(T) intent.ActionID) (refused map[intent.ActionID]error, lost error) {
+// each entry is tried alone.
+func record[T any](d *Deployer, what string, list []T, store func(context.Context, intent.EnvironmentID, []T) error, name func(T) any) (out refusals) {
 	if len(list) == 0 {
-		return nil, nil
+		return out
 	}
 	try := func(part []T) error {
 		orPermanent := hopeless()
@@ -208,26 +301,29 @@ func record[T any](d *Deployer, what string, list []T, store func(context.Contex
 		})
 	}
 	err := try(list)
-	if err == nil {
-		return nil, nil
+	switch {
+	case err == nil:
+		return out
+	case !errors.As(err, new(permanent)):
+		out.lost = err
+		return out
 	}
-	if !errors.As(err, new(permanent)) {
-		return nil, err
-	}
+	out.entries = make(map[any]error)
 	if len(list) == 1 {
-		return map[intent.ActionID]error{id(list[0]): err}, nil
+		out.entries[name(list[0])] = err
+		return out
 	}
-	refused = make(map[intent.ActionID]error)
 	for i := range list {
 		switch err := try(list[i : i+1]); {
 		case err == nil:
 		case errors.As(err, new(permanent)):
-			refused[id(list[i])] = err
+			out.entries[name(list[i])] = err
 		default:
-			return refused, err
+			out.lost = err
+			return out
 		}
 	}
-	return refused, nil
+	return out
 }
 
 // hopeless tells which errors another try will not mend: those that say so at
@@ -252,21 +348,32 @@ func (d *Deployer) unrecorded(r *run, err error) {
 	d.log.Error("a deployment is not run, since its begin could not be recorded", "resource", r.task.Resource.ID.String(),
 		"version", r.task.Resource.Version, "error", err)
 	d.finished(r, executor.Result{Status: intent.StatusUnavailable, Change: intent.NoChange, Messages: []intent.LogLine{
-		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error(), nil),
+		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error()),
 	}}, d.stopping)
 }
 
 // tell says what moved: each of a few, or once for many.
 func (d *Deployer) tell(b batch) {
 	const few = 20
-	if len(b.starts)+len(b.finishes) > few {
+	if len(b.freed) > 0 || len(b.starts)+len(b.shown)+len(b.finishes) > few {
 		d.cfg.OnChange(Event{})
 		return
 	}
-	for _, r := range b.starts {
-		d.cfg.OnChange(Event{Resource: r.task.Resource.ID})
+	for _, list := range [][]*run{b.starts, b.shown} {
+		for _, r := range list {
+			d.cfg.OnChange(Event{Resource: r.task.Resource.ID})
+		}
 	}
 	for i := range b.finishes {
 		d.cfg.OnChange(Event{Resource: b.finishes[i].State.ID})
 	}
+}
+
+// newID names an action. Ids that grow with time are written side by side in the
+// record's index, where random ones touch a page each.
+func newID() intent.ActionID {
+	if id, err := uuid.NewV7(); err == nil {
+		return id
+	}
+	return uuid.New()
 }

@@ -67,6 +67,7 @@ var codes = map[string]string{
 
 	"InternalError": "E0901",
 	"Error":         "E0902",
+	"UsageError":    "E0903",
 
 	"VariableShadowWarning":    "W0101",
 	"TypeDeprecationWarning":   "W0102",

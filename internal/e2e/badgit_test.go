@@ -96,19 +96,20 @@ func TestEmptyRepository(t *testing.T) {
 	}
 }
 
-// History is rewritten and pushed by force: the new tip is deployed, and the
-// report says that history was rewritten.
+// History is rewritten and pushed by force: the new tip is refused and nothing
+// moves, until a person accepts it.
 func TestForcePush(t *testing.T) {
 	t.Parallel()
 	p := deployed(t, sharedWorld(t))
 	p.git("checkout", "-q", "--orphan", "again")
 	p.commit("another history", p.model([3]string{"a", "rewritten", "calm"}))
 	p.git("push", "-q", "--force", "origin", "again:main")
-	c, stages := p.compiled()
-	if !*c.Success {
-		t.Fatal(report(stages))
+	mentions(t, p.failed(intent.StageVerify), "does not descend from", "ordain git accept")
+	commit := strings.TrimSpace(p.git("rev-parse", "again"))
+	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env, commit); err != nil {
+		t.Fatal(err)
 	}
-	mentions(t, report(stages), "rewritten")
+	p.compiledWell()
 	p.settled()
 	if p.note("a") != "rewritten" {
 		t.Errorf("a is %q", p.note("a"))
@@ -182,4 +183,87 @@ func TestHostDown(t *testing.T) {
 	p.bind(intent.Source{URL: url, Branch: "main"}, nil)
 	p.recompile()
 	mentions(t, p.failed(intent.StageClone), "refuses connections")
+}
+
+// Only what an allowed signer signed is deployed, and the version says who did.
+func TestOnlySignedCommits(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("no ssh-keygen on this machine")
+	}
+	p := deployed(t, sharedWorld(t))
+	key := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]any{"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public)} {
+		if err := p.control.SetSetting(t.Context(), p.env, name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := strings.TrimSpace(p.git("rev-parse", "HEAD"))
+	p.push("unsigned", p.model([3]string{"a", "slipped in", "calm"}))
+	mentions(t, p.failed(intent.StageVerify), "not signed", "git_allowed_signers")
+	if p.note("a") == "slipped in" {
+		t.Error("an unsigned commit was deployed")
+	}
+	p.git("reset", "-q", "--hard", base)
+	p.git("config", "gpg.format", "ssh")
+	p.git("config", "user.signingkey", key)
+	p.commit("signed", p.model([3]string{"a", "signed", "calm"}))
+	p.git("commit", "-q", "--amend", "--no-edit", "-S")
+	p.git("push", "-q", "--force", "origin", "HEAD")
+	c := p.compiledWell()
+	p.settled()
+	v, err := p.control.Version(t.Context(), p.env, *c.Version)
+	if err != nil || v.Provenance.Signer != "ada@example.com" || !strings.HasPrefix(v.Provenance.SignerKey, "SHA256:") {
+		t.Errorf("%+v, %v", v.Provenance, err)
+	}
+	if p.note("a") != "signed" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+}
+
+// A bad commit goes out and is rolled back from the command line: the note is as
+// it was, nothing brings the bad one back, and the fix on top of it is deployed
+// as any push is.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.push("bad", p.model([3]string{"a", "bad", "calm"}))
+	p.compiledWell()
+	p.settled()
+	bad := p.head()
+	if p.note("a") != "bad" {
+		t.Fatalf("a is %q", p.note("a"))
+	}
+	if code, _, errs := p.ordain(t, "", "rollback", e.Name); code == 0 || !strings.Contains(errs, "--reason") {
+		t.Errorf("without a reason it ends with %d: %s", code, errs)
+	}
+	mentions(t, p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"), "version 3", "content of version 1", bad+" is blocked")
+	p.settled()
+	if p.note("a") != "one" {
+		t.Errorf("after the rollback a is %q", p.note("a"))
+	}
+	mentions(t, p.must(t, "git", "status", e.Name), "blocked", bad, "the note is wrong", "git unblock")
+	mentions(t, p.must(t, "git", "blocks", e.Name), bad, "ida")
+	p.recompile()
+	mentions(t, p.failed(intent.StageVerify), "is blocked", "the note is wrong")
+	p.push("fix", p.model([3]string{"a", "fixed", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "fixed" {
+		t.Errorf("after the fix a is %q", p.note("a"))
+	}
+	mentions(t, p.must(t, "git", "status", e.Name), "ok")
+	mentions(t, p.must(t, "override", "history", e.Name), "rollback", "block", "ida", "the note is wrong")
+	mentions(t, p.must(t, "git", "unblock", e.Name, bad[:10], "--reason", "it is gone anyway"), bad+" is free")
 }

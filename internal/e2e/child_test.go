@@ -21,6 +21,7 @@ type child struct {
 	dir    string
 	cmd    *exec.Cmd
 	client *client.Client
+	url    string
 }
 
 // startChild runs `ordain up` on the state in dir and waits until it says where it is.
@@ -46,6 +47,7 @@ func startChild(t *testing.T, dir string) *child {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, url, found := strings.Cut(lines.Text(), " is up: "); found {
+			c.url = url
 			if c.client, err = client.New(url); err != nil {
 				t.Fatal(err)
 			}

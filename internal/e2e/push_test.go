@@ -54,40 +54,6 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	}
 }
 
-// Everything below the environment's folder that the layout allows to be
-// removed comes back: the checkout, virtual environments, code and the
-// scheduler's configuration.
-func TestRemovedFoldersComeBack(t *testing.T) {
-	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
-	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	p.compiledWell()
-	p.settled()
-	env := p.server.Layout().Environment(p.env)
-	laidOut(t, p)
-	if err := p.control.Halt(t.Context(), p.env); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{env.Executors(), env.Compiler(), env.SchedulerConfig()} {
-		if err := os.RemoveAll(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.control.Resume(t.Context(), p.env); err != nil {
-		t.Fatal(err)
-	}
-	p.push("changed", p.model([3]string{"a", "two", "calm"}))
-	p.compiledWell()
-	p.settled()
-	if p.note("a") != "two" {
-		t.Errorf("a is %q after the folders were removed", p.note("a"))
-	}
-	if _, err := os.Stat(env.SchedulerConfig()); err != nil {
-		t.Error(err)
-	}
-}
-
 // laidOut checks the layout on disk by its words, not by the package that
 // makes it: other tools look there.
 func laidOut(t *testing.T, p *place) {

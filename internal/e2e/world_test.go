@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func ownWorld(t *testing.T, change func(*config.Config)) *world {
 	if err != nil {
 		t.Fatal("the server does not start: ", err)
 	}
-	t.Cleanup(w.server.Stop)
+	t.Cleanup(func() { w.server.Stop() }) // the one that runs then: a scenario may start it again
 	return w
 }
 
@@ -150,6 +151,8 @@ type place struct {
 	work string
 	site string // where its notes are deployed
 	last intent.CompileID
+	// author of the commits that follow; empty: Eve.
+	author string
 }
 
 // labModule is a module with one resource type, whose handler misbehaves when
@@ -295,15 +298,22 @@ func (p *place) commit(message string, files map[string]string) {
 	p.git("commit", "-q", "--allow-empty", "-m", message)
 }
 
-func (p *place) git(args ...string) {
+// head is the id of the last commit.
+func (p *place) head() string { p.t.Helper(); return strings.TrimSpace(p.git("rev-parse", "HEAD")) }
+
+func (p *place) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = p.work
+	author := cmp.Or(p.author, "Eve")
+	mail := strings.ToLower(author) + "@example.org"
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Eve", "GIT_AUTHOR_EMAIL=eve@example.org", "GIT_COMMITTER_NAME=Eve", "GIT_COMMITTER_EMAIL=eve@example.org")
-	if out, err := cmd.CombinedOutput(); err != nil {
+		"GIT_AUTHOR_NAME="+author, "GIT_AUTHOR_EMAIL="+mail, "GIT_COMMITTER_NAME="+author, "GIT_COMMITTER_EMAIL="+mail)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		p.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
+	return string(out)
 }
 
 // until looks again whenever something moves, until done is true.

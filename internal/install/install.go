@@ -74,8 +74,8 @@ type Request struct {
 	// NoLocal refuses repositories on this machine's disk: whoever wrote the
 	// project may not read them.
 	NoLocal bool
-	// Credentials gives what a repository asks to see; nil: only what its URL says.
-	Credentials func(url string) gitsync.Credentials
+	// Reach gives what a repository asks to see and how it is reached; nil: only what its URL says.
+	Reach func(url string) (gitsync.Credentials, gitsync.Trust)
 	// Out receives what is done, as it is done.
 	Out func(stdout, stderr string)
 }
@@ -171,6 +171,7 @@ func (j *job) open() error {
 		return err
 	}
 	project.SitePackages = found
+	project.Applies = Conditions(found)
 	j.project = project
 	return nil
 }

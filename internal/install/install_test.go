@@ -116,7 +116,7 @@ func TestWhatCannotBeFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, err.Error(), "the module nowhere, imported at main.cf:1", w.git.URL+"/first-/nowhere: ", w.git.URL+"/first-nowhere: ",
-		w.git.URL+"/private-nowhere.git: ", "git.example.com:org/nowhere: Git over SSH", w.remotes+"/nowhere: ", "inmanta-module-nowhere")
+		w.git.URL+"/private-nowhere.git: ", "git.example.com:org/nowhere is reached over SSH, and there is no key", w.remotes+"/nowhere: ", "inmanta-module-nowhere")
 	if strings.Contains(err.Error()+w.said.String(), "s3cr3t") {
 		t.Error("the password is shown")
 	}
@@ -204,11 +204,11 @@ func TestAfterAFreshCheckout(t *testing.T) {
 	w.give(map[string]string{"main.cf": "import alpha\n", "project.yml": strings.Replace(yml, "{}.git", "private-{}.git", 1)})
 	server := func(r *install.Request) {
 		r.InPlace, r.Refresh, r.Root, r.NoLocal = false, false, w.project, true
-		r.Credentials = func(url string) gitsync.Credentials {
+		r.Reach = func(url string) (gitsync.Credentials, gitsync.Trust) {
 			if !strings.HasPrefix(url, w.git.URL) {
 				t.Errorf("credentials for %s", url)
 			}
-			return gitsync.Credentials{Username: "ada", Password: "s3cr3t-token"}
+			return gitsync.Credentials{Username: "ada", Password: "s3cr3t-token"}, gitsync.Trust{}
 		}
 	}
 	if r := w.must(server); modules(r) != "alpha 1.0 v1, std 8.7.5 v2" || r.Python.Installed["leaf"] == "" {

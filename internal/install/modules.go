@@ -89,8 +89,11 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 				failed = append(failed, src.URL+": repositories on the server's disk are not for projects that come from elsewhere")
 				continue
 			}
-			if src.Credentials == (gitsync.Credentials{}) && j.req.Credentials != nil {
-				src.Credentials = j.req.Credentials(src.URL)
+			if j.req.Reach != nil {
+				var lent gitsync.Credentials
+				if lent, src.Trust = j.req.Reach(src.URL); src.Credentials == (gitsync.Credentials{}) {
+					src.Credentials = lent
+				}
 			}
 			all = append(all, candidate{src, src.URL})
 		}

@@ -11,7 +11,7 @@ import (
 type PipConfig struct {
 	IndexURL        string   `json:"index_url,omitempty"`
 	ExtraIndexURL   []string `json:"extra_index_url,omitempty"`
-	Pre             bool     `json:"pre,omitempty"`
+	Pre             *bool    `json:"pre,omitempty"` // nil: the project does not say
 	UseSystemConfig bool     `json:"use_system_config,omitempty"`
 }
 
@@ -39,6 +39,8 @@ type Blueprint struct {
 	PythonVersion string        `json:"python"`       // major.minor
 	Libc          string        `json:"libc"`         // such as glibc-2.36
 	Sources       []SourceFile  `json:"sources,omitempty"`
+
+	sealed string // Hash, when Sealed worked it out
 }
 
 // VenvHash names the virtual environment below executors/venvs.
@@ -47,8 +49,20 @@ func (b Blueprint) VenvHash() string {
 	return b.hash()
 }
 
+// Sealed gives the blueprint with its Hash worked out, for one that is used
+// again and again. The copy must not be changed any more.
+func (b Blueprint) Sealed() Blueprint {
+	b.sealed = b.hash()
+	return b
+}
+
 // Hash names the executor, and its folder below executors/code.
-func (b Blueprint) Hash() string { return b.hash() }
+func (b Blueprint) Hash() string {
+	if b.sealed != "" {
+		return b.sealed
+	}
+	return b.hash()
+}
 
 func (b Blueprint) hash() string {
 	b.Requirements = slices.Sorted(slices.Values(b.Requirements))

@@ -5,9 +5,13 @@ import (
 	"time"
 )
 
+// TriggerModule is the type of triggers of modules whose repositories were
+// pushed to: their newest versions are asked for.
+const TriggerModule = "module"
+
 // Trigger says who or what asked for a compile.
 type Trigger struct {
-	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule
+	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule, module
 	Message string // for people
 }
 
@@ -55,6 +59,7 @@ const (
 	StageInit     = "Init"
 	StageClone    = "Cloning repository"
 	StageFetch    = "Pulling updates"
+	StageVerify   = "Verifying commit"
 	StageCheckout = "Checking out"
 	StageVenv     = "Venv check"
 	StageInstall  = "Installing modules"
@@ -62,3 +67,13 @@ const (
 	StageExport   = "Exporting resources"
 	StageRelease  = "Releasing version"
 )
+
+// CompileEnd is how a compile ended.
+type CompileEnd struct {
+	Success     bool
+	Version     *int // that it made; nil: none
+	Diagnostics json.RawMessage
+	At          time.Time
+	// Notice is what people should hear of it; nil: nothing.
+	Notice *Notice
+}

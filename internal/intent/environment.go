@@ -31,6 +31,11 @@ type Environment struct {
 	// and what: ProtectedByProject.
 	Protected map[string]string
 	Created   time.Time
+	// HaltedBy and HaltedAt say who halted it and when; empty when nobody did.
+	HaltedBy string
+	HaltedAt *time.Time
+	// Overrides are those that last. Filled in by reads, ignored by writes.
+	Overrides []Override
 }
 
 // ProtectedByProject is what decides settings that project.yml names under
@@ -45,6 +50,7 @@ type Revision struct {
 	Email   string
 	Subject string // first line of the message
 	Time    time.Time
+	Signer  Signer // who signed it, where the environment asks for signatures
 }
 
 // Short is the seven characters that pages and logs show.

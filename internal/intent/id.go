@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -48,6 +49,12 @@ func (id ResourceID) Append(b []byte) []byte {
 	b = append(append(b, id.Agent...), ',')
 	b = append(append(b, id.Attribute...), '=')
 	return append(append(b, id.Value...), ']')
+}
+
+// Compare orders ids by type, agent, attribute and value.
+func (id ResourceID) Compare(other ResourceID) int {
+	return cmp.Or(strings.Compare(id.Type, other.Type), strings.Compare(id.Agent, other.Agent),
+		strings.Compare(id.Attribute, other.Attribute), strings.Compare(id.Value, other.Value))
 }
 
 // IsZero reports whether id names nothing.

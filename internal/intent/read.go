@@ -60,16 +60,10 @@ type ResourceDiff struct {
 	ID         ResourceID
 	Kind       DiffKind
 	Attributes map[string]AttributeChange // Current: from; Desired: to
-}
-
-// DryRun is one dry run of a version; Todo counts down to 0.
-type DryRun struct {
-	ID          ActionID
-	Environment EnvironmentID
-	Version     int
-	Date        time.Time
-	Total       int
-	Todo        int
+	// Reason is why a dry run could not tell; Behind what would be created
+	// first, where that is why.
+	Reason string
+	Behind ResourceID
 }
 
 // Agent is the name of a target.
@@ -77,6 +71,10 @@ type Agent struct {
 	Name      string
 	Paused    bool
 	Resources int // in the active version
+	Breaker   Breaker
+	// PausedBy and PausedAt say who paused it and when; empty when nobody did.
+	PausedBy string
+	PausedAt *time.Time
 }
 
 // Parameter is a value learnt or set for later compiles; a fact when Resource is set.
@@ -89,4 +87,11 @@ type Parameter struct {
 	Updated  time.Time
 	Expires  bool
 	Metadata map[string]any
+}
+
+// FactsDue is a resource whose facts have to be asked for, now or later.
+type FactsDue struct {
+	Resource ResourceID
+	Updated  *time.Time // when the oldest that expires was learnt
+	Unknown  bool       // the model waits for them
 }

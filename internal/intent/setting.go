@@ -1,8 +1,11 @@
 package intent
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +23,7 @@ const (
 	SettingInt   SettingType = "int"
 	SettingFloat SettingType = "positive_float"
 	SettingText  SettingType = "str"
+	SettingDict  SettingType = "dict"
 )
 
 // Setting defines one environment setting (API.md section 3).
@@ -30,12 +34,25 @@ type Setting struct {
 	Doc     string
 	// Interval: the text is a number of seconds or a cron expression.
 	Interval bool
+	// Choices are the texts that are possible; none: any.
+	Choices []string
+	// Most is the largest number that is possible; 0: any.
+	Most int
+	// Lines: the text may have several lines.
+	Lines bool
+	// People: the repository cannot decide it by its environment_settings, for it
+	// says whom the server trusts.
+	People bool
+	// Check refuses a text that nothing else refuses; may be nil.
+	Check func(text string) error
+	// CheckDict does so for a dict.
+	CheckDict func(dict map[string]any) error
 }
 
 var settings = map[string]Setting{}
 
 func init() {
-	for _, s := range []Setting{
+	for _, s := range append([]Setting{
 		{Name: "auto_deploy", Type: SettingBool, Default: true, Doc: "Release every version that the server compiled."},
 		{Name: "server_compile", Type: SettingBool, Default: true, Doc: "Let the server compile this environment."},
 		{Name: "auto_full_compile", Type: SettingText, Default: "", Interval: true, Doc: "Recompile on this schedule: a cron expression in UTC, empty for never."},
@@ -50,7 +67,31 @@ func init() {
 		{Name: "environment_metrics_retention", Type: SettingInt, Default: 336, Doc: "Hours to keep metrics; 0 keeps them for ever."},
 		{Name: "protected_environment", Type: SettingBool, Default: false, Doc: "Refuse to delete or clear this environment."},
 		{Name: "git_poll_interval", Type: SettingInt, Default: 60, Doc: "Seconds between two looks at the Git repository, when no webhook arrives; 0 for never."},
-	} {
+		{Name: "git_verify", People: true, Type: SettingText, Default: "off", Choices: []string{"off", "tip", "all", "tags"}, Doc: "What must be signed by one of git_allowed_signers before it is compiled: the newest commit (tip), every commit since the one that is deployed (all), or the tag that the environment follows (tags)."},
+		{Name: "git_allowed_signers", People: true, Lines: true, Type: SettingText, Default: "", Doc: "Who may sign: lines in the format of OpenSSH's allowed_signers file, and armored OpenPGP public keys."},
+		{Name: "git_rewrites", People: true, Type: SettingText, Default: "refuse", Choices: []string{"refuse", "follow"}, Doc: "What to do about a commit that does not descend from the one that is deployed, such as after a force-push: refuse it until a person accepts it, or follow it."},
+		{Name: "git_protected_refs", People: true, Lines: true, Type: SettingText, Default: "", Doc: "The only branches and tags that may be deployed: names or patterns, one per line or with commas between; * stands for any text. Tags are written as refs/tags/NAME. Empty: any."},
+		{Name: "max_attempts", Type: SettingInt, Default: 20, Doc: "Park a resource that failed this many times for one intent: it is left alone until a person or new intent frees it. 0 never parks."},
+		{Name: "drift_policy", Type: SettingText, Default: "heal", Choices: []string{"heal", "report"}, Doc: "What the repair interval does about drift: heal it, or only report it."},
+		{Name: "heal_limit", Type: SettingInt, Default: 3, Doc: "Stop healing a resource and raise an alert when the same drift was healed this many times within heal_window. 0 for no limit."},
+		{Name: "heal_window", Type: SettingInt, Default: 604800, Most: 366 * 86400, Doc: "Seconds in which heal_limit counts."},
+		{Name: "breaker_failures", Type: SettingInt, Default: 5, Doc: "Hold back the deployments of an agent whose target could not be reached this many times in a row. 0 for never."},
+		{Name: "breaker_pause", Type: SettingInt, Default: 60, Most: 3600, Doc: "Seconds before one deployment tries again whether such a target is back; doubled each time that it is not, up to an hour."},
+		{Name: "prune_share", Type: SettingInt, Default: 20, Most: 100, Doc: "Hold a version that takes away more than this percentage of the resources that are deployed, until a person confirms it. 100 holds none but empty ones."},
+		{Name: "prune_minimum", Type: SettingInt, Default: 10, Doc: "A version that takes away fewer resources than this is not held for their share."},
+		{Name: "protected_resources", Type: SettingText, Default: "", Check: patternsCheck, Doc: "Resources that are never taken away: patterns of resource ids, one per line or with commas between; * stands for any text, ? for any character."},
+		{Name: "deploy_concurrency", Type: SettingInt, Default: 0, Most: 100000, Doc: "How many resources are deployed at once in this environment; 0 for as many as the server allows."},
+		{Name: "agent_limits", Type: SettingDict, Default: map[string]any{}, CheckDict: agentLimitsCheck, Doc: "Limits and timers of agents: a dict by name of agent, or pattern such as web*, of dicts with concurrency (resources at once, 1 when left out), min_gap (seconds between two starts), deploy_interval and repair_interval (seconds or a cron expression). The most specific entry wins."},
+		{Name: "maintenance_windows", Type: SettingDict, Default: map[string]any{}, CheckDict: windowsCheck, Doc: "When changes may start: a dict by name of dicts with kind (window: only inside; freeze: not inside), cron, duration (seconds, or a text such as 4h), timezone (such as Europe/Brussels; UTC when left out), agents (a list of names or patterns; all when left out) and resources (a list of patterns of resource ids; all when left out)."},
+		{Name: "trigger_paths", Type: SettingText, Default: "", Check: scopeCheck, Doc: "Paths of the repository that concern this environment: patterns from its top, one per line or with commas between; * stands for any text of a name, ** for any folders, ! takes paths out again. A push that changes nothing else starts nothing. Empty: the project's folder and the modules that it takes from the repository."},
+		{Name: "delivery_retention", Type: SettingInt, Default: 30, Most: 36600, Doc: "Days to keep the webhooks that were received."},
+		{Name: "forge", People: true, Type: SettingText, Default: "auto", Choices: []string{"auto", "github", "gitlab", "gitea", "none"}, Doc: "What the repository lies on, to set statuses and comment on pull requests with the secret forge-token: auto tells it by the name of the host; gitea is for Forgejo too."},
+		{Name: "forge_api", People: true, Type: SettingText, Default: "", Check: forgeAPICheck, Doc: "Address of the forge's API, where it is not that of the repository: such as https://git.example.org."},
+		{Name: "forge_statuses", Type: SettingBool, Default: true, Doc: "Tell the forge how compiles and deployments of a commit fare, when there is a forge-token."},
+		{Name: "pull_previews", People: true, Type: SettingText, Default: "off", Choices: []string{"off", "trusted", "all"}, Doc: "Preview pull requests towards the branch: of authors who may write to the repository (trusted; forks and others wait for a person's approval), or of everybody (all: the code of strangers runs here)."},
+		{Name: "pull_comment", Type: SettingBool, Default: true, Doc: "Keep one comment on each previewed pull request up to date."},
+		{Name: "drift_retention", Type: SettingInt, Default: 90, Most: 36600, Doc: "Days to keep records of drift that ended."},
+	}, gitSettings...) {
 		settings[s.Name] = s
 	}
 }
@@ -109,7 +150,12 @@ func (s Setting) Convert(v any) (any, error) {
 		if f != float64(int(f)) {
 			return bad()
 		}
+		if s.Most > 0 && f > float64(s.Most) {
+			return nil, fmt.Errorf("setting %s: %v is more than %d", s.Name, v, s.Most)
+		}
 		return int(f), nil
+	case SettingDict:
+		return s.convertDict(v)
 	case SettingText:
 		var text string
 		switch x := v.(type) {
@@ -127,9 +173,65 @@ func (s Setting) Convert(v any) (any, error) {
 				return nil, fmt.Errorf("setting %s: %w", s.Name, err)
 			}
 		}
+		if s.Check != nil {
+			if err := s.Check(text); err != nil {
+				return nil, fmt.Errorf("setting %s: %w", s.Name, err)
+			}
+		}
+		if len(s.Choices) > 0 && !slices.Contains(s.Choices, text) {
+			return nil, fmt.Errorf("setting %s: %q is not one of %s", s.Name, text, strings.Join(s.Choices, ", "))
+		}
 		return text, nil
 	}
 	return bad()
+}
+
+// convertDict takes a dict, or JSON text that holds one.
+func (s Setting) convertDict(v any) (any, error) {
+	dict, ok := v.(map[string]any)
+	if text, isText := v.(string); isText {
+		if strings.TrimSpace(text) == "" {
+			text = "{}"
+		}
+		if err := json.Unmarshal([]byte(text), &dict); err != nil || dict == nil {
+			return nil, fmt.Errorf("setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s", s.Name, jsonTrouble(text, err))
+		}
+		ok = true
+	}
+	if !ok {
+		return nil, fmt.Errorf("setting %s: %v is not a %s", s.Name, v, s.Type)
+	}
+	if dict == nil {
+		dict = map[string]any{}
+	}
+	if s.CheckDict != nil {
+		if err := s.CheckDict(dict); err != nil {
+			return nil, fmt.Errorf("setting %s: %w", s.Name, err)
+		}
+	}
+	return dict, nil
+}
+
+// jsonTrouble says where a text stops being the JSON of a dict.
+func jsonTrouble(text string, err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("line %d: %s", 1+strings.Count(text[:min(int(syntax.Offset), len(text))], "\n"), syntax)
+	case err != nil:
+		return "it holds something else"
+	}
+	return "it holds null"
+}
+
+func windowsCheck(dict map[string]any) error {
+	_, err := ParseWindows(dict)
+	return err
+}
+
+func agentLimitsCheck(dict map[string]any) error {
+	_, err := ParseAgentLimits(dict)
+	return err
 }
 
 // ParseInterval reads a number of seconds or a cron expression (five fields,
@@ -152,7 +254,25 @@ func ParseInterval(text string) (cron.Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a number of seconds nor a cron expression: %w", text, err)
 	}
+	// From any day it takes less than the five years that Next looks ahead,
+	// but for the leap day around a century without one.
+	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, fmt.Errorf("%q never comes: no month has such a day", text)
+	}
 	return schedule, nil
+}
+
+func forgeAPICheck(text string) error {
+	u, err := url.Parse(text)
+	if text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		return fmt.Errorf("it is an address such as https://git.example.org, without user name, query and fragment")
+	}
+	return nil
+}
+
+func patternsCheck(text string) error {
+	_, err := ParsePatterns(text)
+	return err
 }
 
 func secondsDuration(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -189,4 +309,18 @@ func (e Environment) Float(name string) float64 {
 func (e Environment) Text(name string) string {
 	s, _ := settings[name].Value(e.Settings).(string)
 	return s
+}
+
+// Dict reads a dict setting of an environment. It is not to be changed.
+func (e Environment) Dict(name string) map[string]any {
+	d, _ := settings[name].Value(e.Settings).(map[string]any)
+	return d
+}
+
+// Windows reads maintenance_windows of an environment. It was checked when it was set.
+func (e Environment) Windows() (Windows, error) { return ParseWindows(e.Dict("maintenance_windows")) }
+
+// AgentLimits reads agent_limits of an environment. It was checked when it was set.
+func (e Environment) AgentLimits() (AgentLimits, error) {
+	return ParseAgentLimits(e.Dict("agent_limits"))
 }

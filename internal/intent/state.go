@@ -46,8 +46,40 @@ type ResourceState struct {
 	// LastEvents is when it last changed something, for dependents that receive events.
 	LastEvents *time.Time
 	Attempts   int // failed runs since the last success or new intent
+	// Parked is why it is left alone until a person or new intent frees it; empty: it is not.
+	Parked   Parking
+	ParkedAt *time.Time
+	// RetryAt is when a failed one is tried again, at the earliest; nil: no time of its own.
+	RetryAt *time.Time
+	// FailedCode marks the handler code under which it failed or was parked; other code frees it.
+	FailedCode string
+	// Heals are the latest times that drift was put right, oldest first.
+	Heals []Heal
+	// Drifted: records of drift are open.
+	Drifted bool
 	// Orphaned is the last version that had it, when the active one has not; 0: not an orphan.
 	Orphaned int
+}
+
+// Parking is why a resource is left alone.
+type Parking string
+
+// Reasons to park a resource.
+const (
+	NotParked       Parking = ""
+	ParkedAttempts  Parking = "attempts"  // it failed too often for one intent
+	ParkedContested Parking = "contested" // self-healing reversed the same drift too often
+)
+
+// Heal is one time that drift was put right.
+type Heal struct {
+	Of string    `json:"of"` // the attributes, sorted, with commas between
+	At time.Time `json:"at"`
+}
+
+// Free ends parking, and forgets what led to it.
+func (s *ResourceState) Free() {
+	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = NotParked, nil, nil, "", nil, 0
 }
 
 // Status is the single word that the older API shows.

@@ -25,7 +25,16 @@ type Version struct {
 	Status      VersionStatus
 	Total       int // number of resources
 	Provenance  Provenance
+	// Preview: its commit was only compiled for a dry run; it is never released.
+	Preview bool
+	// Hold is why it was not released by itself; nil: nothing stood in the way.
+	Hold *Hold
+	// Confirmed is who released it in spite of the hold; nil: nobody had to.
+	Confirmed *Confirmation
 }
+
+// Held tells that the version waits for a person to confirm it.
+func (v Version) Held() bool { return v.Status == VersionCandidate && v.Hold != nil }
 
 // Provenance says where a version came from, well enough to make it again.
 type Provenance struct {
@@ -36,6 +45,8 @@ type Provenance struct {
 	Email          string            `json:"email,omitempty"`
 	Subject        string            `json:"subject,omitempty"`
 	CommitTime     time.Time         `json:"commit_time,omitzero"`
+	Signer         string            `json:"signer,omitempty"`     // where the environment asks for signatures
+	SignerKey      string            `json:"signer_key,omitempty"` // its fingerprint
 	Trigger        Trigger           `json:"trigger"`
 	Modules        map[string]string `json:"modules,omitempty"` // module name to version
 	CompilerPython string            `json:"compiler_python,omitempty"`
@@ -43,7 +54,14 @@ type Provenance struct {
 	Variables      map[string]string `json:"variables,omitempty"`
 	// PartialBase is the version that a partial export was merged with; 0: it was whole.
 	PartialBase int `json:"partial_base,omitempty"`
+	// RolledBack: it is the content of an earlier version again; the rest of its
+	// provenance is that version's. Nil: it came from a compile.
+	RolledBack *RollBack `json:"rolled_back,omitempty"`
 }
+
+// MaxAttributes is how large the attributes of one resource may be, in bytes of
+// JSON. Tasks and their results, which may hold them twice, fit a worker's frame.
+const MaxAttributes = 16 << 20
 
 // Resource is one resource as a version has it.
 type Resource struct {
@@ -59,6 +77,9 @@ type Resource struct {
 	SendEvent     bool     // dependents are deployed again when this one changed
 	ReceiveEvents bool
 	Purged        bool // desired state is absence
+	// KeptRequires is what a purged resource required in the last released version
+	// in which it was not purged. Only the record knows it, of the active version.
+	KeptRequires []ResourceID
 }
 
 // NewVersion is all that a compile hands over to be stored.
@@ -77,6 +98,8 @@ type NewVersion struct {
 	// Origins says where every value was set, packed by internal/provenance; nil
 	// when nobody knows.
 	Origins []byte
+	// Preview: it was only made for a dry run, and is never released.
+	Preview bool
 }
 
 // PartialChange says how a partial export changes the version before it.

@@ -33,7 +33,7 @@ func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (
 		return r, err
 	}
 	site := sitePackages(venv, i)
-	mark := marker{Spec: want, Python: i.Path, Version: i.Version, Installed: installed(site)}
+	mark := marker{Spec: want, Python: i.Path, Version: i.Version, Installed: installed(site), Top: top(site)}
 	text, err := json.MarshalIndent(mark, "", "  ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(venv, markerName), text, 0o644)

@@ -108,6 +108,7 @@ type marker struct {
 	Python    string            `json:"python"`
 	Version   string            `json:"version"`
 	Installed map[string]string `json:"installed"`
+	Top       []string          `json:"top"` // what lies in site-packages
 }
 
 // Ensure gives the environment that s describes, building it when it is not
@@ -214,11 +215,59 @@ func ready(s Spec, i Interpreter, want string) (Result, bool) {
 	if info, err := os.Stat(r.Python); err != nil || info.Mode()&0o111 == 0 {
 		return Result{}, false
 	}
-	if info, err := os.Stat(r.SitePackages); err != nil || !info.IsDir() {
+	if !isPython(s.Dir, i) || !contains(r.SitePackages, mark.Top) {
 		return Result{}, false
 	}
 	Touch(s.Dir)
 	return r, true
+}
+
+// isPython says whether the environment in dir still leads to its interpreter.
+// One that holds a copy, as pip may make, is taken as it is.
+func isPython(dir string, i Interpreter) bool {
+	link, err := os.Lstat(pythonOf(dir))
+	if err != nil {
+		return false
+	}
+	if link.Mode()&os.ModeSymlink == 0 {
+		return true
+	}
+	has, err := os.Stat(pythonOf(dir))
+	if err != nil {
+		return false
+	}
+	wanted, err := os.Stat(i.Path)
+	return err == nil && os.SameFile(has, wanted)
+}
+
+// contains says whether a folder has all these entries.
+func contains(dir string, names []string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	have := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		have[e.Name()] = true
+	}
+	for _, name := range names {
+		if !have[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// top lists what lies in a folder of packages.
+func top(site string) []string {
+	entries, _ := os.ReadDir(site)
+	out := []string{}
+	for _, e := range entries {
+		if e.Name() != "__pycache__" {
+			out = append(out, e.Name())
+		}
+	}
+	return out
 }
 
 func pythonOf(dir string) string { return filepath.Join(dir, "bin", "python") }

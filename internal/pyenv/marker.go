@@ -19,14 +19,14 @@ func Lacking(sites []string, i Interpreter) []string {
 	}
 	return slices.DeleteFunc(ModuleRequirements(sites), func(r string) bool {
 		_, marker, conditional := strings.Cut(r, ";")
-		return present[distribution(r)] || conditional && !applies(marker, i)
+		return present[distribution(r)] || conditional && !Applies(marker, i)
 	})
 }
 
-// applies evaluates the condition of a requirement, such as
+// Applies evaluates the condition of a requirement, such as
 // python_version < "3.11" and sys_platform != "win32". What it cannot read
 // counts as true: then the requirement is looked for.
-func applies(marker string, i Interpreter) bool {
+func Applies(marker string, i Interpreter) bool {
 	m := &markerReader{tokens: markerTokens(marker), values: map[string]string{
 		"python_version": i.Minor, "python_full_version": i.Version, "implementation_version": i.Version,
 		"os_name": "posix", "sys_platform": runtime.GOOS, "platform_system": platformSystem(),

@@ -80,7 +80,7 @@ func TestConditionsOfRequirements(t *testing.T) {
 		`python_version <`:                                          true,
 		`"3.11" > python_version`:                                   false,
 	} {
-		if got := applies(marker, i); got != want {
+		if got := Applies(marker, i); got != want {
 			t.Errorf("%s: %v, want %v", marker, got, want)
 		}
 	}

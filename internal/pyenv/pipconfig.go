@@ -130,6 +130,7 @@ type sources struct {
 	findLinks  []string
 	noIndex    bool
 	pre        bool
+	noPre      bool     // the project says so: whatever the machine says
 	constraint []string // files that the machine asks for
 	noBinary   []string
 	onlyBinary []string
@@ -139,7 +140,10 @@ type sources struct {
 // project asks for the machine's configuration, its indexes do not count; its
 // local folders of wheels always do.
 func (m machine) choose(pip intent.PipConfig) sources {
-	s := sources{index: pip.IndexURL, extra: slices.Clone(pip.ExtraIndexURL), pre: pip.Pre, findLinks: slices.Clone(m["find-links"])}
+	s := sources{index: pip.IndexURL, extra: slices.Clone(pip.ExtraIndexURL), findLinks: slices.Clone(m["find-links"])}
+	if pip.Pre != nil {
+		s.pre, s.noPre = *pip.Pre, !*pip.Pre
+	}
 	if !pip.UseSystemConfig {
 		return s
 	}
@@ -148,7 +152,7 @@ func (m machine) choose(pip intent.PipConfig) sources {
 	}
 	s.extra = append(s.extra, m["extra-index-url"]...)
 	s.noIndex = truth(m.one("no-index")) && pip.IndexURL == ""
-	s.pre = s.pre || truth(m.one("pre"))
+	s.pre = s.pre || (!s.noPre && truth(m.one("pre")))
 	s.constraint = m["constraint"]
 	s.noBinary, s.onlyBinary = m["no-binary"], m["only-binary"]
 	return s
@@ -205,6 +209,9 @@ func (m machine) uvEnv(environ []string, s sources, cache string, system bool) [
 	}
 	if s.pre {
 		add("UV_PRERELEASE", "allow")
+	}
+	if s.noPre { // over a uv.toml of the machine
+		add("UV_PRERELEASE", "if-necessary-or-explicit")
 	}
 	add("UV_INSECURE_HOST", strings.Join(m["trusted-host"], " "))
 	add("UV_HTTP_TIMEOUT", m.one("timeout"))

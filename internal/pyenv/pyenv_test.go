@@ -170,6 +170,20 @@ func TestEnsureLifecycle(t *testing.T) {
 		"marker cut":       func() error { return os.Truncate(filepath.Join(dir, markerName), 20) },
 		"packages gone":    func() error { return os.RemoveAll(r.SitePackages) },
 		"all gone":         func() error { return os.RemoveAll(dir) },
+		"a package gone":   func() error { return os.RemoveAll(filepath.Join(r.SitePackages, "more_itertools")) },
+		"another Python": func() error { // one was installed over it, or the link led elsewhere
+			fake := filepath.Join(t.TempDir(), "python")
+			if err := os.WriteFile(fake, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+				return err
+			}
+			if err := os.Remove(pythonOf(dir)); err != nil {
+				return err
+			}
+			return os.Symlink(fake, pythonOf(dir))
+		},
+		"half written": func() error { // the power failed: names without their folders
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "lib")), os.MkdirAll(r.SitePackages, 0o755))
+		},
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
@@ -236,6 +250,43 @@ func TestConcurrentRequestsBuildOnce(t *testing.T) {
 	}
 }
 
+// TestBuilder is not a test: it is a server of TestServersBuildOnce.
+func TestBuilder(t *testing.T) {
+	dir := os.Getenv("PYENV_TEST_BUILD")
+	if dir == "" {
+		t.Skip("only for TestServersBuildOnce")
+	}
+	r, err := maker(t, shared(t)).Ensure(t.Context(), Spec{Dir: dir, Requirements: []string{"more-itertools"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout.WriteString(map[bool]string{true: "built\n", false: "found\n"}[r.Built])
+}
+
+// Two server processes want the same environment at once: one builds it, the
+// other waits and finds it complete.
+func TestServersBuildOnce(t *testing.T) {
+	ensure(t, maker(t, shared(t)), Spec{Dir: filepath.Join(t.TempDir(), "warm"), Requirements: []string{"more-itertools"}})
+	dir := filepath.Join(t.TempDir(), "venv")
+	outputs := make([]string, 2)
+	var both sync.WaitGroup
+	for n := range outputs {
+		both.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestBuilder$")
+			cmd.Env = append(os.Environ(), "PYENV_TEST_BUILD="+dir)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Error(err)
+			}
+			outputs[n], _, _ = strings.Cut(string(out), "\n")
+		})
+	}
+	both.Wait()
+	if got := strings.Join(outputs, " "); got != "built found" && got != "found built" {
+		t.Errorf("the servers say %q", got)
+	}
+}
+
 // A package that does not exist: the environment that was there stays, the
 // error has pip's words, the steps have the commands.
 func TestFailureLeavesWhatWasThere(t *testing.T) {
@@ -285,6 +336,44 @@ func TestCoreWheelIsReproducible(t *testing.T) {
 	} {
 		if ownsCore([]string{requirement}) != want {
 			t.Errorf("ownsCore(%q) is %v", requirement, !want)
+		}
+	}
+}
+
+// What project.yml says of pre-releases wins, in either direction; a project
+// that does not say takes what the machine has, if it takes that at all.
+func TestPreReleases(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		project *bool
+		system  bool
+		machine string
+		uv, pip string // UV_PRERELEASE, PIP_PRE
+	}{
+		"nobody says":                {nil, true, "", "", ""},
+		"the machine says":           {nil, true, "PIP_PRE=1", "allow", "1"},
+		"the machine is not asked":   {nil, false, "PIP_PRE=1", "", ""},
+		"the project allows":         {&yes, false, "", "allow", "1"},
+		"the project forbids":        {&no, true, "PIP_PRE=1", "if-necessary-or-explicit", ""},
+		"against the machine's none": {&yes, true, "PIP_PRE=0", "allow", "1"},
+	} {
+		environ := []string{"HOME=" + t.TempDir(), c.machine}
+		m := readMachine(environ, "")
+		s := m.choose(intent.PipConfig{Pre: c.project, UseSystemConfig: c.system})
+		for variable, want := range map[string]string{"UV_PRERELEASE": c.uv, "PIP_PRE": c.pip} {
+			env := m.uvEnv(environ, s, "/cache", c.system)
+			if variable == "PIP_PRE" {
+				env = m.pipEnv(environ, s)
+			}
+			got := ""
+			for _, entry := range env {
+				if v, is := strings.CutPrefix(entry, variable+"="); is {
+					got = v
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %s is %q, want %q", name, variable, got, want)
+			}
 		}
 	}
 }

@@ -34,7 +34,8 @@ func (m *Maker) resolutionFile(s Spec, i Interpreter, from sources) string {
 		Pip                       intent.PipConfig
 		Python, Core, Index       string
 		Extra, Links              []string
-	}{slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)), s.Pip, i.Path + i.Version, CoreVersion, from.index, from.extra, from.findLinks})
+		Pre                       bool
+	}{slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)), s.Pip, i.Path + i.Version, CoreVersion, from.index, from.extra, from.findLinks, from.pre})
 	if err != nil {
 		return ""
 	}

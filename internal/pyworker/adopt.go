@@ -46,7 +46,7 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 			return nil, errors.New("pyworker: a variable of the environment that a frame cannot carry")
 		}
 	}
-	p, other, err := newProcess()
+	p, other, err := newProcess(c)
 	if err != nil {
 		return nil, err
 	}

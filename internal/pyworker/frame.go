@@ -1,11 +1,15 @@
 package pyworker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 // MaxFrame is the size of the largest frame that either side may send.
@@ -42,6 +46,9 @@ func readFrame(r io.Reader) (frame, error) {
 	if err != nil {
 		return f, err
 	}
+	if f.quick(body) {
+		return f, nil
+	}
 	if err := json.Unmarshal(body, &f); err != nil {
 		return f, fmt.Errorf("%w: %v", ErrFrame, err)
 	}
@@ -49,6 +56,47 @@ func readFrame(r io.Reader) (frame, error) {
 		return f, fmt.Errorf("%w: neither a request, a reply nor a notice", ErrFrame)
 	}
 	return f, nil
+}
+
+// quick reads the two frames that there are most of, replies and log lines, in
+// the form that the worker gives them, without decoding them twice:
+//
+//	{"re":7,"ok":…}    {"op":"log","args":…,"for":7}
+//
+// Any other form is for the decoder; false leaves f as it was.
+func (f *frame) quick(body []byte) bool {
+	if rest, is := bytes.CutPrefix(body, []byte(`{"re":`)); is {
+		id, rest := leadingID(rest)
+		value, is := bytes.CutPrefix(rest, []byte(`,"ok":`))
+		if value, ends := bytes.CutSuffix(value, []byte("}")); id > 0 && is && ends && json.Valid(value) {
+			f.Re, f.OK = id, value
+			return true
+		}
+		return false
+	}
+	rest, is := bytes.CutPrefix(body, []byte(`{"op":"log","args":`))
+	at := bytes.LastIndex(rest, []byte(`,"for":`))
+	if !is || at < 0 {
+		return false
+	}
+	id, end := leadingID(rest[at+len(`,"for":`):])
+	if id == 0 || string(end) != "}" || !json.Valid(rest[:at]) {
+		return false
+	}
+	f.Op, f.Args, f.For = "log", rest[:at], id
+	return true
+}
+
+// leadingID reads a positive number from the beginning; 0 when there is none.
+func leadingID(b []byte) (id int64, rest []byte) {
+	for len(b) > 0 && b[0] >= '0' && b[0] <= '9' && id < 1<<55 {
+		if id == 0 && b[0] == '0' {
+			return 0, b
+		}
+		id = id*10 + int64(b[0]-'0')
+		b = b[1:]
+	}
+	return id, b
 }
 
 func readBody(r io.Reader, n int) ([]byte, error) {
@@ -73,19 +121,43 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 	return body, nil
 }
 
+// Verbatim is JSON that the caller has written himself: as the arguments of a
+// call it goes as it is, without being looked at.
+type Verbatim []byte
+
+// MarshalJSON implements json.Marshaler.
+func (v Verbatim) MarshalJSON() ([]byte, error) { return v, nil }
+
+// packedRequest is packed for a request.
+func packedRequest(r request) ([]byte, error) {
+	args, is := r.Args.(Verbatim)
+	if !is {
+		return packed(r)
+	}
+	out := append(make([]byte, 4, 64+len(r.Op)+len(args)), `{"id":`...)
+	out = strconv.AppendInt(out, r.ID, 10)
+	out = jsontext.AppendString(append(out, `,"op":`...), r.Op)
+	out = append(append(append(out, `,"args":`...), args...), '}')
+	return framed(out)
+}
+
+// framed fills in the length in front of a message, which has four bytes of room for it.
+func framed(out []byte) ([]byte, error) {
+	n := len(out) - 4
+	if n > MaxFrame {
+		return nil, fmt.Errorf("pyworker: a frame of %d bytes is above the limit of %d", n, MaxFrame)
+	}
+	binary.BigEndian.PutUint32(out, uint32(n))
+	return out, nil
+}
+
 // packed puts the length before a message, in one slice for one write.
 func packed(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("pyworker: marshal a frame: %w", err)
 	}
-	if len(body) > MaxFrame {
-		return nil, fmt.Errorf("pyworker: a frame of %d bytes is above the limit of %d", len(body), MaxFrame)
-	}
-	out := make([]byte, 4+len(body))
-	binary.BigEndian.PutUint32(out, uint32(len(body)))
-	copy(out[4:], body)
-	return out, nil
+	return framed(append(make([]byte, 4, 4+len(body)), body...))
 }
 
 type request struct {

@@ -37,6 +37,14 @@ func readLines(r io.Reader, each func(line string)) {
 
 const cut = " … (cut)"
 
+// ownFrame reports whether a line is of the stack that faulthandler prints when
+// a worker crashes, and about our own code: it says nothing to the authors of
+// modules.
+func ownFrame(line, runtime string) bool {
+	file, is := strings.CutPrefix(line, `  File "`)
+	return is && (runtime != "" && strings.HasPrefix(file, runtime+"/") || strings.HasPrefix(file, "<frozen importlib"))
+}
+
 // lastWords keeps the end of what was printed.
 type lastWords struct {
 	mu    sync.Mutex

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -25,12 +26,14 @@ const drain = 250 * time.Millisecond
 
 // process is a started worker: the pipes, the output, and its end.
 type process struct {
-	pid    int
-	end    func() error // waits for its end
-	in     *os.File     // our end of fd 3
-	out    *os.File     // our end of fd 4
-	frames *bufio.Reader
-	words  *lastWords
+	pid     int
+	mark    string
+	end     func() error // waits for its end
+	in      *os.File     // our end of fd 3
+	out     *os.File     // our end of fd 4
+	frames  *bufio.Reader
+	words   *lastWords
+	runtime string // the folder of our own code
 
 	stdout, stderr *os.File
 
@@ -58,7 +61,7 @@ type theirs [4]*os.File
 func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
 
 // newProcess makes the pipes of a worker that is about to be started.
-func newProcess() (*process, theirs, error) {
+func newProcess(c Config) (*process, theirs, error) {
 	var ours, other [4]*os.File
 	for i := range ours {
 		r, w, err := os.Pipe()
@@ -75,7 +78,7 @@ func newProcess() (*process, theirs, error) {
 	}
 	return &process{
 		in: ours[0], out: ours[1], frames: bufio.NewReaderSize(ours[1], 64<<10), stdout: ours[2], stderr: ours[3],
-		words: &lastWords{}, ended: make(chan struct{}),
+		words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{}),
 	}, other, nil
 }
 
@@ -86,7 +89,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	p, other, err := newProcess()
+	p, other, err := newProcess(c)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +103,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
 	p.pid, p.end = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
+	p.mark = c.Mark
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
 		return nil, p.failedStart(err)
@@ -120,9 +124,12 @@ func (p *process) failedStart(err error) error {
 
 func (c Config) command(other theirs) (*exec.Cmd, error) {
 	options, err := json.Marshal(struct {
-		Path   []string `json:"path"`
-		Memory uint64   `json:"memory"`
-	}{c.Path, c.MemoryMax})
+		Path     []string `json:"path"`
+		Memory   uint64   `json:"memory"`
+		Data     uint64   `json:"data"`
+		FileSize uint64   `json:"file_size"`
+		Tasks    int      `json:"tasks"`
+	}{c.Path, c.MemoryMax, c.DataMax, c.FileMax, c.tasks()})
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +146,23 @@ func (c Config) command(other theirs) (*exec.Cmd, error) {
 }
 
 func (c Config) environ() []string {
-	if len(c.Env) == 0 {
-		return MinimalEnv()
+	env := c.Env
+	if len(env) == 0 {
+		env = MinimalEnv()
 	}
-	return c.Env
+	if c.Mark != "" {
+		env = append(slices.Clone(env), markVariable+"="+c.Mark)
+	}
+	return env
+}
+
+// tasks is the number for the kernel, which counts all of a user. It does not
+// count for root.
+func (c Config) tasks() int {
+	if c.Tasks == 0 || os.Geteuid() == 0 {
+		return 0
+	}
+	return tasksOfUser() + c.Tasks
 }
 
 // follow reads the output of a worker that runs, and waits for its end.
@@ -154,6 +174,9 @@ func (p *process) follow(onOutput func(stream, line string)) {
 			readLines(file, func(line string) {
 				serial.Lock()
 				defer serial.Unlock()
+				if ownFrame(line, p.runtime) {
+					return
+				}
 				p.words.add(line)
 				if onOutput != nil {
 					onOutput(stream, line)
@@ -164,6 +187,9 @@ func (p *process) follow(onOutput func(stream, line string)) {
 	go func() {
 		err := p.end()
 		p.killGroup() // what it forked and left behind in its group
+		if p.mark != "" {
+			KillMarked(p.mark) // and what left the group
+		}
 		limit := time.Now().Add(drain)
 		_ = p.stdout.SetReadDeadline(limit)
 		_ = p.stderr.SetReadDeadline(limit)

@@ -19,7 +19,13 @@ type Config struct {
 	Dir        string   // working directory
 	Env        []string // the whole environment; empty means a minimal one (PATH, HOME, LANG)
 	MemoryMax  uint64   // bytes of address space; 0: no limit
-	Handover   *os.File // for a template: where it is sent descriptors to copy itself for
+	DataMax    uint64   // bytes of data beside the stacks of agents (handler role); 0: no limit
+	FileMax    uint64   // bytes of the largest file that it may write; 0: no limit
+	Tasks      int      // processes and threads that it may have together with all others of its user, root's excepted; 0: no limit
+	// Mark names the worker and all that it starts, however far that moves away.
+	// What bears it is ended after the worker. Empty: only its process group is.
+	Mark     string
+	Handover *os.File // for a template: where it is sent descriptors to copy itself for
 	// OnOutput gets every line that the code prints; stream is "stdout" or "stderr".
 	OnOutput func(stream, line string)
 	// OnNotice gets the notices of a dialogue that nobody waits for, while Ask or

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -445,10 +446,26 @@ def main(channel):
 	}
 	before := time.Now().Add(-time.Hour)
 	write("value = 1\n", before)
+	kept := func() string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(c.RuntimeDir), "__pycache__", "*-foreign.*.pyc"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("kept are %v, %v", found, err)
+		}
+		return found[0]
+	}
 	for n, want := range [][2]int{{1, 1}, {1, 0}} {
+		if n == 1 { // used long ago, and now
+			if err := os.Chtimes(kept(), before, before.Add(-48*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if got := imported(); got != want {
 			t.Errorf("import %d: value and compilations %v, want %v", n+1, got, want)
 		}
+	}
+	if info, err := os.Stat(kept()); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("what was used is not marked: %v", err)
 	}
 	write("value = 2\n", before.Add(time.Minute))
 	if got, want := imported(), [2]int{2, 1}; got != want {
@@ -496,17 +513,30 @@ func FuzzReadFrame(f *testing.F) {
 		}
 		f.Add(packet)
 	}
+	for _, body := range []string{`{"re":7,"ok":{"status":"deployed"}}`, `{"op":"log","args":{"for":3},"for":12}`, `{"op":"log","args":{"a":{"b":1,"for":5}}}`, `{"re":7,"ok":1,"err":{}}`, `{"re":07,"ok":1}`} {
+		packet, err := framed(append(make([]byte, 4), body...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(packet)
+	}
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, '{'})
 	f.Add([]byte{0x03, 0xff, 0xff, 0xff, '{'})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		for {
+			rest := data[len(data)-r.Len():]
 			got, err := readFrame(r)
 			if err != nil {
 				return
 			}
 			if got.Op == "" && got.Re == 0 {
 				t.Error("a frame that says nothing was accepted")
+			}
+			var decoded frame
+			body := rest[4 : len(rest)-r.Len()]
+			if err := json.Unmarshal(body, &decoded); err != nil || !reflect.DeepEqual(got, decoded) {
+				t.Errorf("%s was read as %+v, and is %+v, %v", body, got, decoded, err)
 			}
 		}
 	})

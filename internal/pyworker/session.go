@@ -129,7 +129,7 @@ func (s *session) Call(ctx context.Context, op string, args, reply any, answer H
 		delete(s.calls, id)
 		s.mu.Unlock()
 	}()
-	packet, err := packed(request{ID: id, Op: op, Args: args})
+	packet, err := packedRequest(request{ID: id, Op: op, Args: args})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 //go:embed all:runtime
@@ -54,6 +55,7 @@ var runtimeFiles = sync.OnceValues(func() (map[string][]byte, string) {
 func UnpackRuntime(cacheDir string) (dir string, err error) {
 	files, hash := runtimeFiles()
 	dir = filepath.Join(cacheDir, "runtime-"+hash)
+	pruneBytecode(filepath.Join(cacheDir, "__pycache__"), time.Now())
 	if complete(dir, files) {
 		return dir, nil
 	}

@@ -3,14 +3,17 @@ package server
 import (
 	"context"
 	"log/slog"
-	"os"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/callback"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/deployer"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/logfile"
 	"ordain.dev/ordain/internal/pyenv"
 	"ordain.dev/ordain/internal/store"
 	"ordain.dev/ordain/layout"
@@ -34,25 +37,33 @@ type deployment struct {
 	*deployer.Deployer
 	executors *executor.Manager
 	log       *slog.Logger
-	files     []*os.File
+	variables *variables
+	files     []*logfile.File
 	stopClean context.CancelFunc
 	cleaned   chan struct{}
+	// retention of the resource action log, in nanoseconds; it is read while it changes.
+	retention atomic.Int64
 }
 
 // New implements control.Deployers.
 func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{cleaned: make(chan struct{})}
+	made := &deployment{cleaned: make(chan struct{}), variables: &variables{server: d.server, env: e.ID}}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
 		}
 	}()
-	agentLog, err := made.open(d.server.layout.AgentLog(e.ID))
+	agentLog, err := made.open(d.server.layout.AgentLog(e.ID), d.server.logPolicy)
 	if err != nil {
 		return nil, err
 	}
-	actions, err := made.open(d.server.layout.ResourceActionsLog(e.ID))
+	made.retention.Store(retentionOf(e))
+	actions, err := made.open(d.server.layout.ResourceActionsLog(e.ID), func() logfile.Policy {
+		policy := d.server.logPolicy()
+		policy.Retention = time.Duration(made.retention.Load())
+		return policy
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +72,16 @@ func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	desk, err := callback.New(e.ID, func() http.Handler { return d.server.rest })
+	if err != nil {
+		return nil, err
+	}
 	made.executors, err = executor.NewManager(executor.Config{
-		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Logger: made.log,
+		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log, Variables: made.variables.all,
 		HandlerTimeout: o.HandlerTimeout,
 		IdleRetention:  o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
+		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk,
+		MemoryMax: o.ExecutorMemory, FileMax: o.ExecutorFileSize, ChildrenMax: o.ExecutorChildren, KeepDaemons: o.ExecutorKeepDaemons,
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +89,12 @@ func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 	made.Deployer, err = deployer.New(deployer.Config{
 		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: actions,
 		OnChange: func(moved deployer.Event) { d.tell(e.ID, moved) },
-		Limits:   scheduler.Limits{Concurrency: o.Concurrency}, PythonVersion: python.Minor, Libc: python.Libc,
+		OnNotice: func(n intent.Notice) {
+			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
+			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
+		},
+		OnFacts: func() { go d.server.control.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
+		Limits: scheduler.Limits{Concurrency: o.Concurrency, DryRuns: o.DryRuns, Facts: o.FactRefreshes}, PythonVersion: python.Minor, Libc: python.Libc,
 		Timeout: o.HandlerTimeout,
 	})
 	if err != nil {
@@ -91,10 +113,27 @@ func (d *deployers) tell(env intent.EnvironmentID, moved deployer.Event) {
 		event.ID = moved.Resource.String()
 	}
 	d.bus.Publish(event)
+	if moved.Ended { // people are told
+		d.bus.Publish(bus.Event{Environment: env, Topic: bus.Notification})
+	}
 }
 
-func (d *deployment) open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+// retentionOf is how long lines of the resource action log are kept.
+func retentionOf(e intent.Environment) int64 {
+	return int64(e.Int("resource_action_logs_retention")) * int64(24*time.Hour)
+}
+
+// Changed tells deployer, executors and logs that settings, secrets or the halted mark changed.
+func (d *deployment) Changed(e intent.Environment) {
+	d.retention.Store(retentionOf(e))
+	if d.variables.changed() {
+		d.executors.Renew()
+	}
+	d.Deployer.Changed(e)
+}
+
+func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
+	f, err := logfile.Open(path, policy)
 	if err != nil {
 		return nil, layout.Explain("server.deployer", path, err)
 	}
@@ -126,6 +165,11 @@ func (d *deployment) Start(ctx context.Context) error {
 			case <-ticker.C:
 				if err := d.executors.Clean(ctx); err != nil && ctx.Err() == nil {
 					d.log.Error("the clean-up of executors failed", "error", err)
+				}
+				for _, f := range d.files {
+					if err := f.Clean(); err != nil {
+						d.log.Error("old logs cannot be removed", "error", err)
+					}
 				}
 			}
 		}

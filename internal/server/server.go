@@ -28,6 +28,7 @@ import (
 	"ordain.dev/ordain/internal/console"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/logfile"
 	"ordain.dev/ordain/internal/postgres"
 	"ordain.dev/ordain/internal/pyenv"
 	"ordain.dev/ordain/internal/secret"
@@ -52,6 +53,7 @@ type Server struct {
 	log     *slog.Logger
 	layout  *layout.Layout
 	control *control.Control
+	rest    http.Handler // the REST API, also for handlers
 	url     string
 
 	cancel context.CancelFunc
@@ -157,13 +159,19 @@ func (s *Server) claim() (err error) {
 		return err
 	}
 	s.undo = append(s.undo, func() { _ = lock.Unlock() })
-	file, err := os.OpenFile(s.layout.ServerLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	file, err := logfile.Open(s.layout.ServerLog(), s.logPolicy)
 	if err != nil {
 		return layout.Explain("server.Start", s.layout.ServerLog(), err)
 	}
 	s.undo = append(s.undo, func() { _ = file.Close() })
 	s.log = newLog(file, o.LogLevel)
 	return s.layout.Sweep()
+}
+
+// logPolicy says how log files are rotated.
+func (s *Server) logPolicy() logfile.Policy {
+	o := s.cfg.Options
+	return logfile.Policy{Size: int64(o.LogSize), Age: o.LogAge, Keep: o.LogKeep, Retention: o.LogRetention}
 }
 
 func newLog(w io.Writer, level string) *slog.Logger {
@@ -269,7 +277,14 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if _, err := maker.Interpreter(ctx, ""); err != nil {
 		return nil, err // nothing can be compiled or deployed without
 	}
-	modules, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log})
+	learned := func(scope, line string) error { return s.learnHostKey(scope, line) }
+	agent := ""
+	if o.GitSSHAgent {
+		if agent = os.Getenv("SSH_AUTH_SOCK"); agent == "" {
+			s.log.Warn("git.ssh-agent is on, but the server was started without SSH_AUTH_SOCK")
+		}
+	}
+	modules, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log, SSHAgent: agent, Learned: learned})
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +293,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	s.undo = append(s.undo, build.Close)
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Keep: []string{".env", ".env-py*", ".env.new"}, Logger: s.log})
+	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Keep: []string{".env", ".env-py*", ".env.new"}, Logger: s.log, SSHAgent: agent, Learned: learned})
 	if err != nil {
 		return nil, err
 	}
@@ -289,25 +304,33 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, watch.Stop)
 	events := &bus.Bus{}
 	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
+		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer, s.layout.Mirrors(), s.log}, Watcher: watch, Builder: build,
 		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
-		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version,
+		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(),
 	}); err != nil {
 		return nil, err
 	}
 	if err := watch.start(ctx, s.control); err != nil {
 		return nil, err
 	}
-	return s.doors(watch)
+	return s.doors()
+}
+
+// publicURL is where people reach the console; what was not said is where it listens.
+func (s *Server) publicURL() string {
+	if u := s.cfg.Options.PublicURL; u != "" {
+		return u
+	}
+	return s.url
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors(watch *watcher) (http.Handler, error) {
-	rest, err := api.New(api.Config{Control: s.control, Logger: s.log})
-	if err != nil {
+func (s *Server) doors() (http.Handler, error) {
+	var err error
+	if s.rest, err = api.New(api.Config{Control: s.control, Logger: s.log, FactExpire: s.cfg.Options.FactExpire}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control, watch}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{control: s.control}, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +338,7 @@ func (s *Server) doors(watch *watcher) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byPrefix(rest, hooks, pages), nil
+	return byPrefix(s.rest, hooks, pages), nil
 }
 
 // byPrefix sends requests to their door. It leaves paths as they are, which

@@ -20,7 +20,7 @@ type watcher struct {
 func newWatcher(syncer *gitsync.Syncer, log *slog.Logger) (*watcher, error) {
 	w := &watcher{}
 	var err error
-	w.Watcher, err = gitsync.NewWatcher(gitsync.WatcherConfig{Tips: syncer, Logger: log, OnMove: w.moved})
+	w.Watcher, err = gitsync.NewWatcher(gitsync.WatcherConfig{Tips: syncer, Logger: log, OnMove: w.moved, OnLook: w.looked})
 	return w, err
 }
 
@@ -32,6 +32,10 @@ func (w *watcher) start(ctx context.Context, c *control.Control) error {
 
 func (w *watcher) moved(ctx context.Context, m gitsync.Move) error {
 	return w.control.SourceMoved(ctx, m.Environment, m.Commit, m.Kind, m.Message)
+}
+
+func (w *watcher) looked(ctx context.Context, env intent.EnvironmentID, err error) {
+	w.control.Looked(ctx, env, err)
 }
 
 // Watch implements control.Watcher.

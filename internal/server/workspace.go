@@ -49,6 +49,10 @@ func (w workspace) CompilerDir(env intent.EnvironmentID) string {
 	return w.layout.Environment(env).Compiler()
 }
 
+func (w workspace) PreviewDir(env intent.EnvironmentID) string {
+	return w.layout.Environment(env).Preview().Compiler()
+}
+
 func (w workspace) ResetCompiler(env intent.EnvironmentID) error {
 	w.forget(env)
 	dir := w.CompilerDir(env)

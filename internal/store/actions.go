@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 type actionRow struct {
@@ -50,21 +52,31 @@ func (r actionRow) value() (intent.Action, error) {
 	return a, errors.Join(err1, err2, err3)
 }
 
-// messagesJSON writes the messages column.
+// messagesJSON writes the messages column, in the form of messageJSON: it is written
+// for every task, so by hand.
 func messagesJSON(lines []intent.LogLine) (string, error) {
-	out := make([]messageJSON, 0, len(lines))
-	for _, l := range lines {
-		m := messageJSON{Level: cleanText(l.Level), Message: cleanText(l.Message), Moment: micro(l.Time)}
+	size := 2
+	for i := range lines {
+		size += len(lines[i].Message) + len(lines[i].Arguments) + 96
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, l := range lines {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = jsontext.AppendString(append(out, `{"level":`...), cleanText(l.Level))
+		out = jsontext.AppendString(append(out, `,"message":`...), cleanText(l.Message))
+		out = append(micro(l.Time).AppendFormat(append(out, `,"moment":"`...), time.RFC3339Nano), '"')
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
 				return "", fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line")
 			}
-			m.Arguments = arguments
+			out = append(append(out, `,"arguments":`...), arguments...)
 		}
-		out = append(out, m)
+		out = append(out, '}')
 	}
-	return toJSON(out), nil
+	return string(append(out, ']')), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -78,14 +90,27 @@ func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
 	return string(b), nil
 }
 
+// Arrays that the driver writes without asking each element what it is.
+type (
+	uuids   = pgtype.FlatArray[pgtype.UUID]
+	moments = pgtype.FlatArray[pgtype.Timestamptz]
+)
+
+func momentOf(t *time.Time) pgtype.Timestamptz {
+	if t == nil {
+		return pgtype.Timestamptz{}
+	}
+	return pgtype.Timestamptz{Time: *t, Valid: true}
+}
+
 // actionColumns are actions, column by column, for unnest.
 type actionColumns struct {
-	ids       []uuid.UUID
+	ids       uuids
 	kinds     []string
 	resources []string
 	versions  []int
 	started   []time.Time
-	finished  []*time.Time
+	finished  moments
 	statuses  []string
 	kindsOf   []string
 	changes   []string
@@ -102,12 +127,12 @@ func (c *actionColumns) add(a intent.Action) error {
 	if change == "" {
 		change = intent.NoChange
 	}
-	c.ids = append(c.ids, a.ID)
+	c.ids = append(c.ids, pgtype.UUID{Bytes: a.ID, Valid: true})
 	c.kinds = append(c.kinds, string(a.Kind))
 	c.resources = append(c.resources, a.Resource.String())
 	c.versions = append(c.versions, a.Version)
 	c.started = append(c.started, a.Started)
-	c.finished = append(c.finished, a.Finished)
+	c.finished = append(c.finished, momentOf(a.Finished))
 	c.statuses = append(c.statuses, string(a.Status))
 	c.kindsOf = append(c.kindsOf, string(change))
 	c.changes = append(c.changes, changes)
@@ -143,7 +168,23 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 		if _, err := tx.Exec(ctx, statements.ActionStart, columns.args(env)...); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, statements.StateDeploying, env, deploying)
+		_, err := tx.Exec(ctx, statements.StateDeploying, env, deploying, true)
+		return err
+	})
+}
+
+// MarkDeploying sets or clears is_deploying of resources, without an entry in
+// the log. Those that are as asked already, and unknown ones, are left alone.
+func (s *Store) MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	return s.write(ctx, "store.MarkDeploying", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.StateDeploying, env, names, deploying)
 		return err
 	})
 }
@@ -155,13 +196,19 @@ type stateColumns struct {
 	lastRun      []string
 	blocked      []string
 	isDeploying  []bool
-	lastRunAt    []*time.Time
-	lastSuccess  []*time.Time
+	lastRunAt    moments
+	lastSuccess  moments
 	lastDeployed []int
 	deployedHash []string
 	intentHash   []string
-	lastEvents   []*time.Time
+	lastEvents   moments
 	attempts     []int
+	parked       []string
+	parkedAt     moments
+	retryAt      moments
+	failedCode   []string
+	heals        []string
+	drifted      []bool
 }
 
 func (c *stateColumns) add(s intent.ResourceState) {
@@ -170,16 +217,31 @@ func (c *stateColumns) add(s intent.ResourceState) {
 	c.lastRun = append(c.lastRun, string(s.LastRun))
 	c.blocked = append(c.blocked, string(s.Blocked))
 	c.isDeploying = append(c.isDeploying, s.IsDeploying)
-	c.lastRunAt = append(c.lastRunAt, s.LastRunAt)
-	c.lastSuccess = append(c.lastSuccess, s.LastSuccess)
+	c.lastRunAt = append(c.lastRunAt, momentOf(s.LastRunAt))
+	c.lastSuccess = append(c.lastSuccess, momentOf(s.LastSuccess))
 	c.lastDeployed = append(c.lastDeployed, s.LastDeployed)
 	c.deployedHash = append(c.deployedHash, s.DeployedHash)
 	c.intentHash = append(c.intentHash, s.IntentHash)
-	c.lastEvents = append(c.lastEvents, s.LastEvents)
+	c.lastEvents = append(c.lastEvents, momentOf(s.LastEvents))
 	c.attempts = append(c.attempts, s.Attempts)
+	c.parked = append(c.parked, string(s.Parked))
+	c.parkedAt = append(c.parkedAt, momentOf(s.ParkedAt))
+	c.retryAt = append(c.retryAt, momentOf(s.RetryAt))
+	c.failedCode = append(c.failedCode, cleanText(s.FailedCode))
+	heals := "[]"
+	if len(s.Heals) > 0 {
+		heals = toJSON(s.Heals)
+	}
+	c.heals = append(c.heals, heals)
+	c.drifted = append(c.drifted, s.Drifted)
 }
 
-// FinishActions records outcomes, the states that follow, and facts. When a
+func (c *stateColumns) args(env uuid.UUID) []any {
+	return []any{env, c.ids, c.compliance, c.lastRun, c.blocked, c.isDeploying, c.lastRunAt, c.lastSuccess, c.lastDeployed, c.deployedHash,
+		c.intentHash, c.lastEvents, c.attempts, c.parked, c.parkedAt, c.retryAt, c.failedCode, c.heals, c.drifted}
+}
+
+// FinishActions records outcomes, the states that follow, drift, breakers, facts and notices. When a
 // newer intent was released in the meantime, the state keeps what follows from
 // that intent and only learns how the run ended. Finishing an action again
 // changes nothing of the action.
@@ -219,19 +281,50 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 			return err
 		}
 		if len(states.ids) > 0 {
-			if _, err := tx.Exec(ctx, statements.StateFinish, env, states.ids, states.compliance, states.lastRun, states.blocked,
-				states.isDeploying, states.lastRunAt, states.lastSuccess, states.lastDeployed, states.deployedHash, states.intentHash,
-				states.lastEvents, states.attempts); err != nil {
+			if _, err := tx.Exec(ctx, statements.StateFinish, states.args(env)...); err != nil {
 				return err
 			}
+		}
+		for _, d := range done {
+			if err := recordAround(ctx, tx, env, d); err != nil {
+				return err
+			}
+		}
+		var found []intent.Discovered
+		for _, d := range done {
+			found = append(found, d.Discovered...)
+		}
+		if err := setDiscovered(ctx, tx, env, found); err != nil {
+			return err
 		}
 		for _, f := range facts {
 			if err := setParameter(ctx, tx, env, f); err != nil {
 				return err
 			}
 		}
+		for _, d := range done {
+			for _, n := range d.Notices {
+				if err := addNotice(ctx, tx, env, n, *d.Action.Finished); err != nil {
+					return err
+				}
+			}
+		}
 		return nil
 	})
+}
+
+// recordAround records what an action says beside the state of its resource.
+func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d intent.FinishedAction) error {
+	if d.Drift != nil {
+		if err := recordDrift(ctx, tx, env, d); err != nil {
+			return err
+		}
+	}
+	if b := d.Breaker; b != nil {
+		_, err := tx.Exec(ctx, statements.AgentBreaker, env, d.Action.Resource.Agent, b.Since, b.ProbeAt, int(b.Pause/time.Second), b.Failures)
+		return err
+	}
+	return nil
 }
 
 // ResetDeploying ends actions that a killed server left open.
@@ -272,14 +365,7 @@ func (s *Store) Actions(ctx context.Context, env intent.EnvironmentID, id intent
 		text := id.String()
 		resource = &text
 	}
-	err = s.read(ctx, "store.Actions", func(q querier) error {
-		rows, err := many[actionRow](ctx, q, statements.ActionList, env, resource, string(kind), limit)
-		if err == nil {
-			out, err = convert(rows, actionRow.value)
-		}
-		return err
-	})
-	return out, err
+	return listed(ctx, s, "store.Actions", actionRow.value, statements.ActionList, env, resource, string(kind), limit)
 }
 
 type logRow struct {

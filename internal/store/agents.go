@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -11,13 +13,22 @@ import (
 type agentRow struct {
 	Name        string
 	Paused      bool
+	PausedBy    string
+	PausedAt    *time.Time
 	Resources   int
 	Status      string
 	ProcessName string
+
+	BreakerSince    *time.Time
+	BreakerProbe    *time.Time
+	BreakerPause    int // seconds
+	BreakerFailures int
 }
 
 func (r agentRow) value() (intent.Agent, error) {
-	return intent.Agent{Name: r.Name, Paused: r.Paused, Resources: r.Resources}, nil
+	return intent.Agent{Name: r.Name, Paused: r.Paused, PausedBy: r.PausedBy, PausedAt: utc(r.PausedAt), Resources: r.Resources, Breaker: intent.Breaker{
+		Since: utc(r.BreakerSince), ProbeAt: utc(r.BreakerProbe), Pause: time.Duration(r.BreakerPause) * time.Second, Failures: r.BreakerFailures,
+	}}, nil
 }
 
 // Agents lists the agents that have resources in the active version, and those that are paused.
@@ -26,17 +37,22 @@ func (s *Store) Agents(ctx context.Context, env intent.EnvironmentID, q intent.L
 }
 
 // SetAgentPaused pauses one agent, or all known ones when name is empty. An
-// agent may be paused before a version has it.
-func (s *Store) SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error {
+// agent may be paused before a version has it. Who did is recorded.
+func (s *Store) SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool, by intent.Actor) error {
 	return s.write(ctx, "store.SetAgentPaused", func(tx pgx.Tx) error {
 		if err := s.exists(ctx, tx, env); err != nil {
 			return err
 		}
+		var tag pgconn.CommandTag
+		var err error
 		if name == "" {
-			_, err := tx.Exec(ctx, statements.AgentPauseAll, env, paused)
+			tag, err = tx.Exec(ctx, statements.AgentPauseAll, env, paused, cleanText(by.By), by.At)
+		} else {
+			tag, err = tx.Exec(ctx, statements.AgentPause, env, name, paused, cleanText(by.By), by.At)
+		}
+		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
-		_, err := tx.Exec(ctx, statements.AgentPause, env, name, paused)
-		return err
+		return intervene(ctx, tx, env, did(paused, intent.DidPause, intent.DidUnpause), name, by)
 	})
 }

@@ -95,6 +95,15 @@ func fromJSON[T any](raw []byte) (T, error) {
 	return v, nil
 }
 
+// maybeJSON is fromJSON for a column that may be NULL.
+func maybeJSON[T any](raw []byte) (*T, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	v, err := fromJSON[T](raw)
+	return &v, err
+}
+
 // rawJSON is a JSON column as a value of its own; null when there is nothing.
 func rawJSON(raw json.RawMessage) *string {
 	if len(raw) == 0 {

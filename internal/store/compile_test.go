@@ -61,7 +61,7 @@ func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 	must(t, s.SetCompileRevision(ctx, first, rev))
 	number := 7
 	for range 2 {
-		must(t, s.FinishCompile(ctx, first, true, &number, []byte(`[{"code":"x"}]`), after(20)))
+		must(t, s.FinishCompile(ctx, first, intent.CompileEnd{Success: true, Version: &number, Diagnostics: []byte(`[{"code":"x"}]`), At: after(20)}))
 	}
 	got, stages, err := s.Compile(ctx, weaker)
 	must(t, err)
@@ -79,7 +79,7 @@ func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 		if run == nil || run.ID != id {
 			t.Fatalf("want %v next, got %+v", id, run)
 		}
-		must(t, s.FinishCompile(ctx, id, false, nil, nil, after(40)))
+		must(t, s.FinishCompile(ctx, id, intent.CompileEnd{At: after(40)}))
 	}
 	if run := get(s.StartCompile(ctx, env, after(50)))(t); run != nil {
 		t.Errorf("nothing waits, but %+v runs", run)
@@ -87,7 +87,7 @@ func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 	if n := get(s.DeleteCompilesBefore(ctx, after(30)))(t); n != 3 {
 		t.Errorf("%d reports were dropped", n)
 	}
-	want(t, s.FinishCompile(ctx, first, true, nil, nil, after(60)), fault.NotFound)
+	want(t, s.FinishCompile(ctx, first, intent.CompileEnd{Success: true, At: after(60)}), fault.NotFound)
 	want(t, s.AppendStage(ctx, stage.ID, "x", ""), fault.NotFound)
 }
 
@@ -122,7 +122,7 @@ func TestInterruptedCompileStartsOverFirst(t *testing.T) {
 		t.Fatalf("the interrupted one starts over: %+v", run)
 	}
 	must(t, s.StartStage(ctx, intent.Stage{ID: uuid.New(), Compile: first, Name: intent.StageInit, Started: after(20)}))
-	must(t, s.FinishCompile(ctx, first, true, nil, nil, after(21)))
+	must(t, s.FinishCompile(ctx, first, intent.CompileEnd{Success: true, At: after(21)}))
 	got, stages, err := s.Compile(ctx, answered)
 	must(t, err)
 	if !got.Started.Equal(after(20)) || got.Completed == nil || len(stages) != 2 || stages[0].ReturnCode != nil {

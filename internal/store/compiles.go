@@ -38,12 +38,27 @@ type compileRow struct {
 
 // revisionJSON is the revision column.
 type revisionJSON struct {
-	Commit  string    `json:"commit"`
-	Branch  string    `json:"branch"`
-	Author  string    `json:"author"`
-	Email   string    `json:"email"`
-	Subject string    `json:"subject"`
-	Time    time.Time `json:"time"`
+	Commit  string     `json:"commit"`
+	Branch  string     `json:"branch"`
+	Author  string     `json:"author"`
+	Email   string     `json:"email"`
+	Subject string     `json:"subject"`
+	Time    time.Time  `json:"time"`
+	Signer  signerJSON `json:"signer,omitzero"`
+}
+
+// signerJSON is who signed a revision; left out when nobody asked.
+type signerJSON struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+func (j revisionJSON) value() intent.Revision {
+	return intent.Revision{Commit: j.Commit, Branch: j.Branch, Author: j.Author, Email: j.Email, Subject: j.Subject, Time: j.Time, Signer: intent.Signer(j.Signer)}
+}
+
+func revisionOf(r intent.Revision) revisionJSON {
+	return revisionJSON{Commit: r.Commit, Branch: r.Branch, Author: r.Author, Email: r.Email, Subject: r.Subject, Time: r.Time, Signer: signerJSON(r.Signer)}
 }
 
 func (r compileRow) value() (intent.Compile, error) {
@@ -60,7 +75,7 @@ func (r compileRow) value() (intent.Compile, error) {
 	if len(r.Revision) > 0 {
 		var j revisionJSON
 		j, err3 = fromJSON[revisionJSON](r.Revision)
-		revision := intent.Revision(j)
+		revision := j.value()
 		c.Revision = &revision
 	}
 	return c, errors.Join(err1, err2, err3)
@@ -131,14 +146,28 @@ func (s *Store) StartCompile(ctx context.Context, env intent.EnvironmentID, now 
 // SetCompileRevision says which commit the run, and all that it answers, is about.
 func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev intent.Revision) error {
 	return s.write(ctx, "store.SetCompileRevision", func(tx pgx.Tx) error {
-		return affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionJSON(rev))))
+		if err := affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionOf(rev)))); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, statements.OutboxCompile, id, time.Now())
+		return err
 	})
 }
 
-// FinishCompile ends a run and all requests that it answers. Ending it again changes nothing.
-func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, success bool, version *int, diagnostics json.RawMessage, at time.Time) error {
+// FinishCompile ends a run and all requests that it answers; see control.CompileStore.
+func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
-		return affected(tx.Exec(ctx, statements.CompileFinish, id, success, version, rawJSON(diagnostics), at))
+		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.OutboxCompile, id, end.At); err != nil || end.Notice == nil {
+			return err
+		}
+		row, err := one[compileRow](ctx, tx, statements.CompileGet, id)
+		if err != nil {
+			return err
+		}
+		return addNotice(ctx, tx, row.Environment, *end.Notice, end.At)
 	})
 }
 
@@ -169,14 +198,7 @@ func (s *Store) Compiles(ctx context.Context, env intent.EnvironmentID, q intent
 
 // OpenCompiles lists requests not completed, oldest first.
 func (s *Store) OpenCompiles(ctx context.Context, env intent.EnvironmentID) (out []intent.Compile, err error) {
-	err = s.read(ctx, "store.OpenCompiles", func(q querier) error {
-		rows, err := many[compileRow](ctx, q, statements.CompileOpen, env)
-		if err == nil {
-			out, err = convert(rows, compileRow.value)
-		}
-		return err
-	})
-	return out, err
+	return listed(ctx, s, "store.OpenCompiles", compileRow.value, statements.CompileOpen, env)
 }
 
 // LastCompile gives the newest completed compile that had a revision, nil when none.
@@ -205,4 +227,18 @@ func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, e
 		return err
 	})
 	return n, err
+}
+
+// StartPreview records that a compile runs beside the queue, for a dry run.
+// Recording it again changes nothing.
+func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
+	const op = "store.StartPreview"
+	metadata, err := json.Marshal(c.Metadata)
+	if err != nil {
+		return fault.Wrap(op, fault.Invalid, err)
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.CompilePreview, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata))
+		return err
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -19,25 +20,50 @@ type dryRunRow struct {
 	Date        time.Time
 	Total       int
 	Todo        int
+	Asked       string
+	Compile     *uuid.UUID
+	Filter      json.RawMessage
+	Base        int
+	Ended       *time.Time
+	Ending      string
+	Reason      string
+	Unknown     int64
 }
 
 func (r dryRunRow) value() (intent.DryRun, error) {
-	d := intent.DryRun(r)
-	d.Date = d.Date.UTC()
-	return d, nil
+	filter, err := fromJSON[intent.DryRunFilter](r.Filter)
+	return intent.DryRun{
+		ID: r.ID, Environment: r.Environment, Version: r.Version, Date: r.Date.UTC(), Total: r.Total, Todo: r.Todo,
+		Commit: r.Asked, Compile: r.Compile, Filter: filter, Base: r.Base,
+		Ended: utc(r.Ended), Ending: intent.DryRunEnding(r.Ending), Reason: r.Reason, Unknown: int(r.Unknown),
+	}, err
 }
 
-// CreateDryRun records a dry run; NotFound when there is no such version.
+// CreateDryRun records a dry run; NotFound when there is no such version or environment.
 func (s *Store) CreateDryRun(ctx context.Context, d intent.DryRun) error {
 	return s.write(ctx, "store.CreateDryRun", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo)
+		_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
+			cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base)
 		return err
 	})
 }
 
-// AddDryRunDiffs stores results. A resource counts once.
+// lockDryRun lets nobody else change a dry run; Conflict when it ended.
+func lockDryRun(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, id intent.ActionID) error {
+	var ended *time.Time
+	if err := tx.QueryRow(ctx, statements.DryRunLock, env, id).Scan(&ended); err != nil {
+		return err
+	}
+	if ended != nil {
+		return fault.New(op, fault.Conflict, "this dry run has ended")
+	}
+	return nil
+}
+
+// AddDryRunDiffs stores results. A resource counts once. Conflict when the dry run ended.
 func (s *Store) AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error {
-	resources, kinds, attributes := make([]string, 0, len(diffs)), make([]string, 0, len(diffs)), make([]string, 0, len(diffs))
+	const op = "store.AddDryRunDiffs"
+	var resources, kinds, attributes, reasons []string
 	seen := make(map[intent.ResourceID]bool, len(diffs))
 	for _, d := range diffs {
 		if seen[d.ID] {
@@ -48,13 +74,14 @@ func (s *Store) AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id
 		if err != nil {
 			return err
 		}
-		resources, kinds, attributes = append(resources, d.ID.String()), append(kinds, string(d.Kind)), append(attributes, text)
+		resources, kinds = append(resources, d.ID.String()), append(kinds, string(d.Kind))
+		attributes, reasons = append(attributes, text), append(reasons, cleanText(d.Reason))
 	}
-	return s.write(ctx, "store.AddDryRunDiffs", func(tx pgx.Tx) error {
-		if _, err := one[dryRunRow](ctx, tx, statements.DryRunLock, env, id); err != nil {
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if err := lockDryRun(ctx, tx, op, env, id); err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, statements.DryRunAdd, id, resources, kinds, attributes)
+		tag, err := tx.Exec(ctx, statements.DryRunAdd, id, resources, kinds, attributes, reasons)
 		if err != nil {
 			return err
 		}
@@ -63,17 +90,101 @@ func (s *Store) AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id
 	})
 }
 
-// DryRuns lists the dry runs of a version, newest first.
+// SetDryRunVersion says which version the commit of a dry run became, and how
+// many resources are to be looked at. Saying it again changes nothing.
+func (s *Store) SetDryRunVersion(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, version, total int) error {
+	const op = "store.SetDryRunVersion"
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if err := lockDryRun(ctx, tx, op, env, id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, statements.DryRunVersion, env, id, version, total)
+		return err
+	})
+}
+
+// EndDryRun ends a dry run. behind gives, for resources that it could not tell
+// about, what they require and would be created first. Conflict when it ended before.
+func (s *Store) EndDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
+	behind map[intent.ResourceID]intent.ResourceID, at time.Time) error {
+	const op = "store.EndDryRun"
+	var resources, causes []string
+	for r, cause := range behind {
+		resources, causes = append(resources, r.String()), append(causes, cause.String())
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if err := lockDryRun(ctx, tx, op, env, id); err != nil {
+			return err
+		}
+		if len(resources) > 0 {
+			if _, err := tx.Exec(ctx, statements.DryRunBehind, id, resources, causes); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, statements.DryRunEnd, env, id, string(ending), cleanText(reason), at); err != nil {
+			return err
+		}
+		if ending != intent.DryRunCancelled { // else by who starts another, or wants none
+			if _, err := tx.Exec(ctx, statements.OutboxPullOf, id, at); err != nil {
+				return err
+			}
+		}
+		return dryRunNotice(ctx, tx, env, id, at)
+	})
+}
+
+// dryRunNotice records what people should hear of a dry run that ended.
+func dryRunNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, id intent.ActionID, at time.Time) error {
+	row, err := one[dryRunRow](ctx, tx, statements.DryRunGet, env, id)
+	if err != nil {
+		return err
+	}
+	run, err := row.value()
+	if err != nil {
+		return err
+	}
+	kinds, err := many[struct {
+		Kind  string
+		Count int64
+	}](ctx, tx, statements.DryRunKinds, id)
+	if err != nil {
+		return err
+	}
+	found := make(map[intent.DiffKind]int, len(kinds))
+	for _, k := range kinds {
+		found[intent.DiffKind(k.Kind)] = int(k.Count)
+	}
+	if n := run.Notice(found); n != nil {
+		return addNotice(ctx, tx, env, *n, at)
+	}
+	return nil
+}
+
+// DryRuns lists the dry runs of a version, newest first; of all versions and commits when it is 0, at most 1,000.
 func (s *Store) DryRuns(ctx context.Context, env intent.EnvironmentID, version int) (out []intent.DryRun, err error) {
 	err = s.read(ctx, "store.DryRuns", func(q querier) error {
 		rows, err := many[dryRunRow](ctx, q, statements.DryRunList, env, version)
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
+		if len(rows) == 0 && version > 0 {
 			return requireVersion(ctx, q, env, version)
 		}
 		out, err = convert(rows, dryRunRow.value)
+		return err
+	})
+	return out, err
+}
+
+// OpenDryRuns lists those that did not end, oldest first.
+func (s *Store) OpenDryRuns(ctx context.Context, env intent.EnvironmentID) (out []intent.DryRun, err error) {
+	return listed(ctx, s, "store.OpenDryRuns", dryRunRow.value, statements.DryRunOpen, env)
+}
+
+// GoneResources lists what one version has and another has not, by id.
+func (s *Store) GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) (out []intent.ResourceID, err error) {
+	err = s.read(ctx, "store.GoneResources", func(q querier) error {
+		out, err = resourceIDs(ctx, q, statements.VersionGone, env, from, to)
 		return err
 	})
 	return out, err
@@ -83,12 +194,19 @@ type dryRunDiffRow struct {
 	Resource   string
 	Kind       string
 	Attributes json.RawMessage
+	Reason     string
+	Behind     string
 }
 
 func (r dryRunDiffRow) value() (intent.ResourceDiff, error) {
 	id, err1 := intent.ParseResourceID(r.Resource)
 	attributes, err2 := fromJSON[map[string]intent.AttributeChange](r.Attributes)
-	return intent.ResourceDiff{ID: id, Kind: intent.DiffKind(r.Kind), Attributes: attributes}, errors.Join(err1, err2)
+	d := intent.ResourceDiff{ID: id, Kind: intent.DiffKind(r.Kind), Attributes: attributes, Reason: r.Reason}
+	var err3 error
+	if r.Behind != "" {
+		d.Behind, err3 = intent.ParseResourceID(r.Behind)
+	}
+	return d, errors.Join(err1, err2, err3)
 }
 
 // DryRun gives one with what it found so far, by resource id.

@@ -24,16 +24,23 @@ type environmentRow struct {
 	Description string
 	Icon        string
 	Halted      bool
+	HaltedBy    string
+	HaltedAt    *time.Time
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
+	Overrides   json.RawMessage // that last
 }
 
 func (r environmentRow) value() (intent.Environment, error) {
 	settings := map[string]any{}
 	var protected map[string]string
 	err := errors.Join(json.Unmarshal(r.Settings, &settings), json.Unmarshal(r.Protected, &protected))
+	var rows []overrideRow
+	err = errors.Join(err, json.Unmarshal(r.Overrides, &rows))
+	overrides, _ := convert(rows, overrideRow.value)
 	return intent.Environment{
+		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), Overrides: overrides,
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
 		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected, Created: r.Created.UTC(),
@@ -59,14 +66,7 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 
 // Environments lists all by project name and name.
 func (s *Store) Environments(ctx context.Context) (out []intent.Environment, err error) {
-	err = s.read(ctx, "store.Environments", func(q querier) error {
-		rows, err := many[environmentRow](ctx, q, statements.EnvironmentList)
-		if err == nil {
-			out, err = convert(rows, environmentRow.value)
-		}
-		return err
-	})
-	return out, err
+	return listed(ctx, s, "store.Environments", environmentRow.value, statements.EnvironmentList)
 }
 
 // Environment finds one.
@@ -89,10 +89,17 @@ func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) err
 	})
 }
 
-// SetHalted marks or unmarks it; marking twice is fine.
-func (s *Store) SetHalted(ctx context.Context, id intent.EnvironmentID, halted bool) error {
+// SetHalted marks or unmarks it, and records who did; doing it twice is fine.
+func (s *Store) SetHalted(ctx context.Context, id intent.EnvironmentID, halted bool, by intent.Actor) error {
 	return s.write(ctx, "store.SetHalted", func(tx pgx.Tx) error {
-		return affected(tx.Exec(ctx, statements.EnvironmentHalt, id, halted))
+		if _, err := lockEnvironment(ctx, tx, id); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, statements.EnvironmentHalt, id, halted, cleanText(by.By), by.At)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return intervene(ctx, tx, id, did(halted, intent.DidHalt, intent.DidResume), "", by)
 	})
 }
 
@@ -119,8 +126,11 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		return err
 	}
 	for _, sql := range []string{
-		statements.ClearActions, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
-		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters,
+		statements.ClearActions, statements.ClearDryRuns, statements.ClearFactRequests, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
+		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift, statements.ClearNotifications,
+		statements.ClearDiscovered, statements.ClearDeliveries,
+		statements.ClearOverrides,
+		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployTold,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err

@@ -28,14 +28,20 @@ var conflicts = map[string]string{
 
 // missing are the references that a client can get wrong, in words.
 var missing = map[string]string{
-	"environment_project":   "there is no such project",
-	"secret_environment":    "there is no such environment",
-	"compile_environment":   "there is no such environment",
-	"version_environment":   "there is no such environment",
-	"action_environment":    "there is no such environment",
-	"parameter_environment": "there is no such environment",
-	"stage_compile":         "there is no such compile",
-	"dryrun_version":        "there is no such version",
+	"environment_project":      "there is no such project",
+	"secret_environment":       "there is no such environment",
+	"project_secret_project":   "there is no such project",
+	"compile_environment":      "there is no such environment",
+	"version_environment":      "there is no such environment",
+	"action_environment":       "there is no such environment",
+	"parameter_environment":    "there is no such environment",
+	"notification_environment": "there is no such environment",
+	"dryrun_environment":       "there is no such environment",
+	"fact_request_environment": "there is no such environment",
+	"forge_outbox_environment": "there is no such environment",
+	"pull_environment":         "there is no such environment",
+	"stage_compile":            "there is no such compile",
+	"dryrun_version":           "there is no such version",
 }
 
 // translate turns what pgx says into a fault. Values of statements never get

@@ -133,7 +133,7 @@ func atLeast(column string) filter {
 
 // lists are the paged lists. The columns and filters are those of the API.
 var lists = struct {
-	compiles, versions, versionResources, resources, history, logs, parameters, facts, agents list
+	compiles, versions, versionResources, resources, history, logs, parameters, facts, agents, drift, notifications, discovered, deliveries list
 }{
 	compiles: list{
 		base:    statements.CompileRows,
@@ -174,6 +174,7 @@ var lists = struct {
 		key: column{"id", text},
 		filters: map[string]filter{
 			"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "status": exactOrNot("status"),
+			"parked": truthful("(parked <> '')"),
 		},
 	},
 	history: list{
@@ -214,6 +215,46 @@ var lists = struct {
 		sort:    "name",
 		key:     column{"name", text},
 		filters: map[string]filter{"name": part("name"), "process_name": part("process_name"), "status": exact("status")},
+	},
+	notifications: list{
+		base:    statements.NotificationRows,
+		columns: map[string]column{"created": {"created", moment}, "last": {"last", moment}},
+		sort:    "created", desc: true,
+		key: column{"id", identity},
+		filters: map[string]filter{
+			"title": part("title"), "message": part("message"), "read": truthful("read"), "cleared": truthful("cleared"), "severity": exact("severity"),
+		},
+	},
+	discovered: list{
+		base: statements.DiscoveredRows,
+		columns: map[string]column{
+			"discovered_resource_id": {"id", text}, "resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
+		},
+		sort: "discovered_resource_id",
+		key:  column{"id", text},
+		filters: map[string]filter{
+			"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "managed": truthful("managed"),
+		},
+	},
+	deliveries: list{
+		base:    statements.DeliveryRows,
+		columns: map[string]column{"received": {"received", moment}},
+		sort:    "received", desc: true,
+		key: column{"id", identity},
+		filters: map[string]filter{
+			"forge": exact("forge"), "repository": part("repository"), "ref": part("ref"), "commit": part("commit"), "event": exact("kind"),
+			"state": exact("state"), "received": within("received", moment),
+		},
+	},
+	drift: list{
+		base:    statements.DriftRows,
+		columns: map[string]column{"since": {"since", moment}, "resource_id": {"resource", text}},
+		sort:    "since", desc: true,
+		key: column{"id", identity},
+		filters: map[string]filter{
+			"resource_id": part("resource"), "resource": exact("resource"), "attribute": part("attribute"), "open": truthful("(ended IS NULL)"),
+			"ending": exact("ending"), "since": within("since", moment),
+		},
 	},
 }
 

@@ -29,20 +29,22 @@ type migration struct {
 	checksum string
 }
 
-// migrationsIn reads NNNN_name.sql files, which must count up from 1.
+// migrationsIn reads NNNN_name.sql files, whose numbers must go up.
 func migrationsIn(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql") // in order of name
 	if err != nil {
 		return nil, err
 	}
 	var steps []migration
-	for i, file := range names {
+	last := 0
+	for _, file := range names {
 		name := strings.TrimSuffix(path.Base(file), ".sql")
 		digits, _, ok := strings.Cut(name, "_")
 		number, err := strconv.Atoi(digits)
-		if !ok || err != nil || number != i+1 {
-			return nil, fmt.Errorf("migration %s should begin with %04d_", file, i+1)
+		if !ok || err != nil || number != last+1 {
+			return nil, fmt.Errorf("migration %s should begin with the number %04d and _", file, last+1)
 		}
+		last = number
 		text, err := fs.ReadFile(files, file)
 		if err != nil {
 			return nil, err

@@ -5,11 +5,36 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/fault"
 )
+
+// Numbers follow each other without gaps: two changes that were written side by
+// side under one number, or one that was left out of a merge, are seen at once.
+func TestNumbersOfSchemaChanges(t *testing.T) {
+	change := &fstest.MapFile{Data: []byte("SELECT 1")}
+	for name, c := range map[string]struct {
+		files fstest.MapFS
+		says  string
+	}{
+		"in order":   {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0002_b.sql": change}, ""},
+		"a gap":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0003_b.sql": change}, "0003_b.sql should begin with the number 0002"},
+		"twice":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0001_b.sql": change}, "0001_b.sql should begin with the number 0002"},
+		"late start": {fstest.MapFS{"migrations/0002_a.sql": change}, "0001"},
+		"no number":  {fstest.MapFS{"migrations/first_a.sql": change}, "0001"},
+	} {
+		steps, err := migrationsIn(c.files)
+		switch {
+		case c.says == "" && (err != nil || len(steps) != 2):
+			t.Errorf("%s: %v", name, err)
+		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // checkMigrations: a database that was made by an edited schema change, or by
 // a newer program, is refused in words; a new change is applied once.
@@ -35,7 +60,7 @@ func checkMigrations(t *testing.T, url string) {
 	if err := try(edited); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), steps[0].name) {
 		t.Errorf("an edited step: %v", err)
 	}
-	longer := append(append([]migration(nil), steps...), migration{number: len(steps) + 1, name: "more", sql: "CREATE TABLE more (x int)", checksum: "c"})
+	longer := append(append([]migration(nil), steps...), migration{number: steps[len(steps)-1].number + 1, name: "more", sql: "CREATE TABLE more (x int)", checksum: "c"})
 	for range 2 {
 		if err := try(longer); err != nil {
 			t.Fatalf("a new step: %v", err)

@@ -3,36 +3,62 @@ package store
 // statementTexts names every statement of sql/*.sql.
 type statementTexts struct {
 	// action.sql
-	ActionStart, ActionFinish, StateDeploying, StateFinish, ActionCancelOpen string
-	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows             string
+	ActionStart, ActionFinish, StateDeploying, StateFinish, ActionCancelOpen  string
+	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows, StateUnpark string
 	// agent.sql
-	AgentRows, AgentPause, AgentPauseAll string
+	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision string
-	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast                  string
+	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview  string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop             string
 	StageFinish, StageList, StageOutputList                                           string
+	// delivery.sql
+	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet, DeliveryRows string
+	OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet, ModulesList          string
+	// discovered.sql
+	DiscoveredSet, DiscoveredGet, DiscoveredRows, DiscoveredDelete, ClearDiscovered string
+	// drift.sql
+	DriftOpen, DriftSeen, DriftHeal, DriftGone, DriftDelete, DriftRows string
 	// dryrun.sql
-	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd string
-	DryRunCount, DryRunDiffs                                   string
+	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd                                             string
+	DryRunCount, DryRunDiffs, DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone string
 	// environment.sql
-	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists string
-	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions  string
-	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles              string
-	ClearAgents, ClearParameters, SettingSet, SettingDelete, SettingsProtect, SecretSet   string
-	SecretDelete, SecretList                                                              string
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists                                                                                string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions                                                                                 string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles                                                                                             string
+	ClearDryRuns, ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications, ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet string
+	SecretDelete, SecretList                                                                                                                                             string
+	// forge.sql
+	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed               string
+	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeTold                             string
+	DeployToldGet, DeployToldSet, ClearDeployTold                                                          string
+	PullList, PullGet, PullLock, PullOfDryRun, PullSave, PullApprove, PullPreview, PullComment, ClearPulls string
+	// gate.sql
+	OverrideAdd, OverrideEnd, OverrideGet, OverrideList, InterventionAdd, InterventionList string
+	// git.sql
+	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits                                 string
+	GitBlockAdd, GitBlockEnd, GitBlockGet, GitBlocks, RollbackTarget, RollbackPending, VersionCopy string
+	// hold.sql
+	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList string
 	MigrationDone                                                     string
+	// notification.sql
+	NotificationLock, NotificationAgain, NotificationAdd, NotificationGet, NotificationMark, NotificationMarkAll string
+	NotificationUnread, NotificationDelete, NotificationRows                                                     string
 	// own.sql
 	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere string
 	// parameter.sql
-	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete string
+	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete      string
+	FactRequestAdd, FactRequestList, FactRequestDone, FactsDue, UnknownsKnown string
 	// project.sql
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete string
+	ProjectSecretSet, ProjectSecretDelete, ProjectSecretList             string
+	ProjectKnownHosts, ProjectKnownHostsSet, ProjectKnownHostsAdd        string
 	// release.sql
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates string
 	ReleaseNewStates, ReleaseOrphans, ReleaseBlocked, ReleaseAgents          string
+	ReleaseDrift                                                             string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceDetail, ResourceHistoryRows string
 	// version.sql

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -68,12 +69,12 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 		for _, lost := range losses {
 			<-lost
 		}
-		want(t, s.SetHalted(ctx, env, true), fault.Unavailable)
+		want(t, s.SetHalted(ctx, env, true, intent.Actor{By: "test", At: time.Now()}), fault.Unavailable)
 		want(t, s.Ping(ctx), fault.Unavailable)
 		_, _, _, err = s.Own(ctx, env)
 		want(t, err, fault.Unavailable)
 		must(t, pg.Restart(ctx))
-		must(t, s.SetHalted(ctx, env, true))
+		must(t, s.SetHalted(ctx, env, true, intent.Actor{By: "test", At: time.Now()}))
 		must(t, s.Ping(ctx))
 		_, lost, ok, err := s.Own(ctx, env)
 		must(t, err)

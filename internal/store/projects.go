@@ -28,14 +28,7 @@ func (s *Store) CreateProject(ctx context.Context, p intent.Project) error {
 
 // Projects lists all projects by name.
 func (s *Store) Projects(ctx context.Context) (out []intent.Project, err error) {
-	err = s.read(ctx, "store.Projects", func(q querier) error {
-		rows, err := many[projectRow](ctx, q, statements.ProjectList)
-		if err == nil {
-			out, err = convert(rows, projectRow.value)
-		}
-		return err
-	})
-	return out, err
+	return listed(ctx, s, "store.Projects", projectRow.value, statements.ProjectList)
 }
 
 // Project finds one.
@@ -74,5 +67,57 @@ func (s *Store) DeleteProject(ctx context.Context, id intent.ProjectID) error {
 			}
 		}
 		return affected(tx.Exec(ctx, statements.ProjectDelete, id))
+	})
+}
+
+// SetProjectSecret stores sealed bytes under a name; nil deletes it.
+func (s *Store) SetProjectSecret(ctx context.Context, id intent.ProjectID, name string, sealed []byte) error {
+	return s.write(ctx, "store.SetProjectSecret", func(tx pgx.Tx) error {
+		if sealed == nil {
+			_, err := tx.Exec(ctx, statements.ProjectSecretDelete, id, name)
+			return err
+		}
+		_, err := tx.Exec(ctx, statements.ProjectSecretSet, id, name, sealed)
+		return err
+	})
+}
+
+// ProjectSecrets gives all sealed secrets of a project by name.
+func (s *Store) ProjectSecrets(ctx context.Context, id intent.ProjectID) (map[string][]byte, error) {
+	out := make(map[string][]byte)
+	err := s.read(ctx, "store.ProjectSecrets", func(q querier) error {
+		rows, err := many[secretRow](ctx, q, statements.ProjectSecretList, id)
+		for _, r := range rows {
+			out[r.Name] = r.Sealed
+		}
+		return err
+	})
+	return out, err
+}
+
+type knownHostsRow struct{ KnownHosts string }
+
+// KnownHosts gives the keys of the SSH servers of a project.
+func (s *Store) KnownHosts(ctx context.Context, id intent.ProjectID) (string, error) {
+	var out knownHostsRow
+	err := s.read(ctx, "store.Project", func(q querier) (err error) {
+		out, err = one[knownHostsRow](ctx, q, statements.ProjectKnownHosts, id)
+		return err
+	})
+	return out.KnownHosts, err
+}
+
+// SetKnownHosts replaces them.
+func (s *Store) SetKnownHosts(ctx context.Context, id intent.ProjectID, lines string) error {
+	return s.write(ctx, "store.Project", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.ProjectKnownHostsSet, id, lines))
+	})
+}
+
+// AddKnownHost adds a line unless it is there.
+func (s *Store) AddKnownHost(ctx context.Context, id intent.ProjectID, line string) error {
+	return s.write(ctx, "store.Project", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statements.ProjectKnownHostsAdd, id, line)
+		return err
 	})
 }

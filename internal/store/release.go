@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/fault"
@@ -12,44 +14,135 @@ import (
 
 // ReleaseVersion makes a version the intent; see control.VersionStore.
 func (s *Store) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error {
-	const op = "store.ReleaseVersion"
-	return s.write(ctx, op, func(tx pgx.Tx) error {
-		if _, err := lockEnvironment(ctx, tx, env); err != nil {
-			return err
-		}
-		v, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
-		if err != nil {
-			return err
-		}
-		if v.Released != nil {
-			return fault.New(op, fault.Conflict, "the version is released already")
-		}
-		active, err := one[versionRow](ctx, tx, statements.VersionActive, env)
-		if err != nil && !isNoRows(err) {
-			return err
-		}
-		if err == nil && active.Number > number {
-			return fault.New(op, fault.Conflict, "the version is older than the active one").Hint("compile the commit that you want again")
-		}
-		for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
-			if _, err := tx.Exec(ctx, sql, env, number); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, statements.VersionActivate, env, number, at); err != nil {
-			return err
-		}
-		blocked := []int64{}
-		if v.Undefined > 0 {
-			if blocked, err = blockedResources(ctx, tx, env, number); err != nil {
-				return err
-			}
-		}
-		return releaseStates(ctx, tx, env, number, blocked)
-	})
+	return s.release(ctx, "store.ReleaseVersion", env, number, at, nil)
 }
 
-func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, blocked []int64) error {
+// ConfirmVersion releases a version that is held; see control.VersionStore.
+func (s *Store) ConfirmVersion(ctx context.Context, env intent.EnvironmentID, number int, c intent.Confirmation) error {
+	return s.release(ctx, "store.ConfirmVersion", env, number, c.At, &c)
+}
+
+// release judges a version and makes it the intent, or holds it. What it
+// finds it records, also where it refuses.
+func (s *Store) release(ctx context.Context, op string, env intent.EnvironmentID, number int, at time.Time, c *intent.Confirmation) error {
+	var refused error
+	err := s.write(ctx, op, func(tx pgx.Tx) (err error) {
+		if _, err = lockEnvironment(ctx, tx, env); err == nil {
+			refused, err = releaseIn(ctx, tx, op, env, number, at, c)
+		}
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// releaseIn does so in a transaction that holds the lock of the environment.
+func releaseIn(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int, at time.Time, c *intent.Confirmation) (refused, err error) {
+	v, undefined, before, err := releasable(ctx, tx, op, env, number)
+	if err != nil {
+		return nil, err
+	}
+	hold, err := judge(ctx, tx, env, before, v, at)
+	if err != nil {
+		return nil, err
+	}
+	if refused = mayRelease(op, v, hold, c); refused != nil {
+		if err := setHold(ctx, tx, env, v, hold); err != nil || hold == nil {
+			return refused, err
+		}
+		held := deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Held: it waits for a person"}
+		if err := tellDeploy(ctx, tx, env, held, at); err != nil {
+			return refused, err
+		}
+		return refused, addNotice(ctx, tx, env, heldNotice(v, *hold), at)
+	}
+	if err := activate(ctx, tx, v, undefined > 0, c, at); err != nil {
+		return nil, err
+	}
+	return nil, rolledBack(ctx, tx, env, v)
+}
+
+// heldNotice tells people of a version that waits for them.
+func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
+	held := intent.HeldError{Version: v.Number, Hold: hold}
+	n := intent.Notice{
+		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held", v.Number), Message: hold.Text + "; " + held.Advice(),
+		URI: fmt.Sprintf("/api/v2/desiredstate/%d", v.Number),
+	}
+	if v.Provenance.Compile != uuid.Nil {
+		n.Compile = &v.Provenance.Compile
+	}
+	return n
+}
+
+// releasable gives a version that may become the intent, how many of its
+// resources are undefined, and the version that is the intent.
+func releasable(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int) (v intent.Version, undefined int, before *intent.Version, err error) {
+	row, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
+	if err == nil {
+		v, err = row.value()
+	}
+	if err != nil {
+		return v, 0, nil, err
+	}
+	undefined = row.Undefined
+	if v.Preview {
+		return v, 0, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
+			Hint("previews are never released: bring the commit to the branch of the environment")
+	}
+	if v.Released != nil {
+		return v, 0, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is released already", number))
+	}
+	if err := refuseBlocked(ctx, tx, op, v); err != nil {
+		return v, 0, nil, err
+	}
+	row, err = one[versionRow](ctx, tx, statements.VersionActive, env)
+	if isNoRows(err) {
+		return v, undefined, nil, nil
+	}
+	if err != nil {
+		return v, 0, nil, err
+	}
+	active, err := row.value()
+	if err == nil && active.Number > number {
+		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number, active.Number)).
+			Hint("roll back to it, or compile the commit that you want again")
+	}
+	return v, undefined, &active, err
+}
+
+// activate makes a version the intent.
+func activate(ctx context.Context, tx pgx.Tx, v intent.Version, undefined bool, c *intent.Confirmation, at time.Time) error {
+	env := v.Environment
+	for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
+		if _, err := tx.Exec(ctx, sql, env, v.Number); err != nil {
+			return err
+		}
+	}
+	var confirmed *string
+	if c != nil && v.Hold != nil {
+		text := toJSON(c)
+		confirmed = &text
+	}
+	if _, err := tx.Exec(ctx, statements.VersionActivate, env, v.Number, at, confirmed); err != nil {
+		return err
+	}
+	blocked := []int64{}
+	if undefined {
+		var err error
+		if blocked, err = blockedResources(ctx, tx, env, v.Number); err != nil {
+			return err
+		}
+	}
+	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}, at); err != nil {
+		return err
+	}
+	return releaseStates(ctx, tx, env, v.Number, blocked, at)
+}
+
+func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, blocked []int64, at time.Time) error {
 	if _, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked); err != nil {
 		return err
 	}
@@ -58,6 +151,9 @@ func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, num
 		return err
 	}
 	if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statements.ReleaseDrift, env, at); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, statements.ReleaseBlocked, env, blocked); err != nil {

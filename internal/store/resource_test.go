@@ -165,7 +165,7 @@ func TestConstraintsRefuseWrongStates(t *testing.T) {
 	bad.Action.Finished = nil
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{bad}), fault.Invalid)
 	c := enqueue(t, s, env, 1, nil)
-	want(t, s.FinishCompile(ctx, c, true, nil, nil, after(2)), fault.Conflict) // was never started
+	want(t, s.FinishCompile(ctx, c, intent.CompileEnd{Success: true, At: after(2)}), fault.Conflict) // was never started
 	if st := states(t, s, env)[rs[0].ID]; st.LastRun != intent.RunNew {
 		t.Errorf("something was written: %+v", st)
 	}
@@ -246,22 +246,23 @@ func TestAgentsArePausedByNameOrAllTogether(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	release(t, s, env, resources(6))
-	must(t, s.SetAgentPaused(ctx, env, "host1", true))
-	must(t, s.SetAgentPaused(ctx, env, "not yet there", true))
+	at := after(9)
+	must(t, s.SetAgentPaused(ctx, env, "host1", true, intent.Actor{By: "ann", At: after(9)}))
+	must(t, s.SetAgentPaused(ctx, env, "not yet there", true, intent.Actor{By: "ann", At: after(9)}))
 	page := get(s.Agents(ctx, env, intent.ListQuery{}))(t)
-	if expected := []intent.Agent{{Name: "host0", Resources: 2}, {Name: "host1", Paused: true, Resources: 2}, {Name: "host2", Resources: 1},
-		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true}}; !cmp.Equal(page.Items, expected) {
+	if expected := []intent.Agent{{Name: "host0", Resources: 2}, {Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
+		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann", PausedAt: &at}}; !cmp.Equal(page.Items, expected) {
 		t.Error(cmp.Diff(expected, page.Items))
 	}
-	must(t, s.SetAgentPaused(ctx, env, "", true))
+	must(t, s.SetAgentPaused(ctx, env, "", true, intent.Actor{By: "ann", At: after(9)}))
 	if p := get(s.Agents(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {"up"}}}))(t); p.Total != 0 {
 		t.Errorf("not all are paused: %+v", p)
 	}
-	must(t, s.SetAgentPaused(ctx, env, "", false))
+	must(t, s.SetAgentPaused(ctx, env, "", false, intent.Actor{By: "ann", At: after(9)}))
 	if p := get(s.Agents(ctx, env, intent.ListQuery{}))(t); p.Total != 4 {
 		t.Errorf("agents: %+v", p)
 	}
-	want(t, s.SetAgentPaused(ctx, uuid.New(), "x", true), fault.NotFound)
+	want(t, s.SetAgentPaused(ctx, uuid.New(), "x", true, intent.Actor{By: "ann", At: after(9)}), fault.NotFound)
 }
 
 func TestDryRunCountsDown(t *testing.T) {

@@ -23,24 +23,40 @@ type stateRow struct {
 	LastEvents   *time.Time
 	Attempts     int
 	Orphaned     int
+	Parked       string
+	ParkedAt     *time.Time
+	RetryAt      *time.Time
+	FailedCode   string
+	Heals        json.RawMessage
+	Drifted      bool
+}
+
+func (r *stateRow) targets() []any {
+	return []any{&r.ID, &r.Compliance, &r.LastRun, &r.Blocked, &r.IsDeploying, &r.LastRunAt, &r.LastSuccess, &r.LastDeployed, &r.DeployedHash,
+		&r.IntentHash, &r.LastEvents, &r.Attempts, &r.Orphaned, &r.Parked, &r.ParkedAt, &r.RetryAt, &r.FailedCode, (*[]byte)(&r.Heals), &r.Drifted}
 }
 
 func (r stateRow) value() (intent.ResourceState, error) {
 	id, err := intent.ParseResourceID(r.ID)
+	var heals []intent.Heal
+	if len(r.Heals) > len("[]") {
+		var healErr error
+		heals, healErr = fromJSON[[]intent.Heal](r.Heals)
+		err = errors.Join(err, healErr)
+	}
 	return intent.ResourceState{
 		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun), Blocked: intent.Blocked(r.Blocked),
 		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess), LastDeployed: r.LastDeployed,
 		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts, Orphaned: r.Orphaned,
+		Parked: intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt), FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
 	}, err
 }
 
-// States gives the state of every resource that was ever released and is not forgotten, by id.
+// States gives the state of every resource that was ever released and is not forgotten, in no order.
 func (s *Store) States(ctx context.Context, env intent.EnvironmentID) (out []intent.ResourceState, err error) {
 	err = s.read(ctx, "store.States", func(q querier) error {
-		rows, err := many[stateRow](ctx, q, statements.StateList, env)
-		if err == nil {
-			out, err = convert(rows, stateRow.value)
-		}
+		var row stateRow
+		out, err = stream(ctx, q, &row, row.targets(), stateRow.value, statements.StateList, env)
 		return err
 	})
 	return out, err

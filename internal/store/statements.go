@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
-	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +24,8 @@ func mustLoad(files fs.FS) statementTexts {
 	return s
 }
 
-var statementName = regexp.MustCompile(`(?m)^-- name: (\w+) :(one|many|exec|list)\n`)
+// statementKinds are what `-- name: Name :kind` may say of a statement's rows.
+var statementKinds = []string{"one", "many", "exec", "list"}
 
 // loadStatements fills the fields of a struct of strings: each statement has a
 // field, each field a statement.
@@ -34,26 +35,29 @@ func loadStatements(files fs.FS, into any) error {
 		return err
 	}
 	target := reflect.ValueOf(into).Elem()
+	places := make(map[string]int, target.NumField())
+	for i := range target.NumField() {
+		places[target.Type().Field(i).Name] = i
+	}
 	for _, file := range names {
 		text, err := fs.ReadFile(files, file)
 		if err != nil {
 			return err
 		}
-		marks := statementName.FindAllSubmatchIndex(text, -1)
-		for i, m := range marks {
-			end := len(text)
-			if i+1 < len(marks) {
-				end = marks[i+1][0]
+		for _, statement := range strings.Split("\n"+string(text), "\n-- name: ")[1:] {
+			head, sql, _ := strings.Cut(statement, "\n")
+			name, kind, _ := strings.Cut(head, " :")
+			if !slices.Contains(statementKinds, kind) {
+				return fmt.Errorf("%s: %q says none of %v", file, head, statementKinds)
 			}
-			name, sql := string(text[m[2]:m[3]]), strings.TrimSpace(string(text[m[1]:end]))
-			field := target.FieldByName(name)
-			if !field.IsValid() {
+			place, used := places[name]
+			if !used {
 				return fmt.Errorf("%s: nothing uses the statement %s", file, name)
 			}
-			if field.String() != "" {
+			if target.Field(place).String() != "" {
 				return fmt.Errorf("%s: there are two statements %s", file, name)
 			}
-			field.SetString(strings.TrimSuffix(sql, ";"))
+			target.Field(place).SetString(strings.TrimSuffix(strings.TrimSpace(sql), ";"))
 		}
 	}
 	for i := range target.NumField() {

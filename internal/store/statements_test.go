@@ -31,6 +31,7 @@ func checkStatements(t *testing.T, url string) {
 		"success": "true", "started": "false", "completed": "true", "requested": "ge:2026-11-14+13:50:31", "version": "lt:3",
 		"date": "le:2026-11-14T13:50:31Z", "released": "true", "expires": "false", "timestamp": "gt:2026-11-14", "updated": "lt:2026-11-14",
 		"minimal_log_level": "info",
+		"parked":            "true", "managed": "true", "open": "false", "since": "ge:2026-11-14", "received": "ge:2026-11-14",
 	}
 	fields := reflect.ValueOf(lists)
 	for i := range fields.NumField() {
@@ -66,6 +67,7 @@ func allLists() map[string]list {
 	return map[string]list{
 		"compiles": lists.compiles, "versions": lists.versions, "versionResources": lists.versionResources, "resources": lists.resources,
 		"history": lists.history, "logs": lists.logs, "parameters": lists.parameters, "facts": lists.facts, "agents": lists.agents,
+		"drift": lists.drift, "deliveries": lists.deliveries, "discovered": lists.discovered,
 	}
 }
 
@@ -73,6 +75,7 @@ func TestStatementFilesAndNamesAgree(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"a name without a statement": {"-- name: One :one\nSELECT 1;\n", "no statement Two"},
 		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three :one\nSELECT 3;\n", "nothing uses the statement Three"},
+		"a kind that is none":        {"-- name: One :some\nSELECT 1;\n", `"One :some" says none of`},
 		"two of a name":              {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n", "two statements One"},
 	} {
 		var into struct{ One, Two string }

@@ -145,6 +145,24 @@ func many[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, 
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
+// stream is many and convert in one, for lists that are long: row is read into
+// through targets, its fields in the order of the columns, again and again.
+func stream[R, V any](ctx context.Context, q querier, row *R, targets []any, f func(R) (V, error), sql string, args ...any) ([]V, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	values := []V{}
+	_, err = pgx.ForEachRow(rows, targets, func() error {
+		v, err := f(*row)
+		values = append(values, v)
+		var none R
+		*row = none
+		return err
+	})
+	return values, err
+}
+
 // convert turns rows into domain values.
 func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
 	values := make([]V, 0, len(rows))
@@ -156,6 +174,18 @@ func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
 		values = append(values, v)
 	}
 	return values, nil
+}
+
+// listed reads rows and makes values of them.
+func listed[R, V any](ctx context.Context, s *Store, op string, f func(R) (V, error), sql string, args ...any) (out []V, err error) {
+	err = s.read(ctx, op, func(q querier) error {
+		rows, err := many[R](ctx, q, sql, args...)
+		if err == nil {
+			out, err = convert(rows, f)
+		}
+		return err
+	})
+	return out, err
 }
 
 // affected turns "no row" into NotFound.

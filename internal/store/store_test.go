@@ -84,7 +84,7 @@ func version(env intent.EnvironmentID, rs []intent.Resource) intent.NewVersion {
 		Provenance: intent.Provenance{Compile: uuid.New(), Commit: "0123456789abcdef", Trigger: intent.Trigger{Type: "api"}},
 		Code: []intent.ResourceCode{{Type: "fs::File", Requirements: []string{"x"},
 			Sources: []intent.SourceFile{{Module: "inmanta_plugins.fs", Path: "inmanta_plugins/fs/__init__.py", Hash: "ab"}}}},
-		Pip: intent.PipConfig{IndexURL: "https://index.example", Pre: true},
+		Pip: intent.PipConfig{IndexURL: "https://index.example", Pre: new(true)},
 	}
 }
 
@@ -199,8 +199,8 @@ func TestProjectsAndEnvironments(t *testing.T) {
 		t.Fatalf("environment: %+v", got)
 	}
 	want(t, s.ProtectSettings(ctx, uuid.New(), nil, "project.yml"), fault.NotFound)
-	must(t, s.SetHalted(ctx, e.ID, true))
-	must(t, s.SetHalted(ctx, e.ID, true))
+	must(t, s.SetHalted(ctx, e.ID, true, intent.Actor{By: "test", At: time.Now()}))
+	must(t, s.SetHalted(ctx, e.ID, true, intent.Actor{By: "test", At: time.Now()}))
 	must(t, s.SetSecret(ctx, e.ID, "webhook", []byte("sealed")))
 	must(t, s.SetSecret(ctx, e.ID, "webhook", []byte("sealed anew")))
 	must(t, s.SetSecret(ctx, e.ID, "git-username", []byte("x")))
@@ -259,7 +259,7 @@ func TestClearedEnvironmentKeepsSettingsAndSecrets(t *testing.T) {
 	}
 	must(t, s.DeleteEnvironment(ctx, env))
 	want(t, s.ClearEnvironment(ctx, env), fault.NotFound)
-	want(t, s.SetHalted(ctx, env, true), fault.NotFound)
+	want(t, s.SetHalted(ctx, env, true, intent.Actor{By: "test", At: time.Now()}), fault.NotFound)
 	if _, err := s.ActiveVersion(ctx, env); !fault.Is(err, fault.NotFound) || errors.Unwrap(err) != nil {
 		t.Errorf("active version of a deleted environment: %v", err)
 	}

@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -42,6 +44,9 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 		}
 		if in.attributes == "" {
 			in.attributes = "{}"
+		} else if len(r.Attributes) > intent.MaxAttributes {
+			return nil, fault.New(op, fault.Invalid, fmt.Sprintf("the attributes of %s are %d MiB large, more than %d MiB", in.id, len(r.Attributes)>>20, intent.MaxAttributes>>20)).
+				Hint("keep large content in a file that the resource refers to by its hash or address")
 		} else if !json.Valid(r.Attributes) {
 			return nil, fault.New(op, fault.Invalid, "the attributes of "+in.id+" are not JSON")
 		}
@@ -119,6 +124,9 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 				return err
 			}
 		}
+		if err := refuseCircle(all); err != nil {
+			return err
+		}
 		contents, err := storeResources(ctx, tx, v.Environment, all, at)
 		if err != nil {
 			return err
@@ -132,7 +140,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		}
 		number = last + 1
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
-			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents, v.Origins)
+			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents, v.Origins, v.Preview)
 		return err
 	})
 	return number, err
@@ -163,11 +171,8 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
 		return v, err
 	}
-	rows, err := many[resourceRow](ctx, tx, statements.VersionResources, v.Environment, base.Number)
-	if err != nil {
-		return v, err
-	}
-	if base.Resources, err = convert(rows, atVersion(0)); err != nil {
+	var row keptRow
+	if base.Resources, err = stream(ctx, tx, &row, row.targets(), keptAtVersion(0), statements.VersionResources, v.Environment, base.Number); err != nil {
 		return v, err
 	}
 	var code json.RawMessage
@@ -203,9 +208,9 @@ type knownRow struct {
 // storeResources adds the resources and contents that are new and gives the
 // keys of all contents in order.
 func storeResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, all []incoming, at time.Time) ([]int64, error) {
-	ids, digests := make([]string, len(all)), make([]uuid.UUID, len(all))
+	ids, digests := make([]string, len(all)), make(uuids, len(all))
 	for i := range all {
-		ids[i], digests[i] = all[i].id, all[i].digest
+		ids[i], digests[i] = all[i].id, pgtype.UUID{Bytes: all[i].digest, Valid: true}
 		all[i].resource, all[i].content = 0, 0 // of an attempt before
 	}
 	known, err := many[knownRow](ctx, tx, statements.ContentFind, env, ids, digests)

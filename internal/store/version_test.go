@@ -101,7 +101,7 @@ func TestReleaseMovesVersionsThroughTheirStates(t *testing.T) {
 }
 
 // What a new intent means for each resource: changed ones have an update,
-// those gone are orphans, those back are as they were left, the rest is untouched.
+// those gone are orphans, those back are deployed again, the rest is untouched.
 func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -138,8 +138,12 @@ func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	}
 	release(t, s, env, rs) // back to what is deployed
 	for id, st := range states(t, s, env) {
-		if st.Compliance != intent.Compliant || st.Orphaned != 0 {
-			t.Errorf("%s is as it was deployed: %+v", id, st)
+		expected := intent.Compliant
+		if id == rs[7].ID {
+			expected = intent.HasUpdate // nobody looked after it while it was an orphan
+		}
+		if st.Compliance != expected || st.Orphaned != 0 {
+			t.Errorf("%s is not as it was deployed: %+v", id, st)
 		}
 	}
 }
@@ -259,4 +263,74 @@ func TestFiles(t *testing.T) {
 	}
 	_, err := s.File(ctx, other)
 	want(t, err, fault.NotFound)
+}
+
+// Resources that require each other in a circle cannot be deployed in any
+// order: such a version is not stored, and the circle is named.
+func TestACircleIsNotStored(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	env := newEnvironment(t, s)
+	rs := resources(20) // 4 ← 8 ← 12 ← 16
+	rs[8].Requires = append(rs[8].Requires, rs[16].ID)
+	_, err := s.StoreVersion(t.Context(), version(env, rs), epoch)
+	want(t, err, fault.Invalid)
+	text := err.Error()
+	if !strings.Contains(text, rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+rs[16].ID.String()) &&
+		!strings.Contains(text, rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()) {
+		t.Error(text)
+	}
+	own := resources(3)
+	own[1].Requires = []intent.ResourceID{own[1].ID}
+	_, err = s.StoreVersion(t.Context(), version(env, own), epoch)
+	want(t, err, fault.Invalid)
+	missing := resources(3)
+	missing[1].Requires = []intent.ResourceID{file("nowhere", 1)} // what is not there cannot be waited for
+	if n := get(s.StoreVersion(t.Context(), version(env, missing), epoch))(t); n != 1 {
+		t.Errorf("the refused ones used up numbers: %d", n)
+	}
+	long := resources(3)
+	for i := range 30 {
+		long = append(long, intent.Resource{ID: file("ring", i), AttributeHash: "x", Requires: []intent.ResourceID{file("ring", (i+1)%30)}})
+	}
+	if _, err = s.StoreVersion(t.Context(), version(env, long), epoch); err == nil || !strings.Contains(err.Error(), "…") {
+		t.Error(err)
+	}
+}
+
+// A version that names a resource twice is refused with its name, and leaves nothing.
+func TestAResourceTwiceIsNotStored(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	env := newEnvironment(t, s)
+	rs := resources(4)
+	again := rs[2]
+	again.AttributeHash = "other"
+	_, err := s.StoreVersion(t.Context(), version(env, append(rs, again)), epoch)
+	want(t, err, fault.Invalid)
+	if !strings.Contains(err.Error(), again.ID.String()+" twice") {
+		t.Error(err)
+	}
+	if n := get(s.StoreVersion(t.Context(), version(env, rs), epoch))(t); n != 1 {
+		t.Errorf("the refused one used up a number: %d", n)
+	}
+}
+
+// An attribute of ten megabytes is stored whole; one beyond the limit is refused by name.
+func TestLargeAttributes(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	env := newEnvironment(t, s)
+	rs := resources(2)
+	rs[0].Attributes = json.RawMessage(`{"content":"` + strings.Repeat("x", 10<<20) + `"}`)
+	n := get(s.StoreVersion(t.Context(), version(env, rs), epoch))(t)
+	if got := get(s.VersionResource(t.Context(), env, n, rs[0].ID))(t); len(got.Attributes) != len(rs[0].Attributes) {
+		t.Errorf("%d bytes came back", len(got.Attributes))
+	}
+	rs[0].Attributes = json.RawMessage(`{"content":"` + strings.Repeat("x", intent.MaxAttributes) + `"}`)
+	_, err := s.StoreVersion(t.Context(), version(env, rs), epoch)
+	want(t, err, fault.Invalid)
+	if !strings.Contains(err.Error(), rs[0].ID.String()) || !strings.Contains(err.Error(), "16 MiB") {
+		t.Error(err)
+	}
 }

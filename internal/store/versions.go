@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,14 +23,20 @@ type versionRow struct {
 	Total       int
 	Undefined   int
 	Provenance  json.RawMessage
+	Hold        json.RawMessage
+	Confirmed   json.RawMessage
+	Preview     bool
 }
 
 func (r versionRow) value() (intent.Version, error) {
-	provenance, err := fromJSON[intent.Provenance](r.Provenance)
+	provenance, err1 := fromJSON[intent.Provenance](r.Provenance)
+	hold, err2 := maybeJSON[intent.Hold](r.Hold)
+	confirmed, err3 := maybeJSON[intent.Confirmation](r.Confirmed)
 	return intent.Version{
 		Environment: r.Environment, Number: r.Number, Created: r.Created.UTC(), Released: utc(r.Released),
 		Status: intent.VersionStatus(r.Status), Total: r.Total, Provenance: provenance,
-	}, err
+		Hold: hold, Confirmed: confirmed, Preview: r.Preview,
+	}, errors.Join(err1, err2, err3)
 }
 
 // Version finds one.
@@ -82,6 +89,17 @@ type resourceRow struct {
 	Purged        bool
 }
 
+// keptRow is a resourceRow of a whole version.
+type keptRow struct {
+	resourceRow
+	KeptRequires []string
+}
+
+func (r *keptRow) targets() []any {
+	return []any{&r.ID, &r.Type, &r.Agent, &r.Value, (*[]byte)(&r.Attributes), &r.AttributeHash, &r.Requires, &r.ResourceSet, &r.Undefined,
+		&r.SendEvent, &r.ReceiveEvents, &r.Purged, &r.KeptRequires}
+}
+
 func (r resourceRow) value(version int) (intent.Resource, error) {
 	id, err1 := intent.ParseResourceID(r.ID)
 	requires, err2 := parseIDs(r.Requires)
@@ -93,6 +111,15 @@ func (r resourceRow) value(version int) (intent.Resource, error) {
 		ID: id, Version: version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
 		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
 	}, errors.Join(err1, err2)
+}
+
+func keptAtVersion(number int) func(keptRow) (intent.Resource, error) {
+	return func(r keptRow) (intent.Resource, error) {
+		resource, err1 := r.resourceRow.value(number)
+		var err2 error
+		resource.KeptRequires, err2 = parseIDs(r.KeptRequires)
+		return resource, errors.Join(err1, err2)
+	}
 }
 
 func atVersion(number int) func(resourceRow) (intent.Resource, error) {
@@ -114,19 +141,19 @@ func idTexts(ids []intent.ResourceID) []string {
 	return texts
 }
 
-// VersionResources gives all resources of a version by id.
+// VersionResources gives all resources of a version by id. Of what is purged it
+// says what it required when it was kept, as the active version has it.
 func (s *Store) VersionResources(ctx context.Context, env intent.EnvironmentID, number int) (out []intent.Resource, err error) {
 	err = s.read(ctx, "store.VersionResources", func(q querier) error {
-		rows, err := many[resourceRow](ctx, q, statements.VersionResources, env, number)
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 {
+		var row keptRow
+		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionResources, env, number)
+		if err == nil && len(out) == 0 {
 			return requireVersion(ctx, q, env, number)
 		}
-		out, err = convert(rows, atVersion(number))
 		return err
 	})
+	// Here and not there: the database would sort whole rows, on disk when they are many.
+	slices.SortFunc(out, func(a, b intent.Resource) int { return a.ID.Compare(b.ID) })
 	return out, err
 }
 

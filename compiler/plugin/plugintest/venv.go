@@ -3,11 +3,14 @@
 package plugintest
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -24,16 +27,30 @@ func Python(t testing.TB) string {
 
 // Set is a set of published modules and the Python that they are made for.
 type Set struct {
+	Name     string // of its folder; empty: that of its Python
 	Python   string
 	Packages []string // what pip installs, versions pinned: tests know what they export
 	Modules  []string
+	Imports  []string // what the packages import beside what std needs
 }
 
 // Sets are the sets that tests use.
 var Sets = []Set{
-	{"python3.11", []string{"inmanta-module-std==7.0.0"}, []string{"std"}},
-	{"python3.12", newest, []string{"std", "mitogen", "config", "fs", "files"}},
-	{"python3.13", newest, []string{"std", "mitogen", "config", "fs", "files"}},
+	{Python: "python3.11", Packages: []string{"inmanta-module-std==7.0.0"}, Modules: []string{"std"}},
+	{Python: "python3.12", Packages: newest, Modules: []string{"std", "mitogen", "config", "fs", "files"}},
+	{Python: "python3.13", Packages: newest, Modules: []string{"std", "mitogen", "config", "fs", "files"}},
+}
+
+// All is a set of its own with the modules that talk to other systems: what they
+// import takes a while to install.
+var All = Set{
+	Name: "python3.13-all", Python: "python3.13",
+	Packages: append([]string{
+		"inmanta-module-podman==1.13.4", "inmanta-module-git-ops==0.7.2", "inmanta-module-sops==0.3.2",
+		"inmanta-module-rest==1.0.1", "inmanta-module-openstack==6.1.2", "inmanta-module-ssh==1.0.5",
+		"inmanta-module-terraform==1.3.14", "inmanta-tfplugin==5.2.0",
+	}, newest...),
+	Imports: []string{"requests", "jq", "python-dateutil<3", "openstacksdk", "typing_inspect", "msgpack", "protobuf", "grpcio"},
 }
 
 // Newest is the set with the newest modules, on the newest Python.
@@ -50,7 +67,7 @@ var making sync.Mutex
 // Venv gives the interpreter of a virtual environment with the modules of a
 // set and what they import, but without inmanta-core. It is made once and kept
 // in the user's cache; ORDAIN_TEST_VENVS names a folder of ready ones, called
-// after their Python. The test is skipped where it cannot be made.
+// after the set or its Python. The test is skipped where it cannot be made.
 func Venv(t testing.TB, set Set) string {
 	t.Helper()
 	making.Lock()
@@ -63,10 +80,18 @@ func Venv(t testing.TB, set Set) string {
 		}
 		base = filepath.Join(cache, "ordain-test-venvs")
 	}
-	dir := filepath.Join(base, set.Python)
+	dir := filepath.Join(base, cmp.Or(set.Name, set.Python))
 	interpreter := filepath.Join(dir, "bin", "python")
-	done, wanted := filepath.Join(dir, "complete"), strings.Join(set.Packages, "\n")
-	if made, err := os.ReadFile(done); err == nil && (string(made) == wanted || os.Getenv("ORDAIN_TEST_VENVS") != "") {
+	done, wanted := filepath.Join(dir, "complete"), strings.Join(slices.Concat(set.Packages, set.Imports), "\n")
+	complete := func() bool {
+		made, err := os.ReadFile(done)
+		return err == nil && (string(made) == wanted || os.Getenv("ORDAIN_TEST_VENVS") != "")
+	}
+	if complete() {
+		return interpreter
+	}
+	defer lock(t, dir+".lock")()
+	if complete() {
 		return interpreter
 	}
 	python := find(set.Python)
@@ -76,7 +101,7 @@ func Venv(t testing.TB, set Set) string {
 	for _, command := range [][]string{
 		{python, "-m", "venv", "--clear", dir},
 		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, set.Packages...),
-		{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"},
+		append([]string{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"}, set.Imports...),
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)
@@ -86,6 +111,23 @@ func Venv(t testing.TB, set Set) string {
 		t.Fatal(err)
 	}
 	return interpreter
+}
+
+// lock waits until no other process, such as the tests of another package, makes
+// the same environment.
+func lock(t testing.TB, path string) (unlock func()) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Skipf("no folder for virtual environments: %v", err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Skipf("no folder for virtual environments: %v", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = file.Close() } // which lets the next one go on
 }
 
 // find finds an interpreter by its name: on PATH, or among those that pyenv

@@ -17,12 +17,13 @@ ON CONFLICT (id) DO UPDATE SET
 WHERE action.finished IS NULL;
 
 -- name: StateDeploying :exec
-UPDATE resource_state s SET is_deploying = true
-FROM resource r
-WHERE s.resource = r.key AND r.environment = $1 AND r.id = ANY ($2::text[]) AND NOT s.is_deploying;
+-- OFFSET 0 keeps the planner from reading all resources of the environment.
+UPDATE resource_state s SET is_deploying = $3
+FROM unnest($2::text[]) AS x(id), LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r
+WHERE s.resource = r.key AND s.is_deploying <> $3;
 
 -- name: StateFinish :exec
--- What follows from the intent (compliance, blocked, attempts) is written only
+-- What follows from the intent (compliance, blocked, attempts, parked …) is written only
 -- when the intent is still the one that was deployed. Otherwise, should an
 -- older intent have been deployed under one that counted as compliant, that
 -- one is to be deployed again.
@@ -39,12 +40,25 @@ UPDATE resource_state s SET
         WHEN s.orphaned = 0 AND s.compliance IN ('compliant', 'non_compliant') THEN 'has_update'
         ELSE s.compliance END,
     blocked = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.blocked ELSE s.blocked END,
-    attempts = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.attempts ELSE s.attempts END
+    attempts = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.attempts ELSE s.attempts END,
+    parked = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.parked ELSE s.parked END,
+    parked_at = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.parked_at ELSE s.parked_at END,
+    retry_at = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.retry_at ELSE s.retry_at END,
+    failed_code = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.failed_code ELSE s.failed_code END,
+    heals = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.heals::jsonb ELSE s.heals END,
+    drifted = CASE WHEN s.orphaned = 0 AND s.intent_hash = x.intent_hash THEN x.drifted ELSE s.drifted END
 FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::timestamptz[], $8::timestamptz[], $9::int[], $10::text[],
-            $11::text[], $12::timestamptz[], $13::int[])
-     AS x(id, compliance, last_run, blocked, is_deploying, last_run_at, last_success, last_deployed, deployed_hash, intent_hash, last_events, attempts)
-JOIN resource r ON r.environment = $1 AND r.id = x.id
+            $11::text[], $12::timestamptz[], $13::int[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::text[], $18::text[], $19::bool[])
+     AS x(id, compliance, last_run, blocked, is_deploying, last_run_at, last_success, last_deployed, deployed_hash, intent_hash, last_events, attempts,
+          parked, parked_at, retry_at, failed_code, heals, drifted),
+     LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r
 WHERE s.resource = r.key;
+
+-- name: StateUnpark :many
+UPDATE resource_state s SET parked = '', parked_at = NULL, retry_at = NULL, failed_code = '', heals = '[]', attempts = 0
+FROM resource r
+WHERE s.resource = r.key AND s.environment = $1 AND s.parked <> '' AND ($2::text[] IS NULL OR r.id = ANY ($2))
+RETURNING r.id;
 
 -- name: ActionCancelOpen :exec
 UPDATE action SET finished = $2, status = 'cancelled' WHERE environment = $1 AND finished IS NULL;

@@ -1,6 +1,7 @@
 -- name: AgentRows :list
-SELECT a.name, a.paused, COALESCE(n.resources, 0)::int AS resources,
-       CASE WHEN a.paused THEN 'paused' ELSE 'up' END AS status, ''::text AS process_name
+SELECT a.name, a.paused, a.paused_by, a.paused_at, COALESCE(n.resources, 0)::int AS resources,
+       CASE WHEN a.paused THEN 'paused' ELSE 'up' END AS status, ''::text AS process_name,
+       a.breaker_since, a.breaker_probe, a.breaker_pause, a.breaker_failures
 FROM agent a
 LEFT JOIN (
     SELECT r.agent, count(*) AS resources
@@ -10,9 +11,18 @@ LEFT JOIN (
 ) AS n ON n.agent = a.name
 WHERE a.environment = $1 AND (n.resources > 0 OR a.paused);
 
+-- name: AgentBreaker :exec
+INSERT INTO agent (environment, name, breaker_since, breaker_probe, breaker_pause, breaker_failures) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (environment, name) DO UPDATE SET
+    breaker_since = excluded.breaker_since, breaker_probe = excluded.breaker_probe, breaker_pause = excluded.breaker_pause,
+    breaker_failures = excluded.breaker_failures;
+
 -- name: AgentPause :exec
-INSERT INTO agent (environment, name, paused) VALUES ($1, $2, $3)
-ON CONFLICT (environment, name) DO UPDATE SET paused = excluded.paused;
+INSERT INTO agent (environment, name, paused, paused_by, paused_at)
+VALUES ($1, $2, $3, CASE WHEN $3 THEN $4::text ELSE '' END, CASE WHEN $3 THEN $5::timestamptz END)
+ON CONFLICT (environment, name) DO UPDATE SET paused = excluded.paused, paused_by = excluded.paused_by, paused_at = excluded.paused_at
+WHERE agent.paused <> excluded.paused;
 
 -- name: AgentPauseAll :exec
-UPDATE agent SET paused = $2 WHERE environment = $1 AND paused <> $2;
+UPDATE agent SET paused = $2, paused_by = CASE WHEN $2 THEN $3::text ELSE '' END, paused_at = CASE WHEN $2 THEN $4::timestamptz END
+WHERE environment = $1 AND paused <> $2;

@@ -3,12 +3,18 @@ INSERT INTO compile (id, environment, requested, trigger_type, trigger_message, 
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (id) DO NOTHING;
 
+-- name: CompilePreview :exec
+-- Beside the queue: it runs at once, or again where a killed server left it.
+INSERT INTO compile (id, environment, requested, started, trigger_type, trigger_message, metadata, update_source, reinstall, export, variables, preview)
+VALUES ($1, $2, $3, $3, $4, $5, $6, true, false, true, '{}', true)
+ON CONFLICT (id) DO NOTHING;
+
 -- name: CompileStartOver :one
 -- The run that a killed server left open, and what it answers, start over, at
 -- the commit that the run had chosen.
 WITH run AS (
     SELECT id FROM compile
-    WHERE environment = $1 AND started IS NOT NULL AND completed IS NULL AND substitute IS NULL
+    WHERE environment = $1 AND started IS NOT NULL AND completed IS NULL AND substitute IS NULL AND NOT preview
 ), answered AS (
     UPDATE compile SET started = $2 FROM run WHERE compile.substitute = run.id AND compile.completed IS NULL
 )
@@ -56,13 +62,13 @@ FROM compile WHERE environment = $1;
 -- name: CompileOpen :many
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
        reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
-FROM compile WHERE environment = $1 AND completed IS NULL
+FROM compile WHERE environment = $1 AND completed IS NULL AND NOT preview
 ORDER BY requested, id;
 
 -- name: CompileLast :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
        reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
-FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL
+FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;
 

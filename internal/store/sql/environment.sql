@@ -4,13 +4,17 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: EnvironmentList :many
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.settings, e.protected, e.created
+       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.settings, e.protected, e.created,
+       (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
+        WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
 ORDER BY p.name, e.name, e.id;
 
 -- name: EnvironmentGet :one
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.settings, e.protected, e.created
+       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.settings, e.protected, e.created,
+       (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
+        WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
 WHERE e.id = $1;
 
@@ -28,7 +32,8 @@ UPDATE environment SET project = $2, name = $3, repo_url = $4, repo_branch = $5,
 WHERE id = $1;
 
 -- name: EnvironmentHalt :exec
-UPDATE environment SET halted = $2 WHERE id = $1;
+UPDATE environment SET halted = $2, halted_by = CASE WHEN $2 THEN $3::text ELSE '' END, halted_at = CASE WHEN $2 THEN $4::timestamptz END
+WHERE id = $1 AND halted <> $2;
 
 -- name: EnvironmentDelete :exec
 DELETE FROM environment WHERE id = $1;
@@ -53,6 +58,21 @@ DELETE FROM compile WHERE environment = $1;
 
 -- name: ClearAgents :exec
 DELETE FROM agent WHERE environment = $1;
+
+-- name: ClearDryRuns :exec
+DELETE FROM dryrun WHERE environment = $1;
+
+-- name: ClearFactRequests :exec
+DELETE FROM fact_request WHERE environment = $1;
+
+-- name: ClearDrift :exec
+DELETE FROM drift WHERE environment = $1;
+
+-- name: ClearOverrides :exec
+DELETE FROM override WHERE environment = $1;
+
+-- name: ClearNotifications :exec
+DELETE FROM notification WHERE environment = $1;
 
 -- name: ClearParameters :exec
 DELETE FROM parameter WHERE environment = $1;

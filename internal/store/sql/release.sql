@@ -5,7 +5,9 @@ UPDATE version SET status = 'retired' WHERE environment = $1 AND status = 'activ
 UPDATE version SET status = 'skipped_candidate' WHERE environment = $1 AND status = 'candidate' AND number < $2;
 
 -- name: VersionActivate :exec
-UPDATE version SET status = 'active', released = $3 WHERE environment = $1 AND number = $2;
+-- The hold stays with who confirmed it, $4.
+UPDATE version SET status = 'active', released = $3, confirmed = $4::json, hold = CASE WHEN $4::json IS NOT NULL THEN hold END
+WHERE environment = $1 AND number = $2;
 
 -- name: VersionEdges :many
 SELECT c.resource, r.id, c.requires, c.undefined <> '{}' AS undefined
@@ -16,29 +18,42 @@ WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resou
 -- The states of resources that were known before and whose content is another
 -- than it was. $3 are the resources that are undefined or behind one that is.
 -- A resource is compliant again at once only when exactly this intent was
--- deployed last, with success, and nothing runs that could spoil it.
+-- deployed last, with success, and nothing runs that could spoil it. One that
+-- comes back is deployed again: nobody looked after it meanwhile. The scheduler
+-- has the same rules (renew); a test holds both together.
 WITH fresh AS (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
     EXCEPT
     SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0
 ), new AS (
-    SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined, c.resource = ANY ($3::bigint[]) AS blocked
+    SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined,
+           c.resource = ANY ($3::bigint[]) AS blocked, c.purged
     FROM fresh JOIN resource_content c ON c.key = fresh.k
 )
 UPDATE resource_state s SET
     content = new.content,
     intent_hash = new.hash,
     orphaned = 0,
+    deployed_hash = CASE WHEN s.orphaned = 0 THEN s.deployed_hash ELSE '' END,
     compliance = CASE
         WHEN new.undefined THEN 'undefined'
         WHEN s.intent_hash = new.hash AND s.orphaned = 0 AND s.compliance <> 'undefined' THEN s.compliance
-        WHEN s.deployed_hash = new.hash AND s.last_run = 'successful' AND NOT s.is_deploying THEN 'compliant'
+        WHEN s.orphaned = 0 AND s.deployed_hash = new.hash AND s.last_run = 'successful' AND NOT s.is_deploying THEN 'compliant'
         ELSE 'has_update' END,
     blocked = CASE
         WHEN new.blocked THEN 'blocked'
         WHEN s.blocked = 'blocked' OR s.intent_hash <> new.hash OR s.orphaned > 0 THEN 'not_blocked'
         ELSE s.blocked END,
-    attempts = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.attempts ELSE 0 END
+    attempts = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.attempts ELSE 0 END,
+    parked = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.parked ELSE '' END,
+    parked_at = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.parked_at END,
+    retry_at = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.retry_at END,
+    failed_code = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.failed_code ELSE '' END,
+    heals = CASE WHEN s.intent_hash = new.hash AND s.orphaned = 0 THEN s.heals ELSE '[]' END,
+    drifted = s.drifted AND s.intent_hash = new.hash AND s.orphaned = 0,
+    kept_requires = CASE
+        WHEN NOT new.purged THEN '{}'
+        ELSE (SELECT CASE WHEN o.purged THEN s.kept_requires ELSE o.requires END FROM resource_content o WHERE o.key = s.content) END
 FROM new
 WHERE s.resource = new.resource;
 
@@ -63,6 +78,12 @@ UPDATE resource_state s SET
     orphaned = (SELECT max(v.number) FROM version v WHERE v.environment = $1 AND v.released IS NOT NULL AND v.number < $2)
 WHERE s.environment = $1 AND s.orphaned = 0
   AND s.content NOT IN (SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2);
+
+-- name: ReleaseDrift :exec
+-- What is open belongs to an intent that is no longer.
+UPDATE drift d SET ended = GREATEST($2, d.since), ending = 'superseded'
+FROM resource r JOIN resource_state s ON s.resource = r.key
+WHERE d.environment = $1 AND d.ended IS NULL AND r.environment = $1 AND r.id = d.resource AND (s.orphaned > 0 OR NOT s.drifted);
 
 -- name: ReleaseBlocked :exec
 -- Resources that did not change but whose way became blocked, or free.

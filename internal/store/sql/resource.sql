@@ -1,25 +1,30 @@
 -- name: StateList :many
+-- In no order: who needs one sorts.
 SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
-       s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned
+       s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+       s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted
 FROM resource_state s JOIN resource r ON r.key = s.resource
-WHERE s.environment = $1
-ORDER BY r.id;
+WHERE s.environment = $1;
 
 -- name: StateCounts :many
 SELECT status, count(*) AS count FROM resource_state WHERE environment = $1 AND orphaned = 0 GROUP BY status;
 
 -- name: ResourceRows :list
+-- Every state has its resource and content. They are reached this way so that
+-- counting leaves them out, and that only the rows of the page look up a content.
 SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
        s.last_success, s.last_deployed, s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+       s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
        CASE WHEN s.orphaned > 0 THEN s.orphaned
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
-       c.requires
-FROM resource_state s JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content
+       (SELECT c.requires FROM resource_content c WHERE c.key = s.content) AS requires
+FROM resource_state s LEFT JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;
 
 -- name: ResourceDetail :one
 SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
        s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+       s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
        CASE WHEN s.orphaned > 0 THEN s.orphaned
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
        r.first_seen, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined, c.send_event, c.receive_events, c.purged,

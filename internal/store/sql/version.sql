@@ -1,14 +1,14 @@
 -- name: VersionGet :one
-SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1 AND number = $2;
+SELECT environment, number, created, released, status, total, undefined, provenance, hold, confirmed, preview FROM version WHERE environment = $1 AND number = $2;
 
 -- name: VersionActive :one
-SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1 AND status = 'active';
+SELECT environment, number, created, released, status, total, undefined, provenance, hold, confirmed, preview FROM version WHERE environment = $1 AND status = 'active';
 
 -- name: VersionNewest :one
-SELECT number, unknowns FROM version WHERE environment = $1 ORDER BY number DESC LIMIT 1;
+SELECT number, unknowns FROM version WHERE environment = $1 AND NOT preview ORDER BY number DESC LIMIT 1;
 
 -- name: VersionRows :list
-SELECT environment, number, created, released, status, total, undefined, provenance FROM version WHERE environment = $1;
+SELECT environment, number, created, released, status, total, undefined, provenance, hold, confirmed, preview FROM version WHERE environment = $1;
 
 -- name: VersionOfCompile :one
 SELECT number FROM version WHERE environment = $1 AND compile = $2;
@@ -17,18 +17,19 @@ SELECT number FROM version WHERE environment = $1 AND compile = $2;
 WITH counted AS (
     UPDATE environment SET last_version = $2 WHERE id = $1
 )
-INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents, origins)
-VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11);
+INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents, origins, preview)
+VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: VersionOrigins :one
 SELECT origins FROM version WHERE environment = $1 AND number = $2;
 
 -- name: VersionResources :many
+-- In no order: who needs one sorts.
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
-       c.send_event, c.receive_events, c.purged
+       c.send_event, c.receive_events, c.purged,
+       CASE WHEN c.purged THEN (SELECT s.kept_requires FROM resource_state s WHERE s.resource = r.key) END AS kept_requires
 FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
-WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource
-ORDER BY r.id;
+WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
 -- name: VersionResourceRows :list
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
@@ -69,7 +70,7 @@ DELETE FROM resource_state WHERE environment = $1 AND orphaned > 0 AND content =
 -- Orphans keep their last content, unless they were forgotten.
 DELETE FROM resource_content c USING resource r
 WHERE r.key = c.resource AND r.environment = $1 AND c.key = ANY ($2::bigint[])
-  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.content = c.key);
+  AND NOT EXISTS (SELECT FROM resource_state s WHERE s.resource = c.resource AND s.content = c.key);
 
 -- name: ResourceCollect :exec
 DELETE FROM resource r

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -42,10 +43,21 @@ func (g *generator) constant(typ string) string {
 // expression makes one of a type. It reads no attribute of self called not,
 // nor any that is given by an implementation where that could wait for itself.
 func (g *generator) expression(typ string, s *scope, depth int, not string) string {
+	if typ == "name" {
+		return fmt.Sprintf(`"%s-{{ self.key }}"`, s.self.name)
+	}
+	if g.unknowns && g.chance(5) {
+		return g.ref(s.place, "p", "unknown") + "()"
+	}
 	if depth <= 0 || g.chance(15) {
 		return g.leaf(typ, s, not)
 	}
 	sub := func(t string) string { return g.expression(t, s, depth-1, not) }
+	if g.plugins && g.chance(15) {
+		if text := g.call(typ, s, sub); text != "" {
+			return text
+		}
+	}
 	if g.chance(12) {
 		return "(" + sub("bool") + " ? " + sub(typ) + " : " + sub(typ) + ")"
 	}
@@ -103,7 +115,7 @@ func (g *generator) condition(s *scope, depth int, sub func(string) string) stri
 		}
 	case 6:
 		if x := g.instance(s, nil); x != "" {
-			return "(" + x + " == " + g.instance(s, nil) + ")"
+			return "(" + x + " == " + cmp.Or(g.instance(s, nil), x) + ")"
 		}
 	}
 	return g.leaf("bool", s, "")
@@ -112,12 +124,14 @@ func (g *generator) condition(s *scope, depth int, sub func(string) string) stri
 func (g *generator) text(s *scope, sub func(string) string) string {
 	var names []string
 	for _, v := range s.variables {
-		if v.entity == nil && v.name != "" {
+		if v.entity == nil && v.name != "" && !strings.Contains(v.name, ":") {
 			names = append(names, v.name)
 		}
 	}
 	for _, v := range s.instances() {
-		names = append(names, v.name+".key")
+		if !strings.Contains(v.name, ":") {
+			names = append(names, v.name+".key")
+		}
 	}
 	if len(names) == 0 || g.chance(25) {
 		return "(" + sub("string") + " + " + sub("string") + ")"

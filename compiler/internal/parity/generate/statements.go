@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,17 +9,39 @@ import (
 // scope is what statements at a place can name.
 type scope struct {
 	self      *entity // nil at module level
+	place     string  // namespace
 	variables []variable
-	growing   bool // in a loop over a relation: what makes instances here may never end
+	parts     []variable // lookups of parts that surely exist
+	growing   bool       // in a loop over a relation: what makes instances here may never end
 }
 
 type variable struct {
 	name, typ string
 	entity    *entity // for instances; a list of them with typ "[]"
+	sure      bool    // an instance made whatever happens
 }
 
+// with is a scope with one more variable, which may hide another.
 func (s *scope) with(v variable) *scope {
-	return &scope{self: s.self, growing: s.growing, variables: append(append([]variable(nil), s.variables...), v)}
+	inner := &scope{self: s.self, place: s.place, growing: s.growing, parts: s.parts}
+	for _, outer := range s.variables {
+		if outer.name != v.name {
+			inner.variables = append(inner.variables, outer)
+		}
+	}
+	inner.variables = append(inner.variables, v)
+	return inner
+}
+
+// inner is a scope whose variables nobody sees outside.
+func (s *scope) inner() *scope { return s.with(variable{}) }
+
+// bound names the variable of a loop or comprehension: at times like another.
+func (g *generator) bound(s *scope, prefix string) string {
+	if v := variable(pick(g, append(s.variables, variable{}))); g.chance(6) && v.name != "" && !strings.Contains(v.name, ":") {
+		return v.name
+	}
+	return g.fresh(prefix)
 }
 
 // instances are the expressions that name an instance.
@@ -41,6 +64,18 @@ func (g *generator) instance(s *scope, of *entity) string {
 	for _, v := range s.instances() {
 		if of == nil || v.entity.is(of) {
 			found = append(found, v.name)
+		}
+	}
+	if g.chance(20) {
+		for _, e := range append([]*entity{of}, g.entities...) {
+			if e != nil && (of == nil || e.is(of)) && e.part == nil && e.indexed && len(e.made) > 0 && g.sees(s.place, e) {
+				found = append(found, fmt.Sprintf("%s[key=%d]", g.name(s.place, e), pick(g, e.made)))
+			}
+		}
+		for _, v := range s.parts {
+			if of == nil || v.entity.is(of) {
+				found = append(found, v.name)
+			}
 		}
 	}
 	if len(found) == 0 {
@@ -76,7 +111,7 @@ func (g *generator) statement(s *scope, depth int) string {
 	if depth > 3 {
 		return ""
 	}
-	switch g.IntN(9) {
+	switch g.IntN(11) {
 	case 0: // a variable
 		typ := pick(g, []string{"int", "string", "bool", "int[]", "dict"})
 		name := g.fresh("v")
@@ -99,23 +134,23 @@ func (g *generator) statement(s *scope, depth int) string {
 		if r == nil {
 			return ""
 		}
-		name := g.fresh("e")
+		name := g.bound(s, "e")
 		inner := s.with(variable{name: name, typ: r.target.name, entity: r.target})
 		inner.growing = true
 		body := g.block(inner, depth+1)
 		return fmt.Sprintf("for %s in %s:\n%s\nend", name, path, indent(body))
 	case 4: // a loop over numbers
-		name := g.fresh("i")
+		name := g.bound(s, "i")
 		body := g.block(s.with(variable{name: name, typ: "int"}), depth+1)
 		return fmt.Sprintf("for %s in %s:\n%s\nend", name, g.expression("int[]", s, 1, ""), indent(body))
 	case 5, 6: // a condition
 		var b strings.Builder
-		fmt.Fprintf(&b, "if %s:\n%s\n", g.expression("bool", s, 3, ""), indent(g.block(s.with(variable{}), depth+1)))
+		fmt.Fprintf(&b, "if %s:\n%s\n", g.expression("bool", s, 3, ""), indent(g.block(s.inner(), depth+1)))
 		if g.chance(30) {
-			fmt.Fprintf(&b, "elif %s:\n%s\n", g.expression("bool", s, 2, ""), indent(g.block(s.with(variable{}), depth+1)))
+			fmt.Fprintf(&b, "elif %s:\n%s\n", g.expression("bool", s, 2, ""), indent(g.block(s.inner(), depth+1)))
 		}
 		if g.chance(50) {
-			fmt.Fprintf(&b, "else:\n%s\n", indent(g.block(s.with(variable{}), depth+1)))
+			fmt.Fprintf(&b, "else:\n%s\n", indent(g.block(s.inner(), depth+1)))
 		}
 		return b.String() + "end"
 	case 7: // one more instance that nobody names
@@ -126,8 +161,83 @@ func (g *generator) statement(s *scope, depth int) string {
 			return ""
 		}
 		return g.fresh("w") + " = [" + "y.key for y in " + path + g.guard(s, r) + "]"
+	case 9:
+		return g.makePart(s, depth)
+	case 10:
+		return g.sink(s)
 	}
 	return ""
+}
+
+// sink sets a variable that nobody reads. So it may read whatever there is:
+// lists as a whole, what implementations set, what plug-ins make of it.
+func (g *generator) sink(s *scope) string {
+	name := g.fresh("w") + " = "
+	path, r := g.multi(s)
+	switch g.IntN(8) {
+	case 0, 1:
+		if text := g.reading(s); text != "" {
+			return name + text
+		}
+	case 2: // two loops in one comprehension
+		if r == nil {
+			break
+		}
+		inner := s.with(variable{name: "y", typ: r.target.name, entity: r.target})
+		if onward, other := g.multi(inner); other != nil && g.chance(50) {
+			return name + "[z.key for y in " + path + " for z in " + onward + g.guard(inner, other) + "]"
+		}
+		return name + "[y.key + z for y in " + path + " for z in " + g.expression("int[]", s, 1, "") + g.guard(s, r) + "]"
+	case 3: // one in the other
+		if r != nil {
+			return name + "[[z * y.key for z in " + g.expression("int[]", s, 1, "") + "] for y in " + path + "]"
+		}
+	case 4:
+		if r != nil {
+			return name + path
+		}
+	case 5: // what an implementation sets
+		for _, v := range s.instances() {
+			for _, a := range v.entity.all() {
+				if a.giver == byImplementation && g.chance(50) {
+					return name + pick(g, []string{v.name + "." + a.name, `"{{ ` + v.name + "." + a.name + ` }}"`, "[" + v.name + "." + a.name + "]"})
+				}
+			}
+		}
+	case 6:
+		if len(s.parts) > 0 {
+			return name + pick(g, s.parts).name
+		}
+	case 7:
+		if r != nil && g.plugins {
+			return name + g.ref(s.place, "p", pick(g, []string{"size(", "least("})) + path + ")"
+		}
+	}
+	if x := g.instance(s, nil); x != "" {
+		return name + x
+	}
+	return ""
+}
+
+// refinement is the condition of an implement statement: at times one that
+// depends on a list, which has to be whole.
+func (g *generator) refinement(s *scope) string {
+	inner := &scope{self: s.self, place: s.place}
+	path, r := g.multi(inner)
+	if r == nil || g.chance(50) {
+		return g.expression("bool", inner, 2, "")
+	}
+	switch g.IntN(4) {
+	case 0:
+		return path + " is defined"
+	case 1:
+		if g.plugins {
+			return fmt.Sprintf("%s(self, %q) > %d", g.ref(s.place, "p", "total"), r.name, g.IntN(12))
+		}
+	case 2:
+		return "[y.key for y in " + path + "] != []"
+	}
+	return "self in " + path
 }
 
 func (g *generator) guard(s *scope, r *relation) string {
@@ -156,7 +266,7 @@ func (g *generator) deeper(s *scope, of *entity) *entity {
 	}
 	var found []*entity
 	for _, e := range g.entities {
-		if (of == nil || e.is(of)) && (s.self == nil || e.depth > s.self.depth) {
+		if (of == nil || e.is(of)) && g.sees(s.place, e) && (s.self == nil || e.depth > g.reach(s.self)) {
 			found = append(found, e)
 		}
 	}
@@ -175,7 +285,13 @@ func (g *generator) elements(s *scope, r *relation, depth int) string {
 		}
 		return ""
 	}
-	switch g.IntN(6) {
+	switch g.IntN(7) {
+	case 6: // those of another, as a plug-in sees them
+		path, other := g.multi(s)
+		if other != nil && other.target.is(r.target) && g.plugins {
+			owner := path[:strings.LastIndexByte(path, '.')]
+			return fmt.Sprintf("%s(%s, %q)", g.ref(s.place, "p", "members"), owner, other.name)
+		}
 	case 0:
 		if e := g.deeper(s, r.target); e != nil {
 			return g.constructor(e, s, depth+1)
@@ -195,7 +311,7 @@ func (g *generator) elements(s *scope, r *relation, depth int) string {
 	case 4:
 		a, b := g.instance(s, r.target), g.instance(s, r.target)
 		if a != "" {
-			return "[" + a + ", " + b + "]"
+			return "[" + a + ", " + cmp.Or(b, a) + "]"
 		}
 	}
 	return g.instance(s, r.target)
@@ -203,7 +319,7 @@ func (g *generator) elements(s *scope, r *relation, depth int) string {
 
 // constructor makes an instance with all that its plan leaves to constructors.
 func (g *generator) constructor(e *entity, s *scope, depth int) string {
-	if e == nil {
+	if e == nil || !g.sees(s.place, e) {
 		return ""
 	}
 	var args []string
@@ -229,5 +345,5 @@ func (g *generator) constructor(e *entity, s *scope, depth int) string {
 		}
 	}
 	g.Shuffle(len(args), func(i, j int) { args[i], args[j] = args[j], args[i] })
-	return e.name + "(" + strings.Join(args, ", ") + ")"
+	return g.name(s.place, e) + "(" + strings.Join(args, ", ") + ")"
 }

@@ -11,8 +11,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -98,14 +100,28 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		for id, d := range want {
-			old[id] = d
-		}
-		want = old
+		want = merge(old, want)
 	} else if err := os.RemoveAll(outcomes); err != nil {
 		return err
 	}
 	return parity.WriteOutcomes(outcomes, want)
+}
+
+// merge adds outcomes to those of the same areas; files of other areas stay as
+// they are.
+func merge(old, found parity.Outcomes) parity.Outcomes {
+	areas := map[string]bool{}
+	for id := range found {
+		areas[path.Dir(id)] = true
+	}
+	all := parity.Outcomes{}
+	for id, d := range old {
+		if areas[path.Dir(id)] {
+			all[id] = d
+		}
+	}
+	maps.Copy(all, found)
+	return all
 }
 
 // compare compiles all cases with our compiler and prints what differs.

@@ -47,9 +47,16 @@ class Read(unittest.TestCase):
         self.assertEqual(resolved, ["l[k=x].v", "l[k=y].v", "l[k=3].v"])
 
     def test_what_is_no_path(self) -> None:
-        for path in ("", "l[]", "[k=v]", "a=b", "l[k=x=y]", "a.*"):
+        for path in ("", "[", "l[]", "[k=v]", "a=b", "l[k=x=y]", "a.*", "a*", "*[k=v]", r"a\b", "l]"):
             with self.subTest(path), self.assertRaises(dict_path.InvalidPathException):
                 dict_path.to_path(path)
+
+
+    def test_what_nothing_closes_separates(self) -> None:
+        for path in ("a[b", "a[b[", "[a.b\\"):
+            with self.subTest(path):
+                self.assertEqual(dict_path.to_path(path).get_element(TREE), TREE["a"]["b"])
+        self.assertEqual(dict_path.to_path("l[k=x][v").get_element(TREE), dict_path.to_path("l[k=x].v").get_element(TREE))
 
 
 class Write(unittest.TestCase):

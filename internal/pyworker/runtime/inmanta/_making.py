@@ -29,7 +29,7 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
     Raises UnknownException when a part of it is not known yet.
     """
     agent = _agent(instance, entity_name, agent_path)
-    value = map_field(cls, None, entity_name, attribute, instance)
+    value = cls.map_field(None, entity_name, attribute, instance)
     if isinstance(value, ReferenceBase):
         raise ResourceException(
             f"Invalid id value for resource `{instance}` of type {entity_name}: attribute {attribute} is a reference,"
@@ -82,7 +82,7 @@ def map_field(
             value = cls.map[field](exporter, instance)
         else:
             value = getattr(instance, field)
-        if collector is not None and not isinstance(value, Unknown):
+        if collector is not None:
             value = collector.clean(value, field)
         return value
     except UnknownException as unknown:

@@ -65,10 +65,7 @@ class Exporter:
     def get_environment_id(self) -> str:
         from inmanta.config import Config
 
-        environment = Config.get("config", "environment", None)
-        if environment is None:
-            raise Exception("This compile is for no environment: the setting environment in section config is empty")
-        return str(environment)
+        return str(Config.get("config", "environment", None))  # "None" where the compile is for no environment
 
 
 class dependency_manager:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 
 from inmanta import _jsonpath, _lazy
 from inmanta._fallback import lacking
+from inmanta.ast import UnknownException
 from inmanta.execute.runtime import Instance
 from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 
@@ -309,7 +310,7 @@ class ReferenceLike:
                 json.dumps(cleaned)
             except TypeError:
                 raise ValueError(f"Argument {name} of {self!r} holds what JSON has no word for: {value}") from None
-            return JsonArgument(name, value)
+            return JsonArgument(name, cleaned)
         if isinstance(value, Reference):
             return ReferenceArgument(name, value.serialize().id)
         if isinstance(value, Resource):
@@ -395,23 +396,28 @@ class Collector:
         self.references: dict[uuid.UUID, ReferenceModel] = {}
         self.replacements: dict[str, ReferenceModel] = {}
 
-    def clean(self, value: Any, path: str) -> Any:
-        """The value with null in place of references. Values that are not JSON are errors."""
+    def clean(self, value: Any, path: str, viewed: bool = False) -> Any:
+        """The value with null in place of references. Values that are not JSON are errors.
+
+        :param viewed: the value is the model's: when it is unknown so is the whole, while an Unknown that Python
+            code puts somewhere itself is an error.
+        """
         if isinstance(value, _LITERALS):
             return value
         if hasattr(type(value), "_get_instance"):
-            # A view on the model: look at what is behind it, where unknown values do not raise.
-            value = value._get_instance()
+            value, viewed = value._get_instance(), True
         if isinstance(value, list):
-            return [self.clean(each, f"{path}[{index}]") for index, each in enumerate(value)]
+            return [self.clean(each, f"{path}[{index}]", viewed) for index, each in enumerate(value)]
         if isinstance(value, dict):
-            return {key: self.clean(each, _jsonpath.below(path, key)) for key, each in value.items()}
+            return {key: self.clean(each, _jsonpath.below(path, key), viewed) for key, each in value.items()}
+        if viewed and isinstance(value, Unknown):
+            raise UnknownException(value)
         if isinstance(value, Reference):
             self.found(path, value)
             return None
-        if isinstance(value, NoneValue):
+        if viewed and isinstance(value, NoneValue):
             return None
-        if isinstance(value, (Instance, Unknown)):
+        if isinstance(value, Unknown) or viewed and isinstance(value, Instance):
             raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
         return value
 

@@ -106,9 +106,12 @@ class resource:
         """Find mistakes in the registered classes."""
         for _, described in cls.get_resources():
             if issubclass(described, resource):
-                raise ResourceException(
+                from inmanta.ast import RuntimeException
+
+                raise RuntimeException(
+                    None,
                     f"{described.__module__}.{described.__name__} is a subclass of the decorator"
-                    " inmanta.resources.resource: make it one of inmanta.resources.Resource"
+                    " inmanta.resources.resource: make it one of inmanta.resources.Resource",
                 )
             described.validate()
 
@@ -134,6 +137,9 @@ class _Name(tuple):  # type: ignore[type-arg]
     ENDS = {"agent_name": ",", "attribute": ",=", "attribute_value": "]"}
 
     def check(self) -> "_Name":
+        _, agent, attribute, value = self
+        if "," not in agent and "," not in attribute and "=" not in attribute and "]" not in value:
+            return self
         for part, ends in self.ENDS.items():
             text = getattr(self, part)
             for char in ends:
@@ -142,17 +148,37 @@ class _Name(tuple):  # type: ignore[type-arg]
         return self
 
     def __str__(self) -> str:
-        return f"{self.entity_type}[{self.agent_name},{self.attribute}={self.attribute_value}]"
+        return "%s[%s,%s=%s]" % tuple(self)
+
+
+_form: Optional[re.Pattern[str]] = None
 
 
 def _match(resource_id: str) -> Optional[re.Match[str]]:
-    import re
+    global _form
+    if _form is None:
+        import re
 
-    return re.match(
-        r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
-        r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z",
-        resource_id,
-    )
+        _form = re.compile(
+            r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
+            r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z"
+        )
+    return _form.match(resource_id)
+
+
+_parsed: dict[str, tuple[_Name, int]] = {}
+"""Names and versions of ids that were read lately: a handler's run reads the same few again and again."""
+
+
+def _parse(resource_id: str) -> tuple[_Name, int]:
+    found = _match(resource_id)
+    if found is None:
+        raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
+    *parts, version = found.groups()
+    if len(_parsed) >= 1024:
+        _parsed.clear()
+    _parsed[resource_id] = read = _Name(*parts).check(), int(version or 0)
+    return read
 
 
 class Id:
@@ -181,12 +207,11 @@ class Id:
 
     @classmethod
     def parse_id(cls, resource_id: str, version: Optional[int] = None) -> "Id":
-        found = _match(resource_id)
-        if found is None:
-            raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
-        parts = found.groupdict()
-        written = int(parts.pop("version") or 0)
-        return cls(**parts, version=written if version is None else version)
+        name, written = _parsed.get(resource_id) or _parse(resource_id)
+        made = cls.__new__(cls)
+        made._name = name
+        made._version = written if version is None else version
+        return made
 
     @classmethod
     def parse_resource_version_id(cls, resource_id: str) -> "Id":
@@ -297,10 +322,16 @@ def _common() -> JsonType:
     }
 
 
-def _resolver() -> Any:
-    from inmanta import references
+_made_by: Any = None
 
-    return references.Resolver()
+
+def _resolver() -> Any:
+    global _made_by
+    if _made_by is None:
+        from inmanta import references
+
+        _made_by = references.Resolver
+    return _made_by()
 
 
 class ResourceMeta(type):
@@ -316,7 +347,29 @@ class ResourceMeta(type):
             raise Exception(f"{name}.fields is {own!r}; a tuple or list of names is wanted")
         merged.extend(own)
         namespace["fields"] = tuple(dict.fromkeys(merged))
-        return super().__new__(mcs, name, bases, namespace)
+        made = super().__new__(mcs, name, bases, namespace)
+        made._plain = made.__setattr__ is _setter() and not any(
+            hasattr(getattr(made, str(field), None), "__set__") for field in made.fields
+        )
+        made._ordinary = made._plain and all(
+            getattr(getattr(made, method), "__func__", getattr(made, method)) is own for method, own in _copying().items()
+        )
+        return made
+
+    _plain: bool
+    """Setting a field is nothing but an entry in the instance's dict."""
+    _ordinary: bool
+    """A plain one that is made, written and read as all are."""
+
+
+def _setter() -> object:
+    return globals()["Resource"].__setattr__ if "Resource" in globals() else None
+
+
+def _copying() -> dict[str, object]:
+    """What takes part in copying a resource, as Resource has it."""
+    base = globals().get("Resource")
+    return {name: vars(base).get(name) for name in ("__init__", "populate", "serialize")} if base else {}
 
 
 class Resource(metaclass=ResourceMeta):
@@ -338,8 +391,11 @@ class Resource(metaclass=ResourceMeta):
         self.requires: set[Any] = set()
         self.resource_requires: set["Resource"] = set()
         self.unknowns: set[str] = set()
-        for field in type(self).fields:
-            setattr(self, field, None)
+        if type(self)._plain:
+            self.__dict__.update(dict.fromkeys(type(self).fields))
+        else:
+            for field in type(self).fields:
+                setattr(self, field, None)
         self._resolver = _resolver()
 
     # What the compiler calls, in export.
@@ -386,7 +442,7 @@ class Resource(metaclass=ResourceMeta):
     @classmethod
     def validate(cls) -> None:
         """Raise when a field has a name that no field can have."""
-        for wrong in (name for name in cls.fields if name in RESERVED_FOR_RESOURCE or name[:1] == "_"):
+        for wrong in (name for name in cls.fields if name.startswith("_") or name in RESERVED_FOR_RESOURCE):
             why = "starts with an underscore" if wrong[:1] == "_" else "is a word of resources themselves"
             raise ResourceException(f"{cls.__name__} cannot have a field {wrong}: the name {why}")
 
@@ -407,10 +463,15 @@ class Resource(metaclass=ResourceMeta):
         return made
 
     def populate(self, fields: dict[str, object], force_fields: bool = False) -> None:
+        plain = self.__dict__ if type(self)._plain else None
         for name in type(self).fields:
             if not force_fields and name not in fields:
                 raise Exception(f"The export of {fields.get('id', self.id)} does not have field {name}")
-            setattr(self, name, fields[name])
+            value = fields[name]
+            if plain is None or isinstance(value, Unknown):
+                setattr(self, name, value)
+            else:
+                plain[name] = value
         self.requires.update(map(Id.parse_id, fields.get("requires", ())))  # type: ignore[call-overload]
 
     def serialize(self) -> JsonType:
@@ -419,9 +480,25 @@ class Resource(metaclass=ResourceMeta):
         attributes["id"] = self.id.resource_version_str()
         return attributes
 
+    def _copied(self) -> Optional["Resource"]:
+        """What deserialize makes of serialize, in one step; None where that may be something of its own."""
+        made = type(self)
+        if not made._ordinary or self.unknowns or resource.get_class(self.id.entity_type)[0] is not made:
+            return None
+        if made.deserialize.__func__ is not Resource.deserialize.__func__:  # type: ignore[attr-defined]
+            return None
+        copy = made.__new__(made)
+        fields = copy.__dict__
+        fields["id"] = Id.parse_id(self.id.resource_version_str())
+        fields["requires"] = {Id.parse_id(str(required)) for required in self.requires}
+        fields["resource_requires"], fields["unknowns"] = set(), set()
+        for field in made.fields:
+            fields[field] = getattr(self, field)
+        return copy
+
     def clone(self, **kwargs: Any) -> "Resource":
         """A copy, with some fields replaced. References that were resolved stay so."""
-        copy = type(self).deserialize(self.serialize())
+        copy = self._copied() or type(self).deserialize(self.serialize())
         for field, value in kwargs.items():
             setattr(copy, field, value)
         copy._resolver = self._resolver.shared()
@@ -479,7 +556,7 @@ class Resource(metaclass=ResourceMeta):
 
 def _attribute_or(obj: Any, name: str, default: bool) -> bool:
     try:
-        return getattr(obj, name)
+        return getattr(obj._allow_references(), name)  # its value may be known at deployment only
     except Exception:
         return default
 

@@ -2,7 +2,8 @@
 
 The interpreter is isolated (-I), so nothing of the caller's environment
 decides what is imported: sys.path is set here, the runtime first.
-OPTIONS is a JSON object: {"path": [folders], "memory": bytes}.
+OPTIONS is a JSON object: {"path": [folders], "memory": bytes, "data": bytes,
+"file_size": bytes, "tasks": number}; see limits.py.
 """
 
 import os
@@ -29,11 +30,9 @@ def main() -> None:
     # The pipes are ours alone: a program that the code starts must not hold them.
     os.set_inheritable(3, False)
     os.set_inheritable(4, False)
-    limit = options.get("memory") or 0
-    if limit:
-        import resource
+    from ordain_worker import limits
 
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limits.apply(options)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     import faulthandler

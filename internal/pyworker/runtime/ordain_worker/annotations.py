@@ -4,7 +4,7 @@
     {"k": "prim", "name": "string"}        string, int, float, bool, number
     {"k": "list", "of": [T]}, "dict", "nullable", "reference"
     {"k": "union", "of": [T, …]}
-    {"k": "any"}, {"k": "null"}            {"k": "dataclass", "name": "mod::Name"}
+    {"k": "any"}, {"k": "null"}            {"k": "dataclass", "name": "mod::Name", "of": [those it is derived from]}
 
 ``text`` is the annotation as Python shows it.
 """
@@ -36,10 +36,11 @@ class AnnotationError(Exception):
     def __init__(self, message: str, error: str = "TypingException") -> None:
         super().__init__(message)
         self.error = error
+        self.place = ("", 0)  # file and line of the plug-in
 
 
 def dataclass_entity(cls: Optional[type]) -> Optional[str]:
-    """The entity that a dataclass in a plug-in package stands for."""
+    """The name of a dataclass in a plug-in package, written like that of an entity: by default the one it stands for."""
     if cls is None or not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
         return None
     parts = cls.__module__.split(".")
@@ -158,9 +159,10 @@ class Normalizer:
             return {"k": "dsl", "name": "list"}
         if cls in _DICTS:
             return {"k": "dict", "of": [{"k": "any"}]}
-        entity = dataclass_entity(cls)
-        if entity is not None:
-            return {"k": "dataclass", "name": entity}
+        if dataclasses.is_dataclass(cls):
+            # One below the class that an entity is paired with stands for that entity too.
+            name, *bases = [dataclass_entity(base) for base in cls.__mro__]
+            return {"k": "dataclass", "name": name or "", "of": [{"k": "dataclass", "name": each} for each in bases if each]}
         return self._unknown(cls)
 
     def _unknown(self, annotation: Any) -> dict[str, Any]:

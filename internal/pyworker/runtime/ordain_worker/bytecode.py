@@ -3,17 +3,29 @@
 Python compiles such packages anew on every start. Here what could not be
 written beside the source goes to a folder of the cache, and is looked for there
 when there is none beside the source. Python checks it against the source, by
-time and size, as ever.
+time and size, as ever. What is used has its time set anew once a day: the
+compiler removes what was not used for long.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 import _imp
 from _frozen_importlib_external import SourceFileLoader
 
 _KEY = 0x6F726461696E0001  # of the hash that names files
+_DAY = 86400.0
+
+
+def _mark(kept: str) -> None:
+    """Say that a file was used."""
+    try:
+        if time.time() - os.stat(kept).st_mtime > _DAY:
+            os.utime(kept)
+    except OSError:
+        pass  # somebody else's, or gone meanwhile
 
 
 def keep_in(folder: str) -> None:
@@ -30,7 +42,10 @@ def keep_in(folder: str) -> None:
         except OSError:
             if not path.endswith(".pyc"):
                 raise
-            return read(self, elsewhere(path))
+            kept = elsewhere(path)
+            data = read(self, kept)
+            _mark(kept)
+            return data
 
     def set_data(self: SourceFileLoader, path: str, data: bytes, *, _mode: int = 0o666) -> None:
         write(self, path, data, _mode=_mode)

@@ -1,9 +1,11 @@
-"""What handlers may ask of the server with a client: the files of the store.
+"""What handlers may ask of the server with a client.
 
-    handler ─ SyncClient("agent").get_file(id=…) ─▶ answer ─ the task's Files ─▶ Go
+    handler ─ SyncClient("agent").get_file(id=…)  ─▶ answer ─ the task's Files ─▶ Go
+            ─ SyncClient("agent").get_param(id=…) ─▶ answer ─ the task's ask   ─▶ Go: the API, in this environment
 
 A call belongs to the task that its thread works on, and goes with it into the
-coroutines that this thread waits for. All other calls are refused.
+coroutines that this thread waits for. Calls that the server does not answer to
+handlers are refused, and so is what would store a secret.
 """
 
 import base64
@@ -13,25 +15,34 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Optional
 
+from inmanta.agent.context import jsonable
 from inmanta.protocol.common import Result
 from ordain_worker.frames import Failure
 from ordain_worker.tasks import Files
+from ordain_worker.reach import NotAnswered
+
+READS = ("get_", "list_", "is_", "resource_", "stat_", "environment_", "versioned_", "discovered_resources_")
+"""How the names of calls begin that store nothing."""
 
 
 class _Desk:
     """Where calls of one task are answered, as long as it runs."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, secret: Callable[[Any], bool]) -> None:
         self.files: Optional[Files] = files
+        self.secret = secret
 
 
 _desk: ContextVar[Optional[_Desk]] = ContextVar("ordain_desk", default=None)
 
 
 @contextmanager
-def answered_by(files: Files) -> Iterator[None]:
-    """Calls that are made meanwhile by this thread are answered from these files."""
-    desk = _Desk(files)
+def answered_by(files: Files, secret: Callable[[Any], bool] = lambda value: False) -> Iterator[None]:
+    """Calls that are made meanwhile by this thread are answered from these files, or by whom they ask.
+
+    ``secret`` tells whether a value holds something that may not be stored.
+    """
+    desk = _Desk(files, secret)
     before = _desk.set(desk)
     try:
         yield
@@ -42,20 +53,35 @@ def answered_by(files: Files) -> Iterator[None]:
 
 def answer(method: str, kwargs: dict[str, Any]) -> Optional[Result]:
     """The answer to a call, in the shape of the API; None for what handlers cannot ask."""
-    if method not in _CALLS:
-        return None
     desk = _desk.get()
-    if desk is None or desk.files is None:
-        raise ConnectionRefusedError(f"{method}: only the thread that works on a resource can ask for files, while it does")
+    files = desk.files if desk is not None else None
+    if desk is None or files is None:
+        raise NotAnswered(f"{method}: only the thread that works on a resource can call the server, while it does")
+    try:
+        return _file(files, method, kwargs) if method in _CALLS else _other(desk, files, method, kwargs)
+    except Failure as failure:
+        return _refused(500, f"{method}: {failure}")
+
+
+def _file(files: Files, method: str, kwargs: dict[str, Any]) -> Result:
     names, call = _CALLS[method]
     given = {**dict(zip(names, kwargs.get("", ()))), **kwargs}
     missing = [name for name in names if name not in given]
     if missing:
         raise TypeError(f"{method} needs {' and '.join(missing)}")
-    try:
-        return call(desk.files, *(given[name] for name in names))
-    except Failure as failure:
-        return _refused(500, f"{method}: {failure}")
+    return call(files, *(given[name] for name in names))
+
+
+def _other(desk: _Desk, files: Files, method: str, kwargs: dict[str, Any]) -> Optional[Result]:
+    named = {name: jsonable(value) for name, value in kwargs.items() if name != ""}
+    positional = [jsonable(value) for value in kwargs.get("", ())]
+    if not method.startswith(READS) and desk.secret([positional, named]):
+        return _refused(403, _SECRET % method)
+    told = files.ask("call", {"name": method, "positional": positional, "named": named})
+    return Result(told["code"], told["body"]) if told["code"] else None
+
+
+_SECRET = "%s: what a reference resolved to is not stored by the server, and this holds some of it"
 
 
 def _get(files: Files, name: str) -> Result:
@@ -74,7 +100,7 @@ def _upload(files: Files, name: str, content: str) -> Result:
         files.put(name, base64.b64decode(content, validate=True))
     except binascii.Error as problem:
         return _refused(400, f"the content of {name} is not base64: {problem}")
-    except ValueError as problem:  # the hash does not fit
+    except ValueError as problem:  # the hash does not fit, or it holds a secret
         return _refused(400, str(problem))
     return Result(200)
 

@@ -175,6 +175,7 @@ class CompileRole:
         self.output = Output(self.talk.notify)
         self.plugins: dict[int, tuple[Any, _Converters]] = {}
         self.modules: Optional[loading.Modules] = None
+        self._stopped: Optional[BaseException] = None  # a load that failed
         self.finder: Optional[loading.Finder] = None
         self.prepared: Optional[dict[str, Any]] = None  # the load that the template of this worker did
         self._exporting: Any = None
@@ -186,7 +187,7 @@ class CompileRole:
             return self.call(args)
         if op == "calls":
             return self.calls(args["calls"])
-        if op in ("start", "load", "finalize"):
+        if op in ("start", "load", "load_further", "finalize"):
             return getattr(self, op)(args)
         if op == "export_files" and self._exporting is None:
             return {}  # nobody had anything to upload with
@@ -200,7 +201,7 @@ class CompileRole:
         if self._exporting is None:
             from ordain_worker.exporting import Exporting
 
-            self._exporting = Exporting(self.talk, self.codec, self.modules)
+            self._exporting = Exporting(self.talk, self.codec, self.modules, describe)
         return self._exporting
 
     # Before the model runs.
@@ -254,6 +255,7 @@ class CompileRole:
                     self.modules.need(name)
                 reply = {}
         except BaseException as exc:
+            self._stopped = exc
             return {"error": describe(exc), "output": self.output.take()}
         finally:
             gc.enable()
@@ -261,6 +263,19 @@ class CompileRole:
         gc.freeze()
         gc.set_threshold(200_000, 20, 20)
         return {**reply, "output": self.output.take()}
+
+    def load_further(self, args: Any) -> dict[str, Any]:
+        """What else is wrong after a load that failed."""
+        assert self.modules is not None and self._stopped is not None
+        found: list[BaseException] = []
+        if isinstance(self._stopped, loading.ImportStopped):
+            found += self.modules.further(self._stopped)
+        wrong: list[Exception] = []
+        if isinstance(self._stopped, loading.ImportStopped) or loading.is_annotation_error(self._stopped):
+            loading.signatures(self.modules.names(), wrong)
+        found += [exc for exc in wrong if str(exc) != str(self._stopped)]
+        self.output.take()
+        return {"errors": [describe(exc) for exc in found]}
 
     def _load_more(self, args: dict[str, Any]) -> dict[str, Any]:
         """What the template of this worker did not load."""
@@ -512,6 +527,8 @@ def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
 
 def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
     """A value for an annotation with dataclasses in it: their instances become objects of those classes."""
+    from ordain_worker.annotations import dataclass_entity
+
     kind = annotation["k"]
     if isinstance(value, NoneValue):
         return None
@@ -523,9 +540,12 @@ def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
     if kind in ("nullable", "union") or kind == "dataclass":
         wanted = [annotation] if kind == "dataclass" else annotation["of"]
         if isinstance(value, Instance):
+            names = _lineage(value)
+            if "std::Dataclass" in names:
+                names += [dataclass_entity(_class_of(each)) for each in names if each.count("::")]
             for each in wanted:
-                if each["k"] == "dataclass" and {each["name"], "std::Dataclass"} <= set(_lineage(value)):
-                    return _make_dataclass(value, value.entity_name)
+                if each["k"] == "dataclass" and "std::Dataclass" in names and any(one["name"] in names for one in (each, *each.get("of", ()))):
+                    return _make_dataclass(value, _class_of(value.entity_name))
         for each in wanted:
             if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
                 return _to_python(value, each, path)
@@ -536,12 +556,20 @@ def _lineage(instance: Instance) -> list[str]:
     return [instance.entity_name, *instance.get_type().get_all_parent_names()]
 
 
-def _make_dataclass(instance: Instance, name: str) -> Any:
-    import dataclasses
+def _class_of(entity: str) -> Any:
+    """The class that an entity is paired with: what its module binds to its name; None where it has none."""
     import importlib
 
-    module, _, cls_name = name.rpartition("::")
-    cls = getattr(importlib.import_module(".".join(["inmanta_plugins", *module.split("::")])), cls_name)
+    module, _, name = entity.rpartition("::")
+    try:
+        return getattr(importlib.import_module(".".join(["inmanta_plugins", *module.split("::")])), name, None)
+    except ModuleNotFoundError:
+        return None
+
+
+def _make_dataclass(instance: Instance, cls: Any) -> Any:
+    import dataclasses
+
     proxy = DynamicProxy(instance)._allow_references()
     return cls(**{field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)})
 
@@ -566,7 +594,9 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         return {**describe(exc.__cause__, exc.file), "module": exc.module, "importing": exc.importing}
     import traceback
 
-    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
+    frames = _module_frames(exc)
+    if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
+        frames = _module_frames(exc.__cause__)  # our words for what a module raised
     if isinstance(exc, SyntaxError) and exc.filename:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
     if isinstance(exc, PluginException):
@@ -590,6 +620,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         "line": (innermost.lineno or 0) if innermost else 0,
         "trace": "".join(traceback.format_list(frames)),
     }
+    if kind == "annotation":
+        described["file"], described["line"] = exc.place  # type: ignore[attr-defined]
     if isinstance(exc, CompilerException):
         place = exc.get_location()
         if place is not None:
@@ -600,6 +632,12 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described
+
+
+def _module_frames(exc: BaseException) -> list[Any]:
+    import traceback
+
+    return [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
 
 
 def _innermost(frames: list[Any], importing: str) -> Any:

@@ -7,7 +7,7 @@ dependency managers add. Values in answers are plain JSON, not the tagged form.
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -23,7 +23,7 @@ from inmanta.references import ResourceCollector
 from inmanta.resources import Id, IgnoreResourceException, ManagedResource, Resource, resource
 from inmanta.util import api_boundary_json_encoder
 from ordain_worker import managers
-from ordain_worker.frames import Dialogue
+from ordain_worker.frames import Dialogue, Failure
 from ordain_worker.loading import Modules, top
 from ordain_worker.values import Codec
 
@@ -40,8 +40,11 @@ _FILES_PER_ANSWER = 8 << 20
 class Exporting:
     """Answers the requests of an export."""
 
-    def __init__(self, talk: Dialogue, codec: Codec, modules: Modules) -> None:
+    def __init__(
+        self, talk: Dialogue, codec: Codec, modules: Modules, describe: Callable[[BaseException], dict[str, Any]]
+    ) -> None:
         self._talk = talk
+        self._describe = describe
         self._modules = modules
         self._codec = codec
         self._exporter = Exporter()
@@ -59,8 +62,9 @@ class Exporting:
         """Fields of many instances of one type.
 
         args: type, module (Python module of its class), names (of all), rows [[instance, id or null, names of this one]]
-        A row of the answer is an object with some of: id, values, reads, undefined, references, mutators, ignored,
-        unknown_id. reads has, by field, the [instance, attribute] that its value was made from.
+        A row of the answer is an object with some of: id, values, reads, undefined, unfit (why a value is no JSON),
+        references, mutators, ignored, unknown_id, error. reads has, by field, the [instance, attribute] that its value was
+        made from.
         """
         self._need(args["module"])
         cls, options = resource._resources[args["type"]]
@@ -73,6 +77,10 @@ class Exporting:
                 rows.append(self._row(cls, options, args["type"], instance, row[1], row[2] or args["names"] or []))
             except IgnoreResourceException:
                 rows.append({"ignored": True})
+            except Failure:
+                raise
+            except Exception as exc:  # the others are looked at all the same
+                rows.append({"error": self._describe(exc)})
             finally:
                 note_reads(None)
         return {"rows": rows}
@@ -107,7 +115,11 @@ class Exporting:
                 undefined.append(name)
                 value = None
             else:
-                value = _plain(value, name, made_id)
+                try:
+                    value = _plain(value, name, made_id)
+                except TypeError as exc:
+                    reply.setdefault("unfit", str(exc))
+                    value = None
             values[name] = value
             if noted:
                 reads[name] = list(dict.fromkeys(noted))
@@ -124,7 +136,8 @@ class Exporting:
         """Run the dependency managers.
 
         args: rows [[type, agent, attribute, value, instance, fields, [indexes of required rows], [undefined fields]]]
-        The answer has, by index of the row, the ids that were added.
+        The answer has, by index of the row, all ids that are required now, where that is not as before, and the
+        fields that were changed; rows that were removed; and, as [row, id], a requirement that leads nowhere.
         """
         for module in args["modules"]:
             self._need(module)
@@ -144,19 +157,31 @@ class Exporting:
             for instance in siblings:
                 instance.siblings = siblings if len(siblings) > 1 else None
         for row, each in zip(args["rows"], made):
-            each.requires = {made[index] for index in row[6]}
+            each.requires = {made[index].id for index in row[6]}
+            each.resource_requires = {made[index] for index in row[6]}
         before = [set(each.requires) for each in made]
+        fields = [{name: _watch(value) for name, value in each.__dict__.items() if name in row[5]} for row, each in zip(args["rows"], made)]
         by_id = {each.id: each for each in made}
         for manager in Exporter._dependency_managers:
             try:
                 manager(_Types(), by_id)
             except UnknownException:
                 pass  # what it wanted to know is not known in this compile
-        added: dict[str, list[str]] = {}
+        reply: dict[str, Any] = {"added": {}, "changed": {}, "removed": []}
         for index, each in enumerate(made):
+            if by_id.get(each.id) is not each:
+                reply["removed"].append(index)
+                continue
+            required = [_required(each, other) for other in each.requires]
+            lost = [id for id in required if id not in by_id]
+            if lost:
+                reply.setdefault("lost", [index, str(lost[0])])
             if each.requires != before[index]:
-                added[str(index)] = sorted(_required(each, other) for other in each.requires)
-        return {"added": added}
+                reply["added"][str(index)] = sorted(map(str, required))
+            changed = {name: each.__dict__[name] for name, was in fields[index].items() if _watch(each.__dict__[name]) != was}
+            if changed:
+                reply["changed"][str(index)] = {name: _plain(value, name, each.id) for name, value in changed.items()}
+        return reply
 
     def export_functions(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run export functions, by the names that they were registered with."""
@@ -192,6 +217,11 @@ class Exporting:
     def export_code(self, args: dict[str, Any]) -> dict[str, Any]:
         """By resource type, the Python modules that define its class, its handlers and their bases."""
         return {"modules": code_of(args["types"])}
+
+
+def _watch(value: Any) -> Any:
+    """What tells whether a field was changed, also in place."""
+    return repr(value) if value and isinstance(value, (list, dict)) else (type(value), value)
 
 
 class _Types(Mapping[str, Any]):
@@ -262,7 +292,7 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
     )
     if own_making:
         fields = [[field, "python"] for field, _ in fields]
-    if _how(cls, options["name"]) != "plain":
+    if own_making or _how(cls, options["name"]) != "plain":
         own_id = True
     return {
         "name": name,
@@ -331,13 +361,13 @@ def _is_plain(value: Any) -> bool:
     return False
 
 
-def _required(each: Resource, other: Any) -> str:
+def _required(each: Resource, other: Any) -> Id:
     if isinstance(other, Resource):
-        return str(other.id)
+        return other.id
     if isinstance(other, Id):
-        return other.resource_str()
+        return other
     if isinstance(other, str):
-        return Id.parse_id(other).resource_str()
+        return Id.parse_id(other)
     raise Exception(
         f"A dependency manager made {each.id} require {other!r}, a {type(other).__name__};"
         " it can require resources, ids and their texts"

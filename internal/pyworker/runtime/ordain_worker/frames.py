@@ -97,6 +97,7 @@ class Channel:
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self._in = io.BufferedReader(io.FileIO(fd_in, "r", closefd=False), 1 << 16)
         self._out = fd_out
+        self.descriptors = (fd_in, fd_out)
         self._writing = allocate_lock()
 
     def read(self) -> Optional[dict[str, Any]]:
@@ -112,14 +113,17 @@ class Channel:
             return None
         return decode(body)
 
-    def write(self, frame: dict[str, Any]) -> None:
+    def write(self, frame: dict[str, Any], most: int = MAX_FRAME) -> int:
+        """Send a frame of so many bytes at most; gives how many it has."""
         body = encode(frame).encode("ascii")
-        if len(body) > MAX_FRAME:
-            raise Failure(f"a frame of {len(body)} bytes is above the limit of {MAX_FRAME}", kind="protocol")
-        packet = memoryview(len(body).to_bytes(4, "big") + body)
+        if len(body) > most:
+            raise Failure(f"a frame of {len(body)} bytes is above the limit of {most}", kind="protocol")
+        packet = len(body).to_bytes(4, "big") + body
         with self._writing:
-            while packet:
-                packet = packet[os.write(self._out, packet) :]
+            sent = os.write(self._out, packet)
+            while sent < len(packet):
+                sent += os.write(self._out, memoryview(packet)[sent:])
+        return len(body)
 
     def reply(self, request: int, value: Any) -> None:
         """Answer a request; a value that is not JSON becomes a failure."""
@@ -131,11 +135,11 @@ class Channel:
     def refuse(self, request: int, exc: BaseException) -> None:
         self.write({"re": request, "err": Failure.of(exc).as_dict()})
 
-    def notify(self, op: str, args: dict[str, Any], belongs_to: int = 0) -> None:
+    def notify(self, op: str, args: dict[str, Any], belongs_to: int = 0, most: int = MAX_FRAME) -> int:
         frame: dict[str, Any] = {"op": op, "args": args}
         if belongs_to:
             frame["for"] = belongs_to
-        self.write(frame)
+        return self.write(frame, most)
 
     def hello(self, role: str) -> None:
         version = "%d.%d.%d" % sys.version_info[:3]

@@ -1,9 +1,12 @@
 """Role ``handler``: runs handlers on resources, many at a time, a thread per agent.
 
-    load {"modules"}            imports handler code
+An agent that may do several things at once has a thread for each lane, with a cache and connections of its own.
+
+    load {"modules", "secrets"} imports handler code; the secrets are names of variables to mask
     run  {"action", "id", …}    deploys, dry-runs or gets the facts of one resource
          ─ notices back: log {level, msg, kwargs, timestamp}
-         ─ requests back: file, stat_file, put_file
+         ─ requests back: file, stat_file, put_file, call {name, positional, named}
+    leave {"agent"}             gives back what an agent holds here
 
 Log lines leave at once, so that they survive the end of this process. What a
 reference resolved to never leaves it: see Masks in tasks.py.
@@ -11,11 +14,13 @@ reference resolved to never leaves it: see Masks in tasks.py.
 
 import importlib
 import logging
+import os
 import sys
 import threading
 import time
 import traceback
 import uuid
+from collections.abc import Callable, Iterable
 from typing import Any, Optional
 
 from inmanta import const
@@ -24,32 +29,40 @@ from inmanta.agent.handler import Commander, HandlerAPI, SkipResource, SkipResou
 from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
-from ordain_worker import calls
-from ordain_worker.frames import Channel, Failure
+from ordain_worker import calls, limits
+from ordain_worker.frames import Channel, Failure, end_now
+from ordain_worker.reach import unreachable
 from ordain_worker.switchboard import Conversation, Switchboard
 from ordain_worker.tasks import Files, Task, capture_output
+from ordain_worker.tidy import Tidy
 
 CLEAN_INTERVAL = 15.0
-AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back
+AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back, if nobody asked before
 
 
 class HandlerRole:
     """The state of the process: what was loaded, and the agents that it has seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, tidy: Tidy) -> None:
         self._lock = threading.Lock()
-        self._agents: dict[str, AgentInstance] = {}
+        self._tidy = tidy
+        self._running = 0  # tasks
+        self._agents: dict[tuple[str, int], AgentInstance] = {}  # by name and lane: tasks in other lanes run beside
+        self._secrets: list[str] = []  # values in the environment that are masked like those of references
         self._failed: dict[str, str] = {}  # module to what its import said
 
     def answer(self, talk: Conversation, op: str, args: Any) -> Any:
         if op == "load":
-            return self.load(args["modules"])
+            return self.load(args["modules"], args.get("secrets") or ())
         if op == "run":
             return self.run(talk, args)
+        if op == "leave":
+            return self.leave(args["agent"])
         raise Failure(f"the handler role has no operation {op!r}", kind="protocol")
 
-    def load(self, modules: list[str]) -> dict[str, Any]:
+    def load(self, modules: list[str], secrets: Iterable[str] = ()) -> dict[str, Any]:
         """Import modules; one that fails does not keep the others from working."""
+        self._secrets = [os.environ[name] for name in secrets]
         importlib.invalidate_caches()
         failed = {}
         for name in sorted(modules):
@@ -61,19 +74,21 @@ class HandlerRole:
                 self._failed[name] = f"{type(exc).__name__}: {exc}"
         return {"failed": failed}
 
-    def agent(self, name: str, environment: str) -> AgentInstance:
+    def agent(self, name: str, lane: int, environment: str) -> AgentInstance:
+        seat = (name, lane)
         with self._lock:
-            if name not in self._agents:
-                self._agents[name] = AgentInstance(name, uuid.UUID(environment))
-            self._agents[name].claim()
-            return self._agents[name]
+            if seat not in self._agents:
+                limits.allow_threads(len(self._agents) + 1)
+                self._agents[seat] = AgentInstance(name, uuid.UUID(environment))
+            self._agents[seat].claim()
+            return self._agents[seat]
 
     def clean(self) -> None:
         """Drop what is stale from the caches, and agents that are not used any more."""
         now = time.monotonic()
         with self._lock:
-            gone = [name for name, agent in self._agents.items() if now - agent.last_used > AGENT_IDLE and agent.idle]
-            closing = [self._agents.pop(name) for name in gone]
+            gone = [seat for seat, agent in self._agents.items() if now - agent.last_used > AGENT_IDLE and agent.idle]
+            closing = [self._agents.pop(seat) for seat in gone]
             for agent in self._agents.values():
                 agent.tend()
         for agent in closing:
@@ -85,30 +100,74 @@ class HandlerRole:
         for agent in agents:
             agent.close()
 
+    def leave(self, name: str) -> bool:
+        """Give back what an agent holds here, unless it is at work again."""
+        with self._lock:
+            seats = [seat for seat in self._agents if seat[0] == name]
+            if not seats or not all(self._agents[seat].idle for seat in seats):
+                return False
+            leaving = [self._agents.pop(seat) for seat in seats]
+        for agent in leaving:
+            agent.close()
+        return True
+
     # One task.
 
-    def run(self, talk: Conversation, args: dict[str, Any]) -> dict[str, Any]:
-        agent = self.agent(args["agent"], args["environment"])
+    def place(self, op: str, args: Any, work: Callable[[], None]) -> bool:
+        """Tasks wait for each other in the thread of their agent and lane."""
+        if op != "run":
+            return False
+        agent = self.agent(args["agent"], args.get("lane", 0), args["environment"])
+
+        def claimed() -> None:
+            try:
+                work()
+            finally:
+                with self._lock:
+                    agent.release()
+
         try:
-            return agent.call(lambda: self._run(Task(talk, args), agent, args))
-        finally:
+            agent.enqueue(claimed)
+        except RuntimeError:  # there can be no more threads
             with self._lock:
                 agent.release()
+            raise
+        return True
 
-    def _run(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> dict[str, Any]:
-        agent.files = Files(task.talk)
+    def run(self, talk: Conversation, args: dict[str, Any]) -> dict[str, Any]:
+        """Do a task; the thread is its agent's."""
+        with self._lock:
+            agent = self._agents[args["agent"], args.get("lane", 0)]
+            self._running += 1
+        task = Task(talk, args, self._secrets)
+        agent.files = Files(task.talk, task.secret)
         try:
-            with task.capturing(), calls.answered_by(agent.files), agent.cache:
+            with task.capturing(), calls.answered_by(agent.files, task.secret), agent.cache:
                 self._steps(task, agent, args)
         finally:
             agent.files = None
-        return task.result()
+            with self._lock:
+                self._running -= 1
+                alone, agents = self._running == 0, len(self._agents)
+        return self._tidied(task, alone, agents)
+
+    def _tidied(self, task: Task, alone: bool, agents: int) -> dict[str, Any]:
+        """The result, after a look at what the handler left behind."""
+        if self._tidy.broken():
+            sys.__stderr__.write("A handler closed or replaced the file descriptor that replies go through.\n")  # type: ignore[union-attr]
+            end_now()
+        notes, why = self._tidy.check(alone, agents)
+        for note in notes:
+            task.ctx.warning("After this or a task at the same time %(note)s", note=note)
+        full = limits.nearly_full()
+        if full:
+            why = f"it has {full} of memory, see [agent] executor-memory-max"
+        if why:
+            task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
+        return {**task.result(), "retire": why}
 
     def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
-        started = time.monotonic()
         ctx = task.ctx
-        what = {"deploy": "Deploy", "dryrun": "Dry run", "facts": "Facts"}[args["action"]]
-        ctx.debug("%(what)s of %(resource)s: %(reason)s", what=what, resource=args["id"], reason=args.get("reason") or "asked for")
         try:
             resource = self._resource(task, args)
             if resource is not None:
@@ -119,7 +178,12 @@ class HandlerRole:
                     finally:
                         handler.close()
         except BaseException as exc:  # also SystemExit: it must end the task, not the process
+            if isinstance(exc, MemoryError):
+                traceback.clear_frames(exc.__traceback__)  # what they hold is needed to say so
             ctx.set_resource_state(const.HandlerResourceState.failed)
+            if lost := unreachable(exc):
+                ctx.set("_unreachable", lost)
+                ctx.set_resource_state(const.HandlerResourceState.unavailable)
             ctx.error(
                 "The handler of %(resource)s raised %(exception)s",
                 resource=args["id"],
@@ -128,13 +192,6 @@ class HandlerRole:
             )
         finally:
             task.settle()
-        ctx.debug(
-            "%(what)s of %(resource)s ended as %(status)s after %(duration).3f s",
-            what=what,
-            resource=args["id"],
-            status=task.status(),
-            duration=time.monotonic() - started,
-        )
 
     def _resource(self, task: Task, args: dict[str, Any]) -> Optional[Resource]:
         """The resource from its exported form, its references resolved; None when there is none to work on."""
@@ -224,7 +281,8 @@ def main(channel: Channel) -> None:
     )
     capture_output()
     endpoints.answer_with(calls.answer, waits=True)
-    role = HandlerRole()
+    limits.no_core_files()
+    role = HandlerRole(Tidy(*channel.descriptors))
 
     def tend() -> None:
         pause = threading.Event()
@@ -232,4 +290,4 @@ def main(channel: Channel) -> None:
             role.clean()
 
     threading.Thread(target=tend, name="ordain-clean", daemon=True).start()
-    Switchboard(channel, role.answer, at_end=role.close).serve()
+    Switchboard(channel, role.answer, at_end=role.close, place=role.place).serve()

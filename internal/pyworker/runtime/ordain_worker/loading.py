@@ -13,7 +13,7 @@ from inmanta import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
     from typing import Any, Optional
 
@@ -89,13 +89,18 @@ def install() -> Finder:
     return finder
 
 
-def import_files(module: str, folder: str, files: list[str]) -> None:
-    """Import the files of one module; those that others imported already are there."""
+def _named(module: str, folder: str, files: list[str]) -> Iterator[tuple[str, str]]:
+    """The files of a module with the names that Python has for them, in the order in which they are imported."""
     for file in sorted(files, key=lambda path: (not path.endswith("__init__.py"), path)):
         inner = os.path.relpath(file, folder)[: -len(".py")].split(os.sep)
         if inner[-1] == "__init__":
             inner.pop()
-        name = ".".join([PACKAGE, module, *inner])
+        yield ".".join([PACKAGE, module, *inner]), file
+
+
+def import_files(module: str, folder: str, files: list[str]) -> None:
+    """Import the files of one module; those that others imported already are there."""
+    for name, file in _named(module, folder, files):
         try:
             __import__(name)
         except Exception as exc:
@@ -120,6 +125,16 @@ def _distrust(files: Iterable[str]) -> None:
                 pass
 
 
+def _files_of(exc: Optional[BaseException]) -> set[str]:
+    """The files that an exception came through."""
+    files = {exc.filename} if isinstance(exc, SyntaxError) and exc.filename else set()
+    at = exc.__traceback__ if exc is not None else None
+    while at is not None:
+        files.add(at.tb_frame.f_code.co_filename)
+        at = at.tb_next
+    return files
+
+
 class Modules:
     """The modules of the model. All are imported at once or, when it is known what that would do, each when
     something of it is used.
@@ -135,6 +150,7 @@ class Modules:
         self._order = {name: position for position, name in enumerate(self._waiting)}
         self._shared = [] if lazy is None else lazy.get("shared") or []
         self._early = set() if lazy is None else set(lazy.get("early") or ())
+        self._modules = modules
         self._begun: list[str] = []  # modules that others began to import before their turn
         for each in modules:
             if each.get("dir"):
@@ -143,6 +159,9 @@ class Modules:
         if lazy is not None:
             finder.imported = self._follow
             _lazy.when_whole(self.rest)
+
+    def names(self) -> list[str]:
+        return [each["name"] for each in self._modules]
 
     def all(self, turn: Callable[[str], Any]) -> None:
         for name in list(self._waiting):
@@ -166,6 +185,38 @@ class Modules:
         for name in list(self._waiting):
             self.need(name)
 
+    def further(self, first: ImportStopped) -> list[ImportStopped]:
+        """What else cannot be imported after the first that could not, without what only follows from it.
+
+        Of a package that failed the other files are compiled only: to import them would run it again.
+        """
+        found: list[ImportStopped] = []
+        ours = {file for each in self._modules for file in each.get("files") or ()}
+        broken = _files_of(first.__cause__) & ours | {first.file}
+        dead = [first.importing]
+        for each in self._modules:
+            for name, file in _named(each["name"], each.get("dir") or "", each.get("files") or []):
+                if name in sys.modules:
+                    continue
+                if file in broken:
+                    dead.append(name)
+                    continue
+                stopped = ImportStopped(each["name"], name, file)
+                try:
+                    if any(name.startswith(other + ".") for other in dead):
+                        with open(file, "rb") as source:
+                            compile(source.read(), file, "exec", dont_inherit=True)
+                        continue
+                    __import__(name)
+                except Exception as exc:
+                    dead.append(name)
+                    involved = _files_of(exc) & ours
+                    if not involved & broken and not (isinstance(exc, ImportError) and top(exc.name or "")):
+                        stopped.__cause__ = exc
+                        found.append(stopped)
+                    broken |= involved | {file}
+        return found
+
     def position(self, name: str) -> int:
         return self._order.get(name, len(self._order))
 
@@ -185,8 +236,20 @@ class Modules:
         self._import(name)
 
 
-def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
+def _about(name: str, plugin: Any, exc: Any) -> Exception:
+    from ordain_worker.annotations import AnnotationError, place
+
+    about = AnnotationError(str(exc) if name in str(exc) else f"{name}: {exc}", exc.error)
+    about.place = place(plugin.__function__)
+    return about
+
+
+def signatures(
+    modules: list[str], wrong: Optional[list[Exception]] = None
+) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """The plug-ins of these modules, what the engine has to know of each, and warnings about them.
+
+    What is wrong with an annotation is raised, or else put into ``wrong``.
 
     Modules that Python code imported beside bring plug-ins too; a model that does not load them cannot call them.
     """
@@ -201,7 +264,10 @@ def signatures(modules: list[str]) -> tuple[list[Any], list[dict[str, Any]], lis
         try:
             described, remarks = signature(plugin)
         except AnnotationError as exc:
-            raise AnnotationError(str(exc) if name in str(exc) else f"{name}: {exc}", exc.error) from None
+            if wrong is None:
+                raise _about(name, plugin, exc) from None
+            wrong.append(_about(name, plugin, exc))
+            continue
         plugins.append(plugin)
         found.append(described)
         warnings += [{"message": each, "file": described["file"], "line": described["line"]} for each in remarks]
@@ -222,14 +288,15 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
     for name, module in list(sys.modules.items()):
         if module is None or not any(name == each or name.startswith(each + ".") for each in prefixes):
             continue
-        for value in list(vars(module).values()):
-            entity = dataclass_entity(value) if isinstance(value, type) else None
-            if not isinstance(value, type) or value.__module__ != name:
+        for bound, value in list(vars(module).items()):
+            if not isinstance(value, type):
                 continue
-            if entity is None:
+            entity = dataclass_entity(value)
+            if entity is not None:
+                described = _dataclass(entity, value)
+                found.append({**described, "name": "::".join([*name.split(".")[1:], bound]), "class": entity})
+            elif value.__module__ == name:
                 found.append(_plain(value))
-                continue
-            found.append(_dataclass(entity, value))
     return found
 
 

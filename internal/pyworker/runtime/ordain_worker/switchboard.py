@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ordain_worker.frames import Channel, Failure, end_now, leave
+from ordain_worker.frames import MAX_FRAME, Channel, Failure, end_now, leave
 
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
 
@@ -24,14 +24,16 @@ class Conversation:
         """Send a request back on behalf of this one. Raises Failure when refused."""
         return self._board.ask(op, args, self._request)
 
-    def notify(self, op: str, args: Any) -> None:
-        self._board.channel.notify(op, args, self._request)
+    def notify(self, op: str, args: Any, most: int = MAX_FRAME) -> int:
+        """Tell the other side something about this request; gives how many bytes that took."""
+        return self._board.channel.notify(op, args, self._request, most)
 
 
 class Switchboard:
-    """Many requests at a time (handler role): each runs in a thread of its own.
+    """Many requests at a time (handler role).
 
-    ``answer(conversation, op, args)`` gives the value of a reply, or raises.
+    ``answer(conversation, op, args)`` gives the value of a reply, or raises. It runs in a thread of its own, or
+    where ``place(op, args, work)`` puts it: that gives True when it has seen to work() being called.
     ``at_end`` is called when the other side says bye.
     """
 
@@ -40,9 +42,11 @@ class Switchboard:
         channel: Channel,
         answer: Callable[[Conversation, str, Any], Any],
         at_end: Callable[[], None] = lambda: None,
+        place: Callable[[str, Any, Callable[[], None]], bool] = lambda op, args, work: False,
     ) -> None:
         self.channel = channel
         self._answer = answer
+        self._place = place
         self._at_end = at_end
         self._lock = threading.Lock()
         self._last = 0
@@ -79,7 +83,7 @@ class Switchboard:
                     reply.frame = frame
                     reply.ready.set()
             elif "id" in frame:
-                threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
+                self._begin(frame)
             elif frame.get("op") == "bye":
                 try:
                     self._at_end()
@@ -87,14 +91,36 @@ class Switchboard:
                     traceback.print_exc()
                 leave()
 
+    def _begin(self, frame: dict[str, Any]) -> None:
+        def work() -> None:
+            self._work(frame)
+
+        try:
+            placed = self._place(frame["op"], frame.get("args"), work)
+        except Exception as exc:
+            self.channel.refuse(frame["id"], exc)
+            return
+        if not placed:
+            threading.Thread(target=work, name=f"ordain-{frame['id']}", daemon=True).start()
+
     def _work(self, frame: dict[str, Any]) -> None:
         request = frame["id"]
         try:
             value = self._answer(Conversation(self, request), frame["op"], frame.get("args"))
         except BaseException as exc:
-            self.channel.refuse(request, exc)
+            self._refuse(request, exc)
         else:
-            self.channel.reply(request, value)
+            try:
+                self.channel.reply(request, value)
+            except BaseException as exc:
+                self._refuse(request, exc)
+
+    def _refuse(self, request: int, exc: BaseException) -> None:
+        """Refuse, or end: a request that is never answered would hold up its agent until its time is over."""
+        try:
+            self.channel.refuse(request, exc)
+        except BaseException:
+            end_now()
 
     def _beat(self, interval: float) -> None:
         pause = threading.Event()

@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
 from inmanta import const
@@ -22,8 +22,13 @@ MAX_LINES = 5_000  # of log, per task
 MAX_BYTES = 4 << 20
 MAX_ERRORS = 100  # lines of level ERROR or above that are sent beyond these limits
 MAX_TEXT = 64 << 10  # of one text in a log line
+MAX_LINE = 1 << 20  # of one line with all its values
 MAX_PRINTED = 500  # lines that a task prints and that become log lines
 MAX_PRINTED_LINE = 4 << 10
+MAX_VALUE = 256 << 10  # of one text in a change
+MAX_CHANGES = 4 << 20  # of all of them
+MAX_FACT = 1 << 20
+MAX_DISCOVERED = 16 << 20
 CHUNK = 16 << 20  # of a file, per request
 
 
@@ -88,6 +93,8 @@ class Masks:
         }
 
     def kwargs(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        if not self._ordered and not self.fields:
+            return kwargs
         masked = {}
         for name, value in kwargs.items():
             if name == "changes" and isinstance(value, dict):
@@ -102,17 +109,19 @@ class Masks:
 class Task:
     """One resource and what is done to it."""
 
-    def __init__(self, talk: Conversation, args: dict[str, Any]) -> None:
+    def __init__(self, talk: Conversation, args: dict[str, Any], secrets: Iterable[str] = ()) -> None:
         self.talk = talk
         self._args = args
         self._masks = Masks()
+        for secret in secrets:
+            self._masks.learn(secret)
         self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
         self._lines = 0
         self._bytes = 0
         self._errors = 0
         self._left_out = 0
         self._lock = threading.RLock()
-        self._output = {"stdout": Lines(self, "stdout"), "stderr": Lines(self, "stderr")}
+        self._output: dict[str, Lines] = {}  # what it prints, by stream
         self.resource: Optional[Resource] = None
         self.ctx = HandlerContext(
             _Unmade(args["id"]), args["action"] == "dryrun", uuid.UUID(args["action_id"]), sink=self.log
@@ -144,7 +153,10 @@ class Task:
         """Send a line to the server, within limits."""
         with self._lock:
             if self._held is not None:
-                self._held.append(line)
+                if len(self._held) < MAX_LINES:
+                    self._held.append(line)
+                else:
+                    self._left_out += 1
                 return
             if self._lines >= MAX_LINES or self._bytes >= MAX_BYTES:
                 self._errors += line.level.to_int >= const.LogLevel.ERROR.to_int
@@ -155,8 +167,16 @@ class Task:
             sent["msg"] = _shortened(self._masks.text(sent["msg"]))
             sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
             self._lines += 1
-            self._bytes += len(sent["msg"]) + len(str(sent["kwargs"]))
-        self.talk.notify("log", sent)
+        try:
+            size = self.talk.notify("log", sent, MAX_LINE)
+        except Failure as large:
+            size = self.talk.notify("log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}})
+        with self._lock:
+            self._bytes += size
+
+    def secret(self, value: Any) -> bool:
+        """Whether a value holds what a reference resolved to."""
+        return bool(self._masks.value(value) != value)
 
     def settle(self) -> None:
         """The end of the work: all output is told, and there is a state."""
@@ -174,18 +194,49 @@ class Task:
         return state.value if state is not None else "failed"
 
     def result(self) -> dict[str, Any]:
-        changes = {name: {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()}
         found = self.ctx.get("_discovered") if self.ctx.contains("_discovered") else {}
+        lost = self.ctx.get("_unreachable") if self.ctx.contains("_unreachable") else ""
         return {
             "status": self.status(),
+            "unreachable": self._masks.text(lost) if self.status() == "unavailable" else "",
             "change": self.ctx.change.value,
-            "changes": self._masks.changes(changes),
-            "facts": [
-                {"name": fact["id"], "value": self._masks.text(_text(fact["value"])), "expires": bool(fact["expires"])}
-                for fact in self.ctx.facts
-            ],
-            "discovered": self._masks.value(jsonable(found)),
+            "changes": self._changes() if self.ctx.changes else {},
+            "facts": self._facts(),
+            "discovered": self._discovered(self._masks.value(jsonable(found))) if found else {},
         }
+
+    def _changes(self) -> dict[str, Any]:
+        """The changes; texts that are too long to keep are cut, and what is too much altogether is left out."""
+        masked = self._masks.changes({str(name): {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()})
+        room, out = MAX_CHANGES, {}
+        for name, change in masked.items():
+            cut = {side: _shortened(value, MAX_VALUE) for side, value in change.items()}
+            size = len(str(cut))
+            if size > room:
+                cut = {side: f"(left out: the changes are larger than {MAX_CHANGES} characters)" for side in cut}
+            else:
+                room -= size
+            out[name] = cut
+        return out
+
+    def _facts(self) -> list[dict[str, Any]]:
+        facts = []
+        for fact in self.ctx.facts:
+            name, value = _text(fact["id"]), self._masks.text(_text(fact["value"]))
+            if len(name) + len(value) > MAX_FACT:
+                self.ctx.error("The fact %(name)s is left out: it has %(size)s characters", name=name[:100], size=len(value))
+                continue
+            facts.append({"name": name, "value": value, "expires": bool(fact["expires"])})
+        return facts
+
+    def _discovered(self, found: Any) -> dict[str, Any]:
+        if not isinstance(found, dict):
+            self.ctx.error("What was discovered is left out: it is a %(kind)s, not a dict", kind=type(found).__name__)
+            return {}
+        if len(str(found)) > MAX_DISCOVERED:
+            self.ctx.error("What was discovered is left out: it has more than %(size)s characters", size=MAX_DISCOVERED)
+            return {}
+        return found
 
     @contextlib.contextmanager
     def capturing(self) -> Iterator[None]:
@@ -197,6 +248,8 @@ class Task:
             _here.task = None
 
     def printed(self, stream: str, text: str) -> None:
+        if stream not in self._output:
+            self._output[stream] = Lines(self, stream)
         self._output[stream].write(text)
 
 
@@ -211,16 +264,21 @@ class _Unmade:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
-def _shortened(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else value[:MAX_TEXT] + f" … ({len(value) - MAX_TEXT} characters cut)"
+        return value
+    try:
+        return str(value)
+    except Exception as exc:
+        return f"(a {type(value).__name__} that cannot be shown: {type(exc).__name__})"
+
+
+def _shortened(value: Any, most: int = MAX_TEXT) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= most else value[:most] + f" … ({len(value) - most} characters cut)"
     if isinstance(value, dict):
-        return {key: _shortened(each) for key, each in value.items()}
+        return {key: _shortened(each, most) for key, each in value.items()}
     if isinstance(value, list):
-        return [_shortened(each) for each in value]
+        return [_shortened(each, most) for each in value]
     return value
 
 
@@ -287,6 +345,10 @@ class _Output(io.TextIOBase):
     def flush(self) -> None:
         self._real.flush()
 
+    def close(self) -> None:
+        """All tasks print through it: no handler closes it for the others."""
+        self.flush()
+
     def fileno(self) -> int:
         return self._real.fileno()
 
@@ -316,10 +378,15 @@ def capture_output() -> None:
 
 
 class Files:
-    """The file store of the server, asked on behalf of one task."""
+    """The file store of the server, asked on behalf of one task.
 
-    def __init__(self, talk: Conversation) -> None:
+    ``secret`` tells whether a text holds something that may not be stored.
+    """
+
+    def __init__(self, talk: Conversation, secret: Callable[[Any], bool] = lambda value: False) -> None:
         self._talk = talk
+        self._secret = secret
+        self.ask = talk.ask
 
     def get(self, hash_id: str) -> Optional[bytes]:
         parts: list[bytes] = []
@@ -345,6 +412,8 @@ class Files:
     def put(self, hash_id: str, content: bytes) -> None:
         if isinstance(content, str):
             content = content.encode()
+        if self._secret(content.decode(errors="replace")):
+            raise ValueError("what a reference resolved to is not stored by the server, and this content holds some of it")
         stored = self._talk.ask("put_file", {"data": base64.b64encode(content).decode()})
         if stored != hash_id:
             raise ValueError(f"the content has the hash {stored}, not {hash_id}")

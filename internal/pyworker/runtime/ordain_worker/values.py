@@ -44,6 +44,7 @@ class Codec:
         self._equal: dict[Any, int] = {}  # class and arguments of a reference to its handle
         self._same_kind: dict[type, list[int]] = {}
         self._told: set[int] = set()  # references that Go knows already
+        self._within = 0  # references whose arguments are encoded
         self._shared: dict[int, object] = {}
         self._shared_ids: dict[int, int] = {}
 
@@ -159,6 +160,8 @@ class Codec:
         from inmanta.references import AttributeReference
         from ordain_worker.annotations import model_name
 
+        if not self._within:
+            self._complete(value)
         handle = self._reference_handle(value)
         described: dict[str, Any] = {"r": handle}
         if handle in self._told:
@@ -167,13 +170,28 @@ class Codec:
         described["type"] = getattr(value, "type", class_name(type(value)))
         gives = type(value).get_reference_type()
         described["of"] = model_name(gives)
-        described["args"] = [[name, self.encode(each)] for name, each in value.arguments.items()]
+        self._within += 1
+        try:
+            described["args"] = [[name, self.encode(each)] for name, each in value.arguments.items()]
+        finally:
+            self._within -= 1
         if gives is not None and dataclasses.is_dataclass(gives):
             described["fields"] = [
                 [field.name, self.encode(AttributeReference(reference=value, attribute_name=field.name))]
                 for field in dataclasses.fields(gives)
             ]
         return described
+
+    def _complete(self, value: Reference[Any]) -> None:
+        """Refuse a reference that the model cannot hold; arguments of others may be as they like."""
+        if "_model" not in value.__dict__:  # its class does not call ours
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute '_model_type'")
+        if type(value).get_reference_type() is None:
+            raise RuntimeException(
+                None,
+                f"Could not determine the reference type of {value!r}, make sure the reference extends "
+                "Reference[concrete_type] or override `get_reference_type`",
+            )
 
     def _reference_handle(self, value: Reference[Any]) -> int:
         """The handle of this reference or of an equal one: equal values are one value of the model."""

@@ -5,12 +5,14 @@ import base64
 import hashlib
 import threading
 import unittest
+import uuid
 
 from inmanta.agent import _loop
+from inmanta.const import ParameterSource
 from inmanta.protocol import Client, SyncClient, endpoints
 from ordain_worker import calls
 from ordain_worker.frames import Failure
-from ordain_worker.tasks import Files
+from ordain_worker.tasks import Files, Masks
 
 
 class Store:
@@ -20,6 +22,9 @@ class Store:
         self.files = {hashlib.sha1(content).hexdigest(): content for content in contents}
 
     def ask(self, op, args):
+        if op == "call":
+            self.called = args
+            return {"code": 0 if args["name"] == "release_version" else 200, "body": {"data": args}}
         if op == "put_file":
             content = base64.b64decode(args["data"])
             name = hashlib.sha1(content).hexdigest()
@@ -75,10 +80,40 @@ class Calls(unittest.TestCase):
 
     def test_other_calls_are_refused(self):
         with self.answering():
-            with self.assertRaisesRegex(ConnectionRefusedError, "list_versions"):
-                self.client.list_versions(tid="x")
+            with self.assertRaisesRegex(ConnectionRefusedError, "release_version"):
+                self.client.release_version(tid="x")
             with self.assertRaisesRegex(TypeError, "upload_file needs content"):
                 self.client.upload_file(HELLO)
+
+    def test_calls_that_the_server_answers(self):
+        with self.answering():
+            result = self.client.set_param(uuid.UUID(int=1), "state", source=ParameterSource.fact, value="x", recompile=True)
+        self.assertEqual(result.code, 200)
+        self.assertEqual(self.store.called, {
+            "name": "set_param",
+            "positional": ["00000000-0000-0000-0000-000000000001", "state"],
+            "named": {"source": "fact", "value": "x", "recompile": True},
+        })
+
+    def test_a_secret_is_not_stored(self):
+        masks = Masks()
+        masks.learn("hunter2")
+        name = hashlib.sha1(b"it is hunter2").hexdigest()
+
+        def secret(value):
+            return masks.value(value) != value
+
+        with calls.answered_by(Files(self.store, secret), secret):
+            for result in (
+                self.client.set_param(tid="e", id="state", source="fact", value="it is hunter2"),
+                self.client.set_parameters("e", [{"id": "state", "value": {"deep": ["hunter2"]}}]),
+                self.client.upload_file(name, base64.b64encode(b"it is hunter2").decode()),
+            ):
+                self.assertIn(result.code, (400, 403))
+                self.assertIn("not stored", result.result["message"])
+            self.assertFalse(hasattr(self.store, "called"))
+            self.assertNotIn(name, self.store.files)
+            self.assertEqual(self.client.get_param("e", "hunter2").code, 200)
 
     def test_awaited_on_the_loop_of_all_handlers(self):
         with self.answering():

@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import lru_cache
+from math import isfinite
 from operator import attrgetter
 from typing import Any, Optional, Union
 
@@ -73,12 +75,16 @@ def filled(msg: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> 
         return str(msg)
 
 
+def _simpler(value: object) -> Any:
+    return list(value) if isinstance(value, (set, frozenset)) else internal_json_encoder(value)
+
+
 def jsonable(value: object) -> Any:
     """The value if it can be JSON, else its text."""
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, (str, bool, int)) or type(value) is float and isfinite(value):
         return value
     try:
-        return json.loads(json.dumps(value, default=internal_json_encoder, allow_nan=False))
+        return json.loads(json.dumps(value, default=_simpler, allow_nan=False))
     except Exception:
         try:
             return str(value)
@@ -111,6 +117,7 @@ class LogLine:
 _LEVELS = sorted(const.INTEGER_AS_LOG_LEVEL.items(), reverse=True)
 
 
+@lru_cache(maxsize=64)
 def _level(number: int) -> const.LogLevel:
     return next((level for least, level in _LEVELS if number >= least), const.LogLevel.TRACE)
 

@@ -1,13 +1,50 @@
 """What a handler sees of the process that it runs in."""
 
+import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
 from inmanta.agent.cache import AgentCache
+
+
+class Worker:
+    """A thread that does what it is given, in order. It begins with the first thing that there is to do."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._waiting: SimpleQueue[Optional[Callable[[], object]]] = SimpleQueue()
+        self._beginning = threading.Lock()
+        self._begun = False
+
+    def put(self, work: Callable[[], object]) -> None:
+        """Raises RuntimeError when there can be no more threads."""
+        if not self._begun:
+            with self._beginning:
+                if not self._begun:
+                    threading.Thread(target=self._run, name=self._name, daemon=True).start()
+                    self._begun = True
+        self._waiting.put(work)
+
+    def end(self) -> None:
+        """Let what runs come to its end, and drop what waits."""
+        try:
+            while True:
+                self._waiting.get_nowait()
+        except Empty:
+            self._waiting.put(None)
+
+    def _run(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            try:
+                work()
+            except BaseException:  # the thread is for what comes next too
+                traceback.print_exc()
+            del work  # what it holds is not to wait for the next one
 
 
 class AgentInstance:
@@ -25,7 +62,7 @@ class AgentInstance:
         self.files = files
         self.cache = AgentCache(self)
         self.last_used = time.monotonic()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"agent-{name}")
+        self._thread = Worker(f"agent-{name}")
         self._claims = 0
 
     def claim(self) -> None:
@@ -40,18 +77,19 @@ class AgentInstance:
     def idle(self) -> bool:
         return self._claims == 0
 
-    def call(self, work: Callable[[], Any]) -> Any:
-        """Do work in the agent's thread, after what waits there, and give what it gives."""
-        return self._thread.submit(work).result()
+    def enqueue(self, work: Callable[[], None]) -> None:
+        """Do work in the agent's thread, after what waits there."""
+        self._thread.put(work)
 
-    def tend(self) -> Optional[Future[None]]:
+    def tend(self) -> None:
         """Drop what is stale from the cache, when nothing else is to do."""
-        return self._thread.submit(self.cache.clean_stale_entries) if self.idle else None
+        if self.idle:
+            self._thread.put(self.cache.clean_stale_entries)
 
     def close(self) -> None:
         """Give back what handlers hold: connections, for the most part."""
         self.cache.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.end()
 
     @property
     def eventloop(self) -> Any:

@@ -17,6 +17,7 @@ from inmanta._fallback import lacking
 from inmanta.agent.cache import AgentCache, lifetime
 from inmanta.agent.context import HandlerContext, InvalidOperation, LoggerABC, PythonLogger
 from inmanta.stable_api import stable_api
+from ordain_worker.reach import unreachable
 
 __all__ = [
     "CRUDHandler",
@@ -105,6 +106,7 @@ def cache(
     return decorate if func is None else decorate(func)
 
 
+@functools.lru_cache(maxsize=1024)
 def _wants_io(handler: Any) -> bool:
     """Handlers of old are made with a second argument, what they reach the machine through."""
     parameter = inspect.signature(handler).parameters.get("io")
@@ -236,7 +238,7 @@ class HandlerAPI(ABC, Generic[TResource]):
         return _loop.run_sync(func)
 
     def get_client(self) -> Any:
-        """A client of the server. It answers get_file, stat_file and upload_file; handlers run apart from the rest."""
+        """A client of the server: its files, facts, parameters, and the record of resources in this environment."""
         if self._client is None:
             from inmanta.protocol import Client
 
@@ -286,8 +288,13 @@ class HandlerAPI(ABC, Generic[TResource]):
             reason = skip.args[0] if len(skip.args) == 1 else list(skip.args)
             ctx.warning("%(resource_id)s is skipped: %(reason)s", resource_id=name, reason=reason)
         except Exception as exc:
-            ctx.set_resource_state(state.failed)
-            ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
+            if lost := unreachable(exc):
+                ctx.set("_unreachable", lost)
+                ctx.set_resource_state(state.unavailable)
+                ctx.exception("%(resource_id)s: its target could not be reached: %(exception)s", resource_id=name, exception=_brief(exc))
+            else:
+                ctx.set_resource_state(state.failed)
+                ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
         finally:
             self._after(ctx, resource)
 

@@ -149,7 +149,7 @@ class Instance:
         return model().origin(self)
 
     def __repr__(self) -> str:
-        return f"{self.entity_name} {self.id:x}"
+        return f"{self.entity_name} {self.id:012x}"  # as long as the addresses that the reference shows
 
     def __str__(self) -> str:
         places = model().origin(self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from inmanta._fallback import lacking
 from inmanta.protocol.common import Result
+from ordain_worker.reach import NotAnswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
         kwargs = {**kwargs, "": list(args)}
     result = _answer(method, kwargs) if _answer is not None else None
     if result is None:
-        raise ConnectionRefusedError(f"{method}: modules cannot call the server from here")
+        raise NotAnswered(f"{method}: modules cannot call the server from here")
     return result
 
 

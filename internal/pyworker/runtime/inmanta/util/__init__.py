@@ -5,20 +5,23 @@ import enum
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from inmanta._fallback import lacking
 
 
 class _HasStep(type):
-    """isinstance by what the class has; never by asking the object, which may be a view on the model."""
+    """isinstance by what the class has; never by asking the object, which may be a view on the model.
+
+    The views are no subclasses, as that would make every compile import this module.
+    """
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return any("json_serialization_step" in base.__dict__ for base in type(instance).__mro__)
+        return cls.__subclasscheck__(type(instance))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return any("json_serialization_step" in base.__dict__ for base in subclass.__mro__)
+        own = (base for base in subclass.__mro__ if base.__module__.startswith("inmanta."))
+        return any("json_serialization_step" in base.__dict__ for base in own)
 
 
 class JSONSerializable(metaclass=_HasStep):
@@ -30,31 +33,31 @@ class JSONSerializable(metaclass=_HasStep):
 
 def _simpler(o: Any) -> Any:
     """A simpler value for o, or NotImplemented."""
-    from inmanta.execute.util import NoneValue
-
     if isinstance(o, JSONSerializable):
         return o.json_serialization_step()
-    if isinstance(o, (uuid.UUID, PurePath)):
+    if isinstance(o, uuid.UUID) or any(
+        base.__name__ in ("AnyUrl", "Url", "SecretStr") and base.__module__.startswith("pydantic") for base in type(o).__mro__
+    ):
         return str(o)
+    if hasattr(o, "to_dict"):
+        return o.to_dict()
     if isinstance(o, enum.Enum):
-        return o.value
-    if isinstance(o, (set, frozenset, tuple)):
-        return list(o)
-    if isinstance(o, NoneValue):
-        return None
+        return o.name
     if isinstance(o, Exception):
-        return {"type": type(o).__name__, "message": str(o)}
+        return str(o)
     if hasattr(type(o), "model_dump"):
-        return o.model_dump()
-    if isinstance(o, datetime.timedelta):
-        return o.total_seconds()
+        return o.model_dump(by_alias=True)
+    if hasattr(type(o), "__dataclass_fields__"):
+        import dataclasses
+
+        return dataclasses.asdict(o)
     return NotImplemented
 
 
 def internal_json_encoder(o: object) -> Any:
     """``default`` of json.dumps, for text that stays in this program or model."""
-    if isinstance(o, datetime.datetime):
-        return datetime_iso_format(o)
+    if isinstance(o, datetime.datetime):  # of this machine's zone where it names none
+        return (o if o.tzinfo is not None else o.astimezone()).isoformat(timespec="microseconds")
     simpler = _simpler(o)
     if simpler is not NotImplemented:
         return simpler
@@ -74,9 +77,9 @@ def api_boundary_json_encoder(o: object, tz_aware: bool = True) -> Any:
 
 
 def datetime_iso_format(timestamp: datetime.datetime, *, tz_aware: bool = True) -> str:
-    """ISO 8601 with microseconds, in UTC when the zone is left out."""
+    """ISO 8601 with microseconds, in UTC when the zone is left out; one that names no zone is UTC."""
     if timestamp.tzinfo is None:
-        timestamp = timestamp.astimezone()
+        timestamp = timestamp.replace(tzinfo=datetime.timezone.utc)
     if not tz_aware:
         timestamp = timestamp.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return timestamp.isoformat(timespec="microseconds")

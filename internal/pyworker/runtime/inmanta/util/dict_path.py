@@ -20,7 +20,9 @@ Pairs = Sequence[tuple[str, str]]
 
 _SPECIAL = re.compile(r"([.\[\]=*\\])")
 _NULL = r"\0"
-_NAME = r"(?:[^\\.\[\]=]|\\.)"
+_NAME = r"(?:[^\\.\[\]=*]|\\[\\.\[\]=*])"  # a character of a key
+_KEY = rf"(?:{_NAME}+|\*)"
+_VALUE = rf"(?:(?:{_NAME}|\.)*|\*|\\0)"
 
 
 class InvalidPathException(Exception):
@@ -174,7 +176,7 @@ class WildInDict(WildDictPath):
 
     @classmethod
     def parse(cls, inp: str) -> "Optional[Any]":
-        if not re.fullmatch(f"{_NAME}+", inp):
+        if not re.fullmatch(_KEY, inp):
             return None
         value = DictPathValue.create(inp)
         made = cls.__new__(cls)
@@ -219,7 +221,7 @@ class WildKeyedList(WildDictPath):
 
     @classmethod
     def parse(cls, inp: str) -> "Optional[Any]":
-        if not re.fullmatch(rf"{_NAME}+(?:\[{_NAME}+=(?:[^\\\[\]=]|\\.)*\])+", inp):
+        if not re.fullmatch(rf"{_NAME}+(?:\[{_KEY}={_VALUE}\])+", inp):
             return None
         relation = re.match(f"{_NAME}+", inp)
         assert relation is not None
@@ -227,7 +229,7 @@ class WildKeyedList(WildDictPath):
         made.relation = DictPathValue.create(relation[0])
         made.key_value_pairs = [
             (DictPathValue.create(key), DictPathValue.create(value))
-            for key, value in re.findall(rf"\[({_NAME}+)=((?:[^\\\[\]=]|\\.)*)\]", inp[relation.end() :])
+            for key, value in re.findall(rf"\[({_KEY})=({_VALUE})\]", inp[relation.end() :])
         ]
         made._check()
         return made
@@ -293,22 +295,32 @@ class WildComposedPath(WildDictPath):
 
     @classmethod
     def split_on_dots(cls, path_str: str) -> list[str]:
-        """Split at dots that stand outside of brackets and have no backslash."""
-        parts, start, depth, at = [], 0, 0, 0
+        """Split at dots that stand outside of brackets and have no backslash.
+
+        A bracket that nothing closes separates too, and so does a backslash at the end.
+        """
+        parts, at = [""], 0
         while at < len(path_str):
-            char = path_str[at]
-            if char == "\\":
+            end = cls._piece(path_str, at)
+            if end == at:
+                parts.append("")
                 at += 1
-            elif char == "[":
-                depth += 1
-            elif char == "]":
-                depth -= 1
-            elif char == "." and depth <= 0:
-                parts.append(path_str[start:at])
-                start = at + 1
-            at += 1
-        parts.append(path_str[start:])
+            else:
+                parts[-1] += path_str[at:end]
+                at = end
         return [part for part in parts if part]
+
+    @staticmethod
+    def _piece(path: str, at: int) -> int:
+        """Where the character, the escape or the bracket ends; at itself where it separates."""
+        if path[at] == "\\":
+            return at + 2 if at + 1 < len(path) else at
+        if path[at] != "[":
+            return at if path[at] == "." else at + 1
+        end = at + 1
+        while end < len(path) and path[end] != "]":
+            end += 2 if path[end] == "\\" else 1
+        return end + 1 if end < len(path) else at
 
     @classmethod
     def do_parse(cls, path_str: str) -> Sequence[Any]:

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ordain.dev/ordain/compiler"
+)
+
+// BenchmarkInside compiles and exports the generated models within this
+// process, for profiles of where the time and the memory go. It needs a virtual
+// environment with inmanta-module-std.
+func BenchmarkInside(b *testing.B) {
+	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
+	if python == "" {
+		b.Skip("ORDAIN_REFERENCE_PYTHON names no interpreter")
+	}
+	cache := b.TempDir()
+	for _, m := range []model{{resources: 1000, plugins: true}, {resources: 10_000}, {resources: 10_000, plugins: true}} {
+		m.dir = filepath.Join(b.TempDir(), "model")
+		if err := m.write(); err != nil {
+			b.Fatal(err)
+		}
+		for _, export := range []bool{false, true} {
+			name := m.name() + ", compile"
+			if export {
+				name = m.name() + ", with export"
+			}
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					out := compiler.Run(context.Background(), compiler.Options{
+						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python), CacheDir: cache, Export: export, NoProvenance: true,
+					})
+					if !out.Document.Success {
+						b.Fatal(out.Text)
+					}
+					if err := out.ModelDocument().Write(io.Discard); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/bench/peer"
+)
+
+// site is an environment of a server with a repository of its own.
+type site struct {
+	*peer.Server
+	repo *peer.Repository
+	env  string
+	all  int // resources that get deployed
+}
+
+// newSite makes an environment whose versions wait for their release, and
+// deploys the first one, so that executors are there.
+func (b *bench) newSite(ctx context.Context, s *peer.Server, m peer.Model) (*site, error) {
+	b.places++
+	repo, err := peer.NewRepository(ctx, b.folder(fmt.Sprintf("repo-%d", b.places)), m)
+	if err != nil {
+		return nil, err
+	}
+	at := &site{Server: s, repo: repo, all: m.Items}
+	if at.env, err = s.Bind(ctx, repo.Bare, "main"); err != nil {
+		return nil, err
+	}
+	if err := s.Set(ctx, at.env, "auto_deploy", false); err != nil {
+		return nil, err
+	}
+	version, err := at.compile(ctx, 0)
+	if err == nil {
+		_, err = at.release(ctx, version)
+	}
+	return at, err
+}
+
+// compile asks for a compile when the server does not notice by itself, and waits for the version.
+func (s *site) compile(ctx context.Context, after int) (int, error) {
+	if s.Name != "ordain" {
+		if err := s.Trigger(ctx, s.env); err != nil {
+			return 0, err
+		}
+	}
+	return s.WaitVersion(ctx, s.env, after)
+}
+
+// release releases a version and times it until everything is deployed.
+func (s *site) release(ctx context.Context, version int) (time.Duration, error) {
+	began := time.Now()
+	if err := s.Release(ctx, s.env, version); err != nil {
+		return 0, err
+	}
+	if err := s.WaitDeployedCount(ctx, s.env, s.all); err != nil {
+		return 0, err
+	}
+	// A count may still be that of the version before: what some of them
+	// say, spread over all, is asked too.
+	last := time.Now()
+	for i := 0; i < s.all; i += max(1, s.all/40) {
+		at, err := s.WaitDeployed(ctx, s.env, s.repo.ID(i), s.repo.Value(i), began, 20*time.Millisecond)
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 || at.After(last) {
+			last = at
+		}
+	}
+	if err := s.WaitDeployedCount(ctx, s.env, s.all); err != nil {
+		return 0, err
+	}
+	return last.Sub(began), nil
+}
+
+// deploySize times deployments of n resources on four agents.
+func (b *bench) deploySize(ctx context.Context, n int) error {
+	r := row{name: fmt.Sprintf("%d resources, from release to all deployed", n), seconds: true}
+	m := row{name: fmt.Sprintf("memory while deploying %d, all processes but the database", n)}
+	for _, s := range b.servers {
+		step, cancel := limit(ctx)
+		times, peak, err := b.deployments(step, s, peer.Model{Items: n, Agents: 4})
+		cancel()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%s: %d resources: %v, %d MiB\n", s.Name, n, times, peak>>20)
+		r.values = append(r.values, seconds(times))
+		m.values = append(m.values, []float64{float64(peak)})
+	}
+	b.rows = append(b.rows, r, m)
+	return nil
+}
+
+// deployments changes everything again and again, and gives the times and the
+// most memory that was seen meanwhile.
+func (b *bench) deployments(ctx context.Context, s *peer.Server, m peer.Model) ([]time.Duration, int64, error) {
+	at, err := b.newSite(ctx, s, m)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer at.Remove(ctx, at.env)
+	var times []time.Duration
+	var peak int64
+	version := 1
+	for range b.runs {
+		if err := at.repo.ChangeAll(ctx); err != nil {
+			return nil, 0, err
+		}
+		if err := at.repo.Push(ctx); err != nil {
+			return nil, 0, err
+		}
+		if version, err = at.compile(ctx, version); err != nil {
+			return nil, 0, err
+		}
+		before, err := s.CPU()
+		if err != nil {
+			return nil, 0, err
+		}
+		watch := watchMemory(s)
+		took, err := at.release(ctx, version)
+		peak = max(peak, watch())
+		tellCPU(s, before)
+		if err != nil {
+			return nil, 0, err
+		}
+		times = append(times, took)
+	}
+	return times, peak, nil
+}
+
+// tellCPU says what processor time went where since before.
+func tellCPU(s *peer.Server, before map[string]time.Duration) {
+	after, err := s.CPU()
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: CPU:", s.Name)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if used := after[name] - before[name]; used > 0 {
+			fmt.Fprintf(os.Stderr, " %s %v", name, used)
+		}
+	}
+	fmt.Fprintln(os.Stderr)
+}
+
+// watchMemory samples a server's memory until the function that it gives is called.
+func watchMemory(s *peer.Server) func() int64 {
+	stop, peak := make(chan struct{}), make(chan int64)
+	go func() {
+		ticks := time.NewTicker(200 * time.Millisecond)
+		defer ticks.Stop()
+		var most int64
+		for {
+			if _, all, err := s.Memory(); err == nil {
+				most = max(most, all)
+			}
+			select {
+			case <-ticks.C:
+			case <-stop:
+				peak <- most
+				return
+			}
+		}
+	}()
+	return func() int64 { close(stop); return <-peak }
+}
+
+// comparePushes times a push that changes one resource, alone and beside many that fail.
+func (b *bench) comparePushes(ctx context.Context) error {
+	n := b.sizes[0]
+	calm := row{name: fmt.Sprintf("one changed of %d, from the trigger to deployed, compile included", n), seconds: true}
+	busy := row{name: fmt.Sprintf("the same, with %d more that always fail", b.failing), seconds: true}
+	for _, s := range b.servers {
+		times, err := b.pushTimes(ctx, s, peer.Model{Items: n, Agents: 4})
+		if err != nil {
+			return err
+		}
+		calm.values = append(calm.values, seconds(times))
+		if b.failing > 0 && s.Name == "ordain" {
+			if times, err = b.pushTimes(ctx, s, peer.Model{Items: n, Agents: 4, Failing: b.failing}); err != nil {
+				return err
+			}
+			busy.values = append(busy.values, seconds(times))
+		}
+	}
+	b.rows = append(b.rows, calm)
+	if len(busy.values) > 0 {
+		b.rows = append(b.rows, busy)
+	}
+	return nil
+}
+
+func (b *bench) pushTimes(ctx context.Context, s *peer.Server, m peer.Model) ([]time.Duration, error) {
+	ctx, cancel := limit(ctx)
+	defer cancel()
+	at, err := b.newSite(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	defer at.Remove(ctx, at.env)
+	if err := s.Set(ctx, at.env, "auto_deploy", true); err != nil {
+		return nil, err
+	}
+	if m.Failing > 0 { // they are tried all the time
+		if err := s.Set(ctx, at.env, "autostart_agent_repair_interval", "1"); err != nil {
+			return nil, err
+		}
+	}
+	var times []time.Duration
+	for i := range b.pushes + 1 {
+		item := (i*37 + 1) % m.Items
+		if err := at.repo.Change(ctx, item); err != nil {
+			return nil, err
+		}
+		if err := at.repo.Push(ctx); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := at.Trigger(ctx, at.env); err != nil {
+			return nil, err
+		}
+		ended, err := at.WaitDeployed(ctx, at.env, at.repo.ID(item), at.repo.Value(item), began, 10*time.Millisecond)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			times = append(times, ended.Sub(began))
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%s: pushes beside %d that fail: %v\n", s.Name, m.Failing, times)
+	return times, nil
+}
+
+// compareAgents measures the memory for many agents beside that for few.
+func (b *bench) compareAgents(ctx context.Context) error {
+	for _, agents := range []int{4, 100} {
+		r := row{name: fmt.Sprintf("memory while deploying 1000 on %d agents, all processes but the database", agents)}
+		for _, s := range b.servers {
+			step, cancel := limit(ctx)
+			_, peak, err := b.deployments(step, s, peer.Model{Items: 1000, Agents: agents})
+			cancel()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "%s: %d agents: %d MiB\n", s.Name, agents, peak>>20)
+			r.values = append(r.values, []float64{float64(peak)})
+		}
+		b.rows = append(b.rows, r)
+	}
+	return nil
+}
+
+func seconds(times []time.Duration) []float64 {
+	out := make([]float64, len(times))
+	for i, d := range times {
+		out[i] = d.Seconds()
+	}
+	slices.Sort(out)
+	return out
+}

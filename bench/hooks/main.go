@@ -1,0 +1,233 @@
+// Command hooks measures a storm of webhooks against the real server, with a
+// real repository behind it: how long each answer takes, and how many compiles the storm gives.
+//
+//	go run ./bench/hooks -hooks 1000 -connections 16
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ordain.dev/ordain/bench/peer"
+	"ordain.dev/ordain/webhooks"
+)
+
+type options struct {
+	hooks, connections, bytes, rounds int
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.hooks, "hooks", 1000, "webhooks in a burst")
+	flag.IntVar(&o.connections, "connections", 16, "connections that send them, each one after another")
+	flag.IntVar(&o.bytes, "bytes", 8000, "bytes of a payload")
+	flag.IntVar(&o.rounds, "rounds", 3, "bursts, each after a push")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "hooks:", err)
+		os.Exit(1)
+	}
+}
+
+const secret = "a secret of the benchmark"
+
+// storm is a server with one environment.
+type storm struct {
+	*peer.Server
+	url, env, bare string
+	client         *http.Client
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "ordain-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o711); err != nil { // the database runs as another user
+		return err
+	}
+	binary, err := peer.Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o755); err != nil {
+		return err
+	}
+	server, err := peer.StartOrdain(ctx, binary, filepath.Join(dir, "state"), "")
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	repo, err := peer.NewRepository(ctx, filepath.Join(dir, "repo"), peer.Model{Items: 10, Agents: 1})
+	if err != nil {
+		return err
+	}
+	s := &storm{Server: server, url: server.URL(), bare: repo.Bare, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.connections}}}
+	if s.env, err = server.Bind(ctx, repo.Bare, "main"); err != nil {
+		return err
+	}
+	if err := server.Secret(ctx, s.env, "webhook", secret); err != nil {
+		return err
+	}
+	version, err := server.WaitVersion(ctx, s.env, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions |\n|---|---|---|---|---|---|\n", o.hooks, o.bytes, o.connections)
+	for round := range o.rounds {
+		if err := repo.Change(ctx, round); err != nil {
+			return err
+		}
+		if err := repo.Push(ctx); err != nil {
+			return err
+		}
+		began := time.Now()
+		times, err := s.burst(ctx, o, round)
+		if err != nil {
+			return err
+		}
+		all := time.Since(began)
+		after, err := s.settled(ctx, version)
+		if err != nil {
+			return err
+		}
+		slices.Sort(times)
+		fmt.Printf("| %d | %s | %s | %s | %s | %d |\n", round+1, ms(all), ms(times[len(times)/2]), ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version)
+		version = after
+	}
+	return nil
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
+// burst sends all webhooks as fast as the connections allow and times each answer.
+func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duration, error) {
+	body, err := json.Marshal(map[string]any{
+		"ref": "refs/heads/main", "after": strings.Repeat("1", 40), "repository": map[string]any{"full_name": "bench", "clone_url": "file://" + s.bare},
+		"padding": strings.Repeat("x", o.bytes),
+	})
+	if err != nil {
+		return nil, err
+	}
+	signature := webhooks.Sign(body, []byte(secret))
+	times := make([]time.Duration, o.hooks)
+	var next atomic.Int64
+	var failed atomic.Value
+	var wg sync.WaitGroup
+	for range o.connections {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= o.hooks {
+					return
+				}
+				began := time.Now()
+				if err := s.send(ctx, body, signature, fmt.Sprintf("%d-%d", round, i)); err != nil {
+					failed.Store(err)
+					return
+				}
+				times[i] = time.Since(began)
+			}
+		})
+	}
+	wg.Wait()
+	err, _ = failed.Load().(error)
+	return times, err
+}
+
+func (s *storm) send(ctx context.Context, body []byte, signature, delivery string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/hooks/github", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-GitHub-Event", "push")
+	req.Header.Set("X-GitHub-Delivery", delivery)
+	req.Header.Set(webhooks.HeaderSignature, signature)
+	res, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusAccepted {
+		err = fmt.Errorf("answered %s: %s", res.Status, answer)
+	}
+	return err
+}
+
+// settled waits until every webhook was acted on and nothing is compiled; it gives the newest version.
+func (s *storm) settled(ctx context.Context, above int) (int, error) {
+	version, err := s.WaitVersion(ctx, s.env, above)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		var waiting []struct{}
+		if err := s.get(ctx, "/api/v2/deliveries?limit=1&filter.state=waiting", &waiting); err != nil {
+			return 0, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodHead, s.url+"/api/v1/notify/"+s.env, nil)
+		if err != nil {
+			return 0, err
+		}
+		res, err := s.client.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		_ = res.Body.Close()
+		if len(waiting) == 0 && res.StatusCode == http.StatusNoContent {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	if newer, err := s.newest(ctx); err == nil {
+		version = max(version, newer)
+	}
+	return version, nil
+}
+
+func (s *storm) newest(ctx context.Context) (int, error) {
+	var versions []struct{ Version int }
+	if err := s.get(ctx, "/api/v2/desiredstate?limit=1&sort=version.desc", &versions); err != nil || len(versions) == 0 {
+		return 0, err
+	}
+	return versions[0].Version, nil
+}
+
+func (s *storm) get(ctx context.Context, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Inmanta-tid", s.env)
+	res, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", path, res.Status)
+	}
+	return json.NewDecoder(res.Body).Decode(&struct{ Data any }{into})
+}

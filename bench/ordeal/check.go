@@ -1,0 +1,258 @@
+package ordeal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/bench/peer"
+)
+
+// record is what the database holds of one deployment.
+type record struct {
+	resource string
+	finished *time.Time
+	status   string
+}
+
+// entry is one run of a handler by its own word.
+type entry struct {
+	action, resource, value string
+	began                   time.Time
+	ended                   bool
+}
+
+func (o *ordeal) query(ctx context.Context, do func(*pgx.Conn) error) error {
+	_, connection, err := o.database()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, connection)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	return do(c)
+}
+
+// missing lists resources that are not deployed with their newest value; nil when there are none.
+func (o *ordeal) missing(ctx context.Context) ([]string, error) {
+	var out []string
+	have := map[string]string{}
+	err := o.query(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT r.id, s.status, c.attributes->>'value' FROM resource_state s
+			JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content WHERE s.environment = $1`, o.env)
+		if err != nil {
+			return err
+		}
+		var id, status, value string
+		_, err = pgx.ForEachRow(rows, []any{&id, &status, &value}, func() error { have[id] = value + " " + status; return nil })
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range o.Resources {
+		id := o.repo.ID(i)
+		value, status, _ := strings.Cut(have[id], " ")
+		switch {
+		case value != o.repo.Value(i):
+			out = append(out, fmt.Sprintf("%s has the intent %q, not %q", id, value, o.repo.Value(i)))
+		case status != "deployed":
+			out = append(out, id+" is "+status)
+		}
+	}
+	return out, nil
+}
+
+// check holds files, journal, record, processes and folders against each other.
+func (o *ordeal) check(ctx context.Context) error {
+	for i := range o.Resources {
+		path := filepath.Join(o.site, "items", fmt.Sprintf("item%d", i))
+		if text, err := os.ReadFile(path); err != nil || string(text) != o.repo.Value(i) {
+			o.report.Lost++
+			o.report.trouble("lost: %s is %q, not %q (%v)", o.repo.ID(i), text, o.repo.Value(i), err)
+		}
+	}
+	records := map[string]record{}
+	var open, deploying, drifting int
+	err := o.query(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT id::text, resource, finished, status FROM action WHERE environment = $1 AND kind = 'deploy'", o.env)
+		if err != nil {
+			return err
+		}
+		var id string
+		var r record
+		_, err = pgx.ForEachRow(rows, []any{&id, &r.resource, &r.finished, &r.status}, func() error { records[id] = r; return nil })
+		if err != nil {
+			return err
+		}
+		return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
+			(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
+			(SELECT count(*) FROM drift WHERE environment = $1)`, o.env).Scan(&open, &deploying, &drifting)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if open+deploying+drifting > 0 {
+		o.report.trouble("all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d drifts", open, deploying, drifting)
+	}
+	if err := o.checkJournal(records); err != nil {
+		return err
+	}
+	o.checkProcesses()
+	return o.checkFolders()
+}
+
+// checkJournal compares what handlers did with what the record says that they did.
+func (o *ordeal) checkJournal(records map[string]record) error {
+	text, err := o.fresh()
+	if err != nil {
+		return err
+	}
+	o.seen += int64(len(text))
+	runs := map[string]*entry{}
+	var order []*entry
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 6 {
+			return fmt.Errorf("the journal has the line %q", line)
+		}
+		if f[0] == "end" {
+			if e := runs[f[2]]; e != nil {
+				e.ended = true
+			}
+			continue
+		}
+		ns, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			return fmt.Errorf("the journal has the line %q", line)
+		}
+		e := &entry{action: f[2], resource: fmt.Sprintf("bench::Item[%s,name=%s]", f[3], f[4]), value: f[5], began: time.Unix(0, ns)}
+		if runs[e.action] != nil {
+			o.report.Doubled++
+			o.report.trouble("doubled: %s ran twice under the same number %s", e.resource, e.action)
+		}
+		runs[e.action] = e
+		order = append(order, e)
+	}
+	o.report.Runs += len(order)
+	for _, e := range order {
+		r := records[e.action]
+		if r.status != "deployed" {
+			o.report.Cut++
+			continue
+		}
+		intent := e.resource + " " + e.value
+		if _, twice := o.done[intent]; twice {
+			o.report.Doubled++
+			o.report.trouble("doubled: %s is recorded as deployed twice for the value %s", e.resource, e.value)
+		}
+		o.done[intent] = r
+		if !e.ended || r.resource != e.resource {
+			o.report.Lost++
+			o.report.trouble("lost: %s is recorded as deployed by %s, which did not end by its own word", e.resource, e.action)
+		}
+	}
+	for _, e := range order {
+		if r, is := o.done[e.resource+" "+e.value]; is && records[e.action].status != "deployed" && r.finished != nil && e.began.After(*r.finished) {
+			o.report.Doubled++
+			o.report.trouble("doubled: %s ran at %s, though recorded as deployed at %s", e.resource, e.began, r.finished)
+		}
+	}
+	return nil
+}
+
+// checkProcesses finds what works in our folders and does not belong to the server.
+func (o *ordeal) checkProcesses() {
+	ours := map[int]bool{o.server.PID(): true}
+	for _, pid := range peer.Below(o.server.PID()) {
+		ours[pid] = true
+	}
+	for pid, what := range o.processes() {
+		// One that has just been born, or is about to die, is none of the left ones.
+		if !ours[pid] && !o.endsSoon(pid) {
+			o.report.trouble("process %d is an orphan: %s", pid, what)
+		}
+	}
+}
+
+// nothingRuns checks that the server took everything with it.
+func (o *ordeal) nothingRuns() {
+	for pid, what := range o.processes() {
+		if !o.endsSoon(pid) {
+			o.report.trouble("process %d outlived the server: %s", pid, what)
+		}
+	}
+}
+
+// processes are those that work in our folders, by their working directory or arguments.
+func (o *ordeal) processes() map[int]string {
+	out := map[int]string{}
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range entries {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(at, o.Dir+"/") || strings.Contains(words, o.Dir+"/") {
+			out[pid] = words + "in " + at
+		}
+	}
+	return out
+}
+
+func (o *ordeal) endsSoon(pid int) bool {
+	for range 100 {
+		above := pid
+		for above > 1 && (o.server == nil || above != o.server.PID()) {
+			above = peer.Parent(above)
+		}
+		if syscall.Kill(pid, 0) != nil || o.server != nil && above == o.server.PID() {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+// checkFolders finds half-made folders of executors and compiles.
+func (o *ordeal) checkFolders() error {
+	executors := filepath.Join(o.state, "server", o.env, "executors")
+	venvs, err := os.ReadDir(filepath.Join(executors, "venvs"))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range venvs {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) != 1 {
+		o.report.trouble("there are %d virtual environments for one set of requirements: %v", len(names), names)
+	}
+	codes, err := os.ReadDir(filepath.Join(executors, "code"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range append(codes, venvs...) {
+		if strings.Contains(e.Name(), ".new-") {
+			o.report.trouble("the half-made folder %s was left", e.Name())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// threadsOf reads how many threads a process has.
+func threadsOf(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(regexp.MustCompile(`Threads:\s+(\d+)`).FindSubmatch(text)[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// deployTo gives each of so many agents a resource, all at once.
+func (b *bench) deployTo(blue intent.Blueprint, from, to int, what string) {
+	b.t.Helper()
+	var all sync.WaitGroup
+	for n := from; n < to; n++ {
+		all.Go(func() {
+			expect(b.t, b.Run(b.t.Context(), task(blue, fmt.Sprintf("agent%d", n), "x", map[string]any{"what": what})), intent.StatusDeployed)
+		})
+	}
+	all.Wait()
+}
+
+// A hundred agents on one blueprint: one process, which takes no more than a
+// fifth more memory than for four.
+func TestHundredAgentsInOneProcess(t *testing.T) {
+	b := newBench(t, nil)
+	blue := b.module("lab", lab)
+	b.deployTo(blue, 0, 4, "x")
+	few := b.Stats()[0]
+	b.deployTo(blue, 4, 100, "x")
+	many := b.Stats()
+	if len(many) != 1 || many[0].PID != few.PID || many[0].Agents != 100 {
+		t.Fatalf("processes %+v; want one, with 100 agents", many)
+	}
+	t.Logf("4 agents: %d KiB; 100 agents: %d KiB, %d threads", few.RSS>>10, many[0].RSS>>10, threadsOf(t, few.PID))
+	if many[0].RSS > few.RSS*12/10 {
+		t.Errorf("4 agents take %d KiB, 100 take %d KiB", few.RSS>>10, many[0].RSS>>10)
+	}
+}
+
+// Five hundred handlers that wait for something at the same time: a thread for
+// each agent and none besides, and one that has nothing to wait for is done
+// while they do.
+func TestBlockedHandlersDoNotStarveOthers(t *testing.T) {
+	const agents = 500
+	b, blue, _ := roughBench(t, nil)
+	quick := func() time.Duration {
+		r := b.Run(t.Context(), task(blue, "quick", "q", nil))
+		expect(t, r, intent.StatusDeployed)
+		return r.Finished.Sub(r.Started)
+	}
+	quick()
+	alone := quick()
+	var waiting sync.WaitGroup
+	waiting.Go(func() { b.deployTo(blue, 0, agents, "crowd") })
+	b.until("all wait", func() bool { return b.executors[blue.Hash()].current.running == agents })
+	beside := quick()
+	stat := b.Stats()[0]
+	t.Logf("alone %s, beside %d that wait %s; %d threads, %d KiB", alone, agents, beside, threadsOf(t, stat.PID), stat.RSS>>10)
+	if n := threadsOf(t, stat.PID); n > agents+10 {
+		t.Errorf("%d threads for %d agents", n, agents)
+	}
+	if beside > 10*time.Second {
+		t.Errorf("a quick task took %s beside handlers that wait", beside)
+	}
+	expect(t, b.Run(t.Context(), task(blue, "opener", "o", map[string]any{"what": "open_gate"})), intent.StatusDeployed)
+	waiting.Wait()
+}

@@ -1,0 +1,101 @@
+package executor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// More is on disk than the budget allows: what nobody uses goes, the longest
+// unused first and only as much as is needed; what a process runs on stays,
+// whatever the budget.
+func TestDiskBudget(t *testing.T) {
+	b := newBench(t, nil)
+	e := b.paths.Environment(b.env)
+	blues := []intent.Blueprint{b.variant(0), b.variant(1), b.variant(2)}
+	var dirs []string
+	for n, blue := range blues {
+		blues[n].Constraints = []string{"jinja2<" + string(rune('4'+n))} // another virtual environment each
+		blue = blues[n]
+		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusDeployed)
+		dirs = append(dirs, e.Venv(blue.VenvHash()))
+		if err := os.WriteFile(filepath.Join(dirs[n], "ballast"), make([]byte, 4<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func() (out string) {
+		for n, dir := range dirs {
+			if _, err := os.Stat(dir); err == nil {
+				out += string(rune('0' + n))
+			}
+		}
+		return out
+	}
+	clean := func(budget uint64) {
+		t.Helper()
+		b.c.DiskMax, b.grown = budget, true
+		if err := b.Clean(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean(1 << 20)
+	if there() != "012" {
+		t.Fatalf("what processes run on was removed; left: %s\n%s", there(), b.log)
+	}
+	b.mu.Lock()
+	for _, n := range []int{0, 1} {
+		b.retire(b.executors[blues[n].Hash()].current)
+	}
+	b.mu.Unlock()
+	b.until("two end", func() bool { return b.processes == 1 })
+	for n, age := range []time.Duration{time.Minute, 2 * time.Minute} { // the second is the one unused longest
+		marker := filepath.Join(dirs[n], ".ordain-venv.json")
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(marker, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean(10 << 20)
+	if there() != "02" {
+		t.Errorf("left: %s; want the one unused longest to go, and no more\n%s", there(), b.log)
+	}
+	clean(1 << 20)
+	if there() != "2" || !strings.Contains(b.log.String(), "larger than [agent] executor-disk-max") {
+		t.Errorf("left: %s", there())
+	}
+	expect(t, b.Run(t.Context(), task(blues[1], "host", "a", nil)), intent.StatusDeployed)
+}
+
+// A server that was killed left processes of handlers behind: the next one for
+// the environment ends them, and those alone.
+func TestProcessesOfAKilledServer(t *testing.T) {
+	b := newBench(t, nil)
+	left := exec.Command("sleep", "3600")
+	left.Env = []string{"ORDAIN_EXECUTOR=" + b.mark() + "of-another-time"}
+	other := exec.Command("sleep", "3600")
+	other.Env = []string{"ORDAIN_EXECUTOR=0123-of-another-environment"}
+	for _, cmd := range []*exec.Cmd{left, other} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, err := NewManager(b.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := left.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := other.Process.Kill(); err != nil {
+		t.Error("a process of another environment was ended:", err)
+	}
+	_ = other.Wait()
+	if err := second.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,54 @@
+package gitsync
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// shortestCommit is how many digits of a commit a person has to give.
+const shortestCommit = 4
+
+// abbreviated finds the one commit that begins with these digits. None is
+// found when the text cannot be the beginning of a commit, or no commit begins
+// so; several are a fault that names them.
+func (m *mirror) abbreviated(p place, digits string) (commit plumbing.Hash, found bool, err error) {
+	if digits = strings.ToLower(digits); len(digits) < shortestCommit || len(digits) >= 2*len(commit) {
+		return commit, false, nil
+	}
+	return m.among(p, digits)
+}
+
+// among is abbreviated, for any number of digits.
+func (m *mirror) among(p place, digits string) (commit plumbing.Hash, found bool, err error) {
+	prefix, err := hex.DecodeString(digits[:len(digits)/2*2])
+	if err != nil || strings.Trim(digits, "0123456789abcdef") != "" {
+		return commit, false, nil
+	}
+	all, err := m.store.HashesWithPrefix(prefix)
+	if err != nil {
+		return commit, false, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	var commits []string
+	for _, h := range all {
+		if !strings.HasPrefix(h.String(), digits) {
+			continue
+		}
+		if _, err := m.store.EncodedObject(plumbing.CommitObject, h); err == nil { // else it is a file, a folder or a tag
+			commits = append(commits, h.String())
+		}
+	}
+	switch slices.Sort(commits); len(commits) {
+	case 0:
+		return commit, false, nil
+	case 1:
+		return plumbing.NewHash(commits[0]), true, nil
+	}
+	return commit, false, fault.New(opFetch, fault.Invalid, fmt.Sprintf("%s is ambiguous: %d commits in %s begin so", digits, len(commits), p.shown)).
+		Hint("give more of the hash: " + enumerate(commits, 5))
+}

@@ -1,0 +1,126 @@
+package gitsync
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// mostNew bounds the commits that one look at history considers.
+const mostNew = 200_000
+
+// since tells which commits a tip has that a base does not have, newest first,
+// and whether the tip descends from the base. A history that was cut off by its
+// depth ends there. Clocks that are wrong make it look at more, never at less.
+func (m *mirror) since(ctx context.Context, tip, base plumbing.Hash) (fresh []*object.Commit, descends bool, err error) {
+	w := &ancestry{m: m, seen: map[plumbing.Hash]*visit{}}
+	if err := w.reach(tip, false); err != nil {
+		return nil, false, err
+	}
+	if err := w.reach(base, true); err != nil {
+		return nil, false, err
+	}
+	for w.open > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if len(w.seen) > mostNew {
+			return nil, false, fmt.Errorf("there are more than %d commits between %s and %s", mostNew, short(base.String()), short(tip.String()))
+		}
+		v := heap.Pop(&w.queue).(*visit)
+		v.queued = false
+		if !v.old {
+			w.open--
+		}
+		for _, parent := range v.commit.ParentHashes {
+			if !v.old && parent == base {
+				descends = true
+			}
+			if err := w.reach(parent, v.old); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	for _, v := range w.order {
+		if !v.old {
+			fresh = append(fresh, v.commit)
+		}
+	}
+	return fresh, descends || tip == base, nil
+}
+
+// ancestry goes through history, newest first: what is reached from the base is old.
+type ancestry struct {
+	m     *mirror
+	seen  map[plumbing.Hash]*visit
+	queue visits
+	order []*visit
+	open  int // in the queue, and not old
+}
+
+type visit struct {
+	commit *object.Commit
+	old    bool
+	queued bool
+}
+
+// reach notes a commit. One that turns out to be old is gone through again, so
+// that its parents are old, too.
+func (w *ancestry) reach(h plumbing.Hash, old bool) error {
+	v := w.seen[h]
+	switch {
+	case v == nil:
+		c, err := object.GetCommit(w.m.store, h)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			return nil // cut off by depth
+		}
+		if err != nil {
+			return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(h.String()), err)
+		}
+		v = &visit{commit: c, old: old}
+		w.seen[h] = v
+		w.order = append(w.order, v)
+	case v.old || !old:
+		return nil
+	default:
+		if v.queued {
+			w.open--
+		}
+		v.old = true
+	}
+	if !v.queued {
+		v.queued = true
+		heap.Push(&w.queue, v)
+	}
+	if !v.old {
+		w.open++
+	}
+	return nil
+}
+
+// visits is a heap by time, newest first; equal times by hash, so that the order is always the same.
+type visits []*visit
+
+func (q visits) Len() int      { return len(q) }
+func (q visits) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q visits) Less(i, j int) bool {
+	a, b := q[i].commit, q[j].commit
+	if !a.Committer.When.Equal(b.Committer.When) {
+		return a.Committer.When.After(b.Committer.When)
+	}
+	return a.Hash.String() < b.Hash.String()
+}
+
+// Push implements heap.Interface.
+func (q *visits) Push(x any) { *q = append(*q, x.(*visit)) }
+
+// Pop implements heap.Interface.
+func (q *visits) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

@@ -1,0 +1,218 @@
+package gitsync
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"ordain.dev/ordain/internal/fault"
+)
+
+// rangePrefix begins a Source.Branch that is a range of versions: the highest
+// tag in it is meant.
+const rangePrefix = "semver:"
+
+// CheckBranch refuses what can never be a branch, tag, commit or range of versions.
+func CheckBranch(branch string) error {
+	wanted, is := strings.CutPrefix(branch, rangePrefix)
+	if is {
+		if _, err := semver.NewConstraint(wanted); err != nil {
+			return fault.New(opParse, fault.Invalid, fmt.Sprintf("%q is not a range of versions", printable(wanted))).
+				Hint("write it as semver:^1.2, semver:~1.4.0 or semver:>=1.0 <3.0")
+		}
+		return nil
+	}
+	if strings.ContainsFunc(branch, func(r rune) bool { return r <= ' ' || r == 0x7f }) || strings.HasPrefix(branch, "-") || len(branch) > 250 {
+		return fault.New(opParse, fault.Invalid, fmt.Sprintf("%q cannot be a branch, tag or commit", printable(branch))).
+			Hint("give the name of a branch or tag, a full commit, or semver: and a range")
+	}
+	return nil
+}
+
+// highest finds the highest tag in a range of versions; a leading v is no part
+// of a version. Of two spellings of one version the first by name is taken.
+func (r refSet) highest(wanted string) (full string, ok bool) {
+	in, err := semver.NewConstraint(wanted)
+	if err != nil {
+		return "", false
+	}
+	var best *semver.Version
+	for _, name := range r.names() {
+		tag, is := strings.CutPrefix(name, "refs/tags/")
+		if !is {
+			continue
+		}
+		v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		if err == nil && in.Check(v) && (best == nil || v.GreaterThan(best)) {
+			best, full = v, name
+		}
+	}
+	return full, best != nil
+}
+
+func rangeFault(p place, branch string, at refSet) error {
+	if err := CheckBranch(branch); err != nil {
+		return err
+	}
+	var versions []string
+	for _, name := range at.names() {
+		if tag, is := strings.CutPrefix(name, "refs/tags/"); is {
+			if _, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v")); err == nil {
+				versions = append(versions, tag)
+			}
+		}
+	}
+	advice := "push a tag such as v1.0.0"
+	if len(versions) > 0 {
+		advice = "push a tag in the range, or change it; there are " + enumerate(versions, 5)
+	}
+	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("no tag of %s is in the range %q", p.shown, printable(strings.TrimPrefix(branch, rangePrefix)))).Hint(advice)
+}
+
+// wanted is the branch that a person asked for.
+func (p place) wanted() string {
+	if p.branch == "" && p.only != "HEAD" {
+		return p.only
+	}
+	return p.branch
+}
+
+// beside is what is fetched besides the only branch.
+func (p place) beside() string {
+	if p.only == "" || p.branch == p.only || p.branch == "" && p.only == "HEAD" {
+		return ""
+	}
+	return p.branch
+}
+
+// narrow leaves of a repository's references what is fetched: where only one
+// branch is, that one, the one that was asked for beside it, and what the
+// mirror has already.
+func (p place) narrow(all, have refSet) refSet {
+	if p.only == "" {
+		return all
+	}
+	only := p.only
+	if only == "HEAD" {
+		only = ""
+	}
+	keep := map[string]plumbing.Hash{}
+	for _, branch := range []string{only, p.wanted()} {
+		if full, ok := all.find(branch); ok {
+			keep[full] = all.refs[full]
+		}
+	}
+	for _, name := range p.also {
+		if h, ok := all.refs[name]; ok {
+			keep[name] = h
+		}
+	}
+	if len(keep) > 0 {
+		for name := range have.refs {
+			if h, ok := all.refs[name]; ok {
+				keep[name] = h
+			}
+		}
+	}
+	return refSet{head: all.head, refs: keep}
+}
+
+// options are what a person would have typed for a clone.
+func (p place) options() string {
+	out := ""
+	if p.depth > 0 {
+		out += fmt.Sprintf("--depth %d ", p.depth)
+	}
+	if p.only != "" {
+		out += "--single-branch "
+		if p.only != "HEAD" {
+			out += "--branch " + shellQuote(p.only) + " "
+		}
+	}
+	return out
+}
+
+// shorten asks for the newest commits only, in a first fetch; a later one
+// brings what came since, on top of them. It gives where the history of the
+// mirror is cut off.
+func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Hash, error) {
+	cut, err := into.store.Shallow()
+	if err != nil {
+		return nil, err
+	}
+	first := w.depth > 0 && into.empty
+	if !first && len(cut) == 0 {
+		return nil, nil
+	}
+	if !w.adv.Capabilities.Supports(capability.Shallow) {
+		if first {
+			return nil, nil // then all of it comes
+		}
+		return nil, fault.New(opFetch, fault.Unavailable, "the Git server does not fetch into a part of a history any more").Hint("set git_depth to 0")
+	}
+	if err := req.Capabilities.Set(capability.Shallow); err != nil {
+		return nil, err
+	}
+	req.Shallows = cut
+	if first {
+		req.Depth = packp.DepthCommits(w.depth)
+	}
+	return cut, nil
+}
+
+// setShallow records where the history is cut off now.
+func (m *mirror) setShallow(before, more, less []plumbing.Hash) error {
+	cut := map[plumbing.Hash]bool{}
+	for _, h := range append(slices.Clone(before), more...) {
+		cut[h] = true
+	}
+	for _, h := range less {
+		delete(cut, h)
+	}
+	return m.store.SetShallow(slices.SortedFunc(maps.Keys(cut), func(a, b plumbing.Hash) int { return cmp.Compare(a.String(), b.String()) }))
+}
+
+// writeShallow lets git know, in a checkout, where the history is cut off.
+func (w *worktree) writeShallow(dotGit string) error {
+	text, err := os.ReadFile(filepath.Join(w.mirror, "shallow"))
+	if err != nil || len(text) == 0 {
+		return w.root.RemoveAll(".git/shallow")
+	}
+	return writeFile(filepath.Join(dotGit, "shallow"), text)
+}
+
+// lfsHead begins a file that Git LFS keeps elsewhere.
+const lfsHead = "version https://git-lfs.github.com/spec/v1\n"
+
+// lfsPointers finds the files of a checkout that are pointers of Git LFS.
+func (w *worktree) lfsPointers() []string {
+	uses := false
+	for _, f := range w.content.files {
+		if filepath.Base(f.path) == ".gitattributes" {
+			text, err := w.root.ReadFile(f.path)
+			uses = uses || err == nil && strings.Contains(string(text), "filter=lfs")
+		}
+	}
+	if !uses {
+		return nil
+	}
+	var found []string
+	for i, f := range w.content.files {
+		if size := w.fresh[i].size; !f.mode.IsFile() || size < 100 || size > 1024 {
+			continue
+		}
+		if text, err := w.root.ReadFile(f.path); err == nil && strings.HasPrefix(string(text), lfsHead) {
+			found = append(found, printable(f.path))
+		}
+	}
+	return found
+}

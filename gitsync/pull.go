@@ -1,0 +1,229 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+const opPull = "gitsync.MergePull"
+
+// PullRequest names what a pull request would merge. Its references are the
+// forge's own: no branch of the repository has them, and no mirror keeps them.
+type PullRequest struct {
+	Base     string // branch that it goes to
+	Head     string // the commit that HeadRef must point to
+	HeadRef  string // such as refs/pull/7/head
+	MergeRef string // such as refs/pull/7/merge; empty where the forge has none
+}
+
+// MergeReport tells how a merge result was found.
+type MergeReport struct {
+	Command string
+	Output  string
+	Base    string // commit of the branch
+	Head    string
+}
+
+// MergePull gives the commit that merging a pull request would make. The
+// forge's own merge is taken where it is of exactly these two commits;
+// otherwise they are merged here. Conflict names the files that do not merge,
+// and NotFound a head that moved on.
+func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (intent.Revision, MergeReport, error) {
+	report := MergeReport{Head: q.Head}
+	p, err := src.locate()
+	if err != nil {
+		return intent.Revision{}, report, err
+	}
+	if err := q.check(); err != nil {
+		return intent.Revision{}, report, err
+	}
+	report.Command = "git fetch " + shellQuote(p.shown) + " " + shellQuote(q.Base) + " " + shellQuote(q.HeadRef) + " && git merge-tree --write-tree " + shellQuote(q.Base) + " " + short(q.Head)
+	p.branch = q.Base
+	got, err := s.share(ctx, p)
+	if err != nil {
+		return intent.Revision{}, report, err
+	}
+	full, ok := got.after.find(q.Base)
+	if !ok {
+		return intent.Revision{}, report, branchFault(p, q.Base, got.after)
+	}
+	base := got.after.refs[full]
+	private, err := s.fetchPrivate(ctx, p, q)
+	if err != nil {
+		return intent.Revision{}, report, err
+	}
+	if head := private.refs[q.HeadRef]; head.String() != q.Head {
+		found := "is gone"
+		if head != plumbing.ZeroHash {
+			found = "points to " + short(head.String())
+		}
+		return intent.Revision{}, report, fault.New(opPull, fault.NotFound, fmt.Sprintf("%s %s now, and not to %s", q.HeadRef, found, short(q.Head))).
+			Hint("it was pushed to; the newer commit gets a preview of its own")
+	}
+	unlock, err := lockMirror(ctx, s.mirrorDir(p))
+	if err != nil {
+		return intent.Revision{}, report, diskFault(opPull, "the mirror of "+p.shown+" is in use", err)
+	}
+	defer unlock()
+	rev, err := withMirror(s.mirrorDir(p), func(m *mirror) (intent.Revision, error) {
+		return m.mergeResult(ctx, q, base, private.refs[q.MergeRef], &report)
+	})
+	if f := (*fault.Error)(nil); err != nil && !errors.As(err, &f) {
+		err = diskFault(opPull, "the mirror of "+p.shown+" cannot be read", err)
+	}
+	return rev, report, err
+}
+
+// check refuses what could not come from a forge that means well.
+func (q PullRequest) check() error {
+	for _, name := range []string{q.HeadRef, q.MergeRef} {
+		n := plumbing.ReferenceName(name)
+		if name != "" && (!strings.HasPrefix(name, "refs/") || n.Validate() != nil || !n.IsSafe()) {
+			return fault.New(opPull, fault.Invalid, fmt.Sprintf("%q is not the name of a reference", printable(name)))
+		}
+	}
+	switch {
+	case q.HeadRef == "" || q.Base == "":
+		return fault.New(opPull, fault.Invalid, "a pull request has a head and a branch that it goes to")
+	case !plumbing.IsHash(q.Head):
+		return fault.New(opPull, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(q.Head)))
+	}
+	return nil
+}
+
+// fetchPrivate brings the commits of a pull request's references into the
+// mirror, but not the references.
+func (s *Syncer) fetchPrivate(ctx context.Context, p place, q PullRequest) (refSet, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.FetchTimeout)
+	defer cancel()
+	p.also = []string{q.HeadRef}
+	if q.MergeRef != "" {
+		p.also = append(p.also, q.MergeRef)
+	}
+	dir := s.mirrorDir(p)
+	unlock, err := lockMirror(ctx, dir)
+	if err != nil {
+		return refSet{}, diskFault(opPull, "the mirror of "+p.shown+" is in use", err)
+	}
+	defer unlock()
+	from, err := s.dial(p)
+	if err != nil {
+		return refSet{}, p.remoteFault(opPull, err)
+	}
+	defer from.close()
+	at, err := s.ask(ctx, from)
+	if err != nil {
+		return at, p.remoteFault(opPull, err)
+	}
+	_, err = withMirror(dir, func(m *mirror) (struct{}, error) {
+		var want []plumbing.Hash
+		for _, name := range p.also {
+			if h, ok := at.refs[name]; ok && !m.has(h) {
+				want = append(want, h)
+			}
+		}
+		if len(want) == 0 {
+			return struct{}{}, nil
+		}
+		_, err := from.fetch(ctx, m, want)
+		return struct{}{}, err
+	})
+	if err != nil {
+		return at, p.remoteFault(opPull, err)
+	}
+	return at, nil
+}
+
+// mergeResult finds the forge's merge, or makes one.
+func (m *mirror) mergeResult(ctx context.Context, q PullRequest, base, forges plumbing.Hash, report *MergeReport) (intent.Revision, error) {
+	report.Base = base.String()
+	head, err := m.peel(plumbing.NewHash(q.Head))
+	if err != nil {
+		return intent.Revision{}, err
+	}
+	ours, err := m.peel(base)
+	if err != nil {
+		return intent.Revision{}, err
+	}
+	if forges != plumbing.ZeroHash {
+		c, err := m.peel(forges)
+		if err == nil && len(c.ParentHashes) == 2 && c.ParentHashes[0] == ours.Hash && c.ParentHashes[1] == head.Hash {
+			report.Output = fmt.Sprintf("%s merges %s into %s at %s\n", short(c.Hash.String()), short(q.Head), q.Base, short(base.String()))
+			return revisionOf(c.Hash, head, q.Base), nil
+		}
+	}
+	result, said, err := m.merge(ctx, ours, head)
+	report.Output = said
+	if err != nil {
+		return intent.Revision{}, err
+	}
+	return revisionOf(result, head, q.Base), nil
+}
+
+// revisionOf shows a merge as what it brings: author and subject are those of the head.
+func revisionOf(merged plumbing.Hash, head *object.Commit, branch string) intent.Revision {
+	subject, _, _ := strings.Cut(strings.TrimSpace(head.Message), "\n")
+	return intent.Revision{
+		Commit: merged.String(), Branch: branch, Author: head.Author.Name, Email: head.Author.Email,
+		Subject: strings.ToValidUTF8(strings.TrimSpace(subject), "�"), Time: head.Committer.When,
+	}
+}
+
+// merge merges a head into a branch: one of the two where it holds the other,
+// else a commit that is made here. It is the same each time.
+func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing.Hash, string, error) {
+	bases, err := ours.MergeBase(head)
+	if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return plumbing.ZeroHash, "", fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	if len(bases) == 0 {
+		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict, fmt.Sprintf("%s and the branch have no history in common", short(head.Hash.String()))).
+			Hint("rebase it on the branch; with git_depth, the mirror may not reach back far enough")
+	}
+	base := bases[0]
+	switch base.Hash {
+	case head.Hash:
+		return ours.Hash, "The branch holds it already\n", nil
+	case ours.Hash:
+		return head.Hash, "It is ahead of the branch: nothing to merge\n", nil
+	}
+	t := &treeMerge{ctx: ctx, m: m}
+	tree, err := t.trees(base.TreeHash, ours.TreeHash, head.TreeHash, "", 0)
+	if err != nil {
+		return plumbing.ZeroHash, "", err
+	}
+	if len(t.conflicts) > 0 {
+		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict, fmt.Sprintf("%s does not merge: %s", short(head.Hash.String()), enumerate(t.conflicts, 10))).
+			Hint("merge the branch into it, or rebase it")
+	}
+	c := &object.Commit{
+		Author:       object.Signature{Name: "Ordain", Email: "ordain@localhost", When: head.Committer.When},
+		Committer:    object.Signature{Name: "Ordain", Email: "ordain@localhost", When: head.Committer.When},
+		Message:      fmt.Sprintf("Merge %s into %s for a preview\n", head.Hash, ours.Hash),
+		TreeHash:     tree,
+		ParentHashes: []plumbing.Hash{ours.Hash, head.Hash},
+	}
+	hash, err := m.keep(func(o plumbing.EncodedObject) error { return c.Encode(o) })
+	return hash, fmt.Sprintf("Merged %s into %s here: %d of its files changed on both sides\n", short(head.Hash.String()), short(ours.Hash.String()), t.merged), err
+}
+
+// keep stores an object of our own making, unless it is there.
+func (m *mirror) keep(encode func(plumbing.EncodedObject) error) (plumbing.Hash, error) {
+	o := m.store.NewEncodedObject()
+	if err := encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	h := o.Hash()
+	if m.has(h) {
+		return h, nil
+	}
+	return h, m.put(o)
+}

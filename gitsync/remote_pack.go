@@ -1,0 +1,253 @@
+package gitsync
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// packSession speaks Git's pack protocol with one repository, over HTTP or SSH.
+type packSession interface {
+	AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error)
+	UploadPack(ctx context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
+	Close() error
+}
+
+// web is a repository behind HTTP or SSH.
+type web struct {
+	place   place
+	session packSession
+	adv     *packp.AdvRefs
+	depth   int // of a first fetch; 0: all
+}
+
+func (w *web) close() { _ = w.session.Close() }
+
+func (w *web) refs(ctx context.Context) (refSet, error) {
+	adv, err := w.session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		if decode := (*packp.ErrUnexpectedData)(nil); errors.As(err, &decode) || strings.Contains(err.Error(), "pkt-line") || strings.Contains(err.Error(), "pkt-len") {
+			err = errNotGit
+		}
+		return refSet{}, err
+	}
+	w.adv = adv
+	set := refSet{refs: map[string]plumbing.Hash{}}
+	for name, hash := range adv.References {
+		if w.place.wants(name) {
+			set.refs[name] = hash
+		}
+	}
+	for _, link := range adv.Capabilities.Get(capability.SymRef) {
+		if target, ok := strings.CutPrefix(link, "HEAD:"); ok {
+			set.head = target
+		}
+	}
+	if set.head == "" && adv.Head != nil {
+		// Old servers do not say it: guess as git does.
+		for _, guess := range append([]string{"main", "master"}, set.branches()...) {
+			if set.refs["refs/heads/"+guess] == *adv.Head {
+				set.head = "refs/heads/" + guess
+				break
+			}
+		}
+	}
+	if len(set.refs) == 0 {
+		return refSet{}, transport.ErrEmptyRemoteRepository
+	}
+	return set, nil
+}
+
+func (w *web) peeled(name string, h plumbing.Hash) plumbing.Hash {
+	if peeled, ok := w.adv.Peeled[name]; ok {
+		return peeled
+	}
+	return h
+}
+
+func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {
+	req := packp.NewUploadPackRequestFromCapabilities(w.adv.Capabilities)
+	if w.adv.Capabilities.Supports(capability.NoProgress) {
+		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+			return "", err
+		}
+	}
+	req.Wants = want
+	req.Haves = into.known()
+	shallow, err := w.shorten(req, into)
+	if err != nil {
+		return "", err
+	}
+	res, err := w.session.UploadPack(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Close()
+	said := &limited{max: 8 << 10}
+	var pack io.Reader = res
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		d := sideband.NewDemuxer(sideband.Sideband64k, res)
+		d.Progress = said
+		pack = d
+	case req.Capabilities.Supports(capability.Sideband):
+		d := sideband.NewDemuxer(sideband.Sideband, res)
+		d.Progress = said
+		pack = d
+	}
+	err = storePack(into, pack)
+	if err == nil && len(res.Shallows)+len(res.Unshallows) > 0 {
+		err = into.setShallow(shallow, res.Shallows, res.Unshallows)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return said.text(), err
+}
+
+// storePack stores a big pack as it is, and the objects of a small one one by
+// one: a pack per push would slow every look-up down.
+func storePack(into *mirror, pack io.Reader) error {
+	r := bufio.NewReaderSize(pack, 64<<10)
+	header, err := r.Peek(12)
+	if err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(header[8:]) > looseLimit || into.empty {
+		return packfile.UpdateObjectStorage(into.store, r)
+	}
+	arrived := memory.NewStorage()
+	if err := packfile.UpdateObjectStorage(arrived, r); err != nil {
+		return err
+	}
+	// The tips come last: once they are there, all that they need is.
+	for _, some := range []map[plumbing.Hash]plumbing.EncodedObject{arrived.Blobs, arrived.Trees} {
+		for _, o := range some {
+			if err := into.put(o); err != nil {
+				return err
+			}
+		}
+	}
+	return storeHistory(into, arrived)
+}
+
+// storeHistory stores commits after their parents, and tags after all.
+func storeHistory(into *mirror, arrived *memory.Storage) error {
+	stored := map[plumbing.Hash]bool{}
+	for start := range arrived.Commits {
+		stack := []plumbing.Hash{start}
+		for len(stack) > 0 {
+			h := stack[len(stack)-1]
+			o := arrived.Commits[h]
+			if o == nil || stored[h] {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			c := &object.Commit{}
+			if err := c.Decode(o); err != nil {
+				return err
+			}
+			depth := len(stack)
+			for _, parent := range c.ParentHashes {
+				if arrived.Commits[parent] != nil && !stored[parent] {
+					stack = append(stack, parent)
+				}
+			}
+			if len(stack) > depth {
+				continue
+			}
+			if err := into.put(o); err != nil {
+				return err
+			}
+			stored[h] = true
+		}
+	}
+	for _, o := range arrived.Tags {
+		if err := into.put(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known lists commits that the mirror has, so that the remote leaves out what
+// they need: the tips, and some way down from each.
+func (m *mirror) known() []plumbing.Hash {
+	const perTip, most = 32, 512
+	seen := map[plumbing.Hash]bool{}
+	var list []plumbing.Hash
+	add := func(h plumbing.Hash) bool {
+		if seen[h] || len(list) == most {
+			return false
+		}
+		seen[h] = true
+		list = append(list, h)
+		return true
+	}
+	names := m.refs.names()
+	for _, name := range names {
+		if !m.has(m.refs.refs[name]) {
+			continue
+		}
+		add(m.refs.refs[name])
+	}
+	for _, name := range names {
+		h := m.refs.refs[name]
+		for range perTip {
+			c, err := object.GetCommit(m.store, h)
+			if err != nil || len(c.ParentHashes) == 0 || !m.has(c.ParentHashes[0]) {
+				break
+			}
+			if h = c.ParentHashes[0]; !add(h) {
+				break
+			}
+		}
+	}
+	return list
+}
+
+// limited keeps the beginning of what a remote says.
+type limited struct {
+	max int
+	buf bytes.Buffer
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := l.max - l.buf.Len(); room > 0 {
+		l.buf.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// text gives the lines, without progress that was overwritten on the terminal.
+func (l *limited) text() string {
+	var out strings.Builder
+	for line := range strings.Lines(l.buf.String()) {
+		line = strings.TrimRight(line, "\r\n")
+		if i := strings.LastIndexByte(line, '\r'); i >= 0 {
+			line = line[i+1:]
+		}
+		if line = strings.ToValidUTF8(line, "?"); line != "" {
+			out.WriteString("remote: " + strings.Map(func(r rune) rune {
+				if r < 0x20 || r == 0x7f {
+					return ' '
+				}
+				return r
+			}, line) + "\n")
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,100 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The lock of a mirror lies beside it, and its time tells when the mirror was
+// used last. A mirror that was removed is fetched again when it is wanted.
+
+// lockMirror lets one change a mirror at a time, across processes.
+func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
+	unlock, err = lockFile(ctx, dir+".lock", os.O_RDWR|os.O_CREATE)
+	if err == nil {
+		markUsed(dir)
+	}
+	return unlock, err
+}
+
+// markUsed notes that a mirror is used now. Without the note it is only
+// removed too early, so it may fail.
+func markUsed(dir string) {
+	now := time.Now()
+	_ = os.Chtimes(dir+".lock", now, now)
+}
+
+// Tidy removes the mirrors below a folder (see Below) that are of none of the
+// sources and were not used since a time, with what killed fetches left of
+// them. One that is being fetched is left alone. It gives how many it removed.
+func (s *Syncer) Tidy(ctx context.Context, base string, used []Source, since time.Time) (removed int, err error) {
+	keep := map[string]bool{}
+	for _, src := range used {
+		if p, err := src.locate(); err == nil {
+			keep[s.mirrorDir(p)] = true
+		}
+	}
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var failed []error
+	for _, e := range entries {
+		name, isLock := strings.CutSuffix(e.Name(), ".lock")
+		dir := filepath.Join(base, name)
+		if !isLock || keep[dir] || !strings.HasSuffix(name, ".git") {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		gone, err := removeUnused(dir, since)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if gone {
+			removed++
+		}
+	}
+	return removed, errors.Join(failed...)
+}
+
+// removeUnused removes a mirror under its lock, and then the lock: whoever
+// waited for that finds that it is another, and begins anew.
+func removeUnused(dir string, since time.Time) (bool, error) {
+	lock, err := os.OpenFile(dir+".lock", os.O_RDWR, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	if free, err := flock(lock, false); err != nil || !free {
+		return false, err
+	}
+	// Now that nobody can begin to fetch.
+	info, err := lock.Stat()
+	if err != nil || !inPlace(lock, dir+".lock") || !info.ModTime().Before(since) {
+		return false, err
+	}
+	// A reader finds the mirror whole, or none at all.
+	if err := os.Rename(dir, dir+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	left, err := filepath.Glob(dir + ".new-*")
+	if err != nil {
+		return false, err
+	}
+	for _, path := range append(left, dir+".old") {
+		if err := os.RemoveAll(path); err != nil {
+			return false, err
+		}
+	}
+	return true, os.Remove(dir + ".lock")
+}

@@ -1,0 +1,245 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ordain.dev/ordain/gitsync/signers"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+const opVerify = "gitsync.Verify"
+
+// Policy is what an environment asks of a commit.
+type Policy struct {
+	// Signatures says what must be signed: VerifyOff, VerifyTip, VerifyAll or VerifyTags.
+	Signatures string
+	Signers    *signers.Set
+	// Refs are patterns of the branches and tags that may be deployed; none: any. See intent.MatchRef.
+	Refs []string
+	// Base is the commit that is deployed; empty: none is.
+	Base string
+	// Rewrites lets a commit through that does not descend from Base.
+	Rewrites bool
+}
+
+// What must be signed.
+const (
+	VerifyOff  = "off"
+	VerifyTip  = "tip"  // the commit
+	VerifyAll  = "all"  // every commit that what is deployed does not have; where nothing is deployed, the commit
+	VerifyTags = "tags" // the annotated tag that names the commit
+)
+
+// Verify holds a commit that was fetched against a policy, and tells who signed
+// it, if the policy asks. A commit that may not be deployed is an *intent.Refusal.
+func (s *Syncer) Verify(ctx context.Context, src Source, rev intent.Revision, policy Policy) (intent.Signer, error) {
+	p, err := src.locate()
+	if err != nil {
+		return intent.Signer{}, err
+	}
+	who, err := withMirror(s.mirrorDir(p), func(m *mirror) (intent.Signer, error) {
+		v := verification{ctx: ctx, m: m, p: p, rev: rev, policy: policy, commit: plumbing.NewHash(rev.Commit)}
+		return v.run()
+	})
+	if refusal := (*intent.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+		return who, fault.Wrap(opVerify, fault.Unavailable, err).Say("the history of " + p.shown + " cannot be read")
+	}
+	return who, err
+}
+
+type verification struct {
+	ctx    context.Context
+	m      *mirror
+	p      place
+	rev    intent.Revision
+	policy Policy
+	commit plumbing.Hash
+}
+
+func (v *verification) refuse(kind intent.GitKind, message, advice string) error {
+	return &intent.Refusal{Kind: kind, Commit: v.rev.Commit, Message: message, Advice: advice}
+}
+
+func (v *verification) run() (who intent.Signer, err error) {
+	if err := v.ref(); err != nil {
+		return who, err
+	}
+	fresh, err := v.history()
+	if err != nil {
+		return who, err
+	}
+	switch v.policy.Signatures {
+	case VerifyTip, VerifyAll:
+		for i := len(fresh) - 1; i >= 0; i-- {
+			if _, err := v.signed(fresh[i].Hash); err != nil {
+				return who, err
+			}
+		}
+		return v.signed(v.commit)
+	case VerifyTags:
+		return v.signedTag()
+	}
+	return who, nil
+}
+
+// names gives the branches and tags that mean the commit, the most likely first.
+func (v *verification) names() []string {
+	var names []string
+	for _, full := range []string{"refs/heads/" + v.rev.Branch, "refs/tags/" + v.rev.Branch, v.rev.Branch} {
+		if h, ok := v.m.refs.refs[full]; ok {
+			if c, err := v.m.peel(h); err == nil && c.Hash == v.commit {
+				names = append(names, full)
+			}
+		}
+	}
+	return names
+}
+
+// ref holds the branch or tag against the patterns. A commit that is chosen by
+// its hash must be part of a branch that may be deployed.
+func (v *verification) ref() error {
+	if len(v.policy.Refs) == 0 {
+		return nil
+	}
+	for _, full := range v.names() {
+		if intent.MatchRef(v.policy.Refs, full) {
+			return nil
+		}
+	}
+	for _, full := range v.m.refs.names() {
+		if !intent.MatchRef(v.policy.Refs, full) {
+			continue
+		}
+		tip, err := v.m.peel(v.m.refs.refs[full])
+		if err != nil {
+			continue
+		}
+		if _, inside, err := v.m.since(v.ctx, tip.Hash, v.commit); err == nil && inside {
+			return nil
+		}
+	}
+	return v.refuse(intent.GitProtected,
+		fmt.Sprintf("%s %q is in no branch or tag that may be deployed: %s", v.rev.Short(), printable(v.rev.Branch), strings.Join(v.policy.Refs, ", ")),
+		"merge it there, or change the setting git_protected_refs")
+}
+
+// history gives the commits that must be signed beside the last, and refuses one
+// that leaves out what is deployed.
+func (v *verification) history() ([]*object.Commit, error) {
+	if v.policy.Base == "" || v.policy.Base == v.rev.Commit {
+		return nil, nil
+	}
+	all := v.policy.Signatures == VerifyAll
+	if v.policy.Rewrites && !all {
+		return nil, nil
+	}
+	fresh, descends, err := v.m.since(v.ctx, v.commit, plumbing.NewHash(v.policy.Base))
+	if err != nil {
+		return nil, err
+	}
+	if !descends && !v.policy.Rewrites {
+		return nil, v.refuse(intent.GitRewritten,
+			fmt.Sprintf("%s %q does not descend from %s, which is deployed: the history was rewritten (force-pushed), or another branch is followed now",
+				v.rev.Short(), v.rev.Subject, short(v.policy.Base)),
+			"accept it, if that was meant: ordain git accept ENVIRONMENT "+v.rev.Short()+" --reason …")
+	}
+	if !all {
+		return nil, nil
+	}
+	return fresh, nil
+}
+
+// signed tells who signed a commit.
+func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
+	raw, err := v.m.raw(plumbing.CommitObject, h)
+	if err != nil {
+		return intent.Signer{}, err
+	}
+	c, err := object.GetCommit(v.m.store, h)
+	if err != nil {
+		return intent.Signer{}, err
+	}
+	payload, signature, err := signers.Split(raw)
+	if err != nil {
+		return intent.Signer{}, v.unsigned("commit "+short(h.String()), err)
+	}
+	who, err := v.policy.Signers.Verify(payload, signature, c.Committer.When)
+	if err != nil {
+		return intent.Signer{}, v.unsigned(fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)), err)
+	}
+	return intent.Signer(who), nil
+}
+
+// signedTag tells who signed the tag that names the commit. The name inside of
+// the tag counts: a signed tag must not be passed off as another.
+func (v *verification) signedTag() (intent.Signer, error) {
+	var last error
+	for _, full := range v.names() {
+		name, isTag := strings.CutPrefix(full, "refs/tags/")
+		if !isTag {
+			continue
+		}
+		raw, err := v.m.raw(plumbing.TagObject, v.m.refs.refs[full])
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			last = v.unsigned("the tag "+printable(name), errors.New("it is not annotated, so it cannot be signed"))
+			continue
+		}
+		if err != nil {
+			return intent.Signer{}, err
+		}
+		t, err := object.GetTag(v.m.store, v.m.refs.refs[full])
+		if err != nil {
+			return intent.Signer{}, err
+		}
+		switch {
+		case t.Name != name:
+			last = v.unsigned("the tag "+printable(name), fmt.Errorf("it was made as %q, and is passed off as another", printable(t.Name)))
+			continue
+		case t.TargetType != plumbing.CommitObject || t.Target != v.commit:
+			last = v.unsigned("the tag "+printable(name), errors.New("it does not name the commit itself"))
+			continue
+		}
+		payload, signature := signers.SplitTag(raw)
+		who, err := v.policy.Signers.Verify(payload, signature, t.Tagger.When)
+		if err == nil {
+			return intent.Signer(who), nil
+		}
+		last = v.unsigned("the tag "+printable(name), err)
+	}
+	if last == nil {
+		last = v.refuse(intent.GitUnsigned, fmt.Sprintf("%s is named by no tag, and git_verify asks for a signed tag", v.rev.Short()),
+			"let the environment follow a tag, such as semver:1.x, or change the setting git_verify")
+	}
+	return intent.Signer{}, last
+}
+
+func (v *verification) unsigned(what string, why error) error {
+	return v.refuse(intent.GitUnsigned, fmt.Sprintf("%s may not be deployed: %v", what, why),
+		"sign it with a key that git_allowed_signers names, or add the key there")
+}
+
+// raw gives an object as it is stored.
+func (m *mirror) raw(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+	o, err := m.store.EncodedObject(kind, h)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	const most = 8 << 20
+	if o.Size() > most {
+		return nil, fmt.Errorf("object %s is larger than %d MiB", short(h.String()), most>>20)
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,246 @@
+package gitsync
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"ordain.dev/ordain/gitsync/signers"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// signs makes a key, lets the working copy sign with it, and gives its line of
+// allowed signers.
+func (o *origin) signs(name string) string {
+	o.t.Helper()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		o.t.Skip("no ssh-keygen on this machine")
+	}
+	key := filepath.Join(o.t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key).CombinedOutput(); err != nil {
+		o.t.Fatalf("ssh-keygen: %v: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.git("config", "gpg.format", "ssh")
+	o.git("config", "user.signingkey", key)
+	return name + " " + string(public)
+}
+
+func (o *origin) commit(message string, options ...string) string {
+	o.t.Helper()
+	o.git(append([]string{"commit", "-q", "--allow-empty", "-m", message}, options...)...)
+	return o.git("rev-parse", "HEAD")
+}
+
+// judge fetches a source and holds its commit against a policy.
+func judge(t *testing.T, s *Syncer, src Source, p Policy) (intent.Signer, error) {
+	t.Helper()
+	rev, _ := fetch(t, s, src)
+	return s.Verify(t.Context(), src, rev, p)
+}
+
+func wantRefusal(t *testing.T, err error, kind intent.GitKind, words ...string) {
+	t.Helper()
+	r := (*intent.Refusal)(nil)
+	if !errors.As(err, &r) || r.Kind != kind {
+		t.Errorf("the answer is %v, want a refusal of kind %s", err, kind)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the refusal does not say %q: %v", w, err)
+		}
+	}
+}
+
+func allowed(t *testing.T, lines ...string) *signers.Set {
+	t.Helper()
+	set, err := signers.Parse(strings.Join(lines, "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// What an environment asks to be signed must be signed: the tip, or every commit
+// since what is deployed, also those that a merge brings.
+func TestSignedCommits(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	src := Source{URL: o.bare, Branch: "main"}
+	set := allowed(t, o.signs("ada@example.com"))
+	tip, all := Policy{Signatures: VerifyTip, Signers: set}, Policy{Signatures: VerifyAll, Signers: set}
+
+	base := o.commit("unsigned, long ago")
+	o.git("push", "-q", "origin", "HEAD")
+	_, err := judge(t, s, src, tip)
+	wantRefusal(t, err, intent.GitUnsigned, "not signed", "git_allowed_signers")
+	all.Base = base
+
+	o.commit("signed", "-S")
+	o.git("push", "-q", "origin", "HEAD")
+	for _, p := range []Policy{tip, all} {
+		if who, err := judge(t, s, src, p); err != nil || who.Name != "ada@example.com" {
+			t.Errorf("%s: signed by %+v, %v", p.Signatures, who, err)
+		}
+	}
+
+	o.git("checkout", "-q", "-b", "side", base)
+	o.commit("slipped in")
+	o.git("checkout", "-q", "main")
+	o.git("merge", "-q", "-S", "--no-ff", "-m", "merge side", "side")
+	o.git("push", "-q", "origin", "HEAD")
+	if _, err := judge(t, s, src, tip); err != nil {
+		t.Errorf("the tip is signed: %v", err)
+	}
+	_, err = judge(t, s, src, all)
+	wantRefusal(t, err, intent.GitUnsigned, "Ada", "not signed")
+
+	all.Base = o.git("rev-parse", "HEAD")
+	if _, err := judge(t, s, src, all); err != nil {
+		t.Errorf("what is deployed already is held against the policy again: %v", err)
+	}
+}
+
+// A tag counts for what it was made as, and for the commit that it names.
+func TestSignedTags(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	policy := Policy{Signatures: VerifyTags, Signers: allowed(t, o.signs("ada@example.com"))}
+	o.commit("one")
+	o.git("tag", "-s", "-m", "first", "v1")
+	o.git("tag", "-a", "-m", "not signed", "v2")
+	o.git("tag", "light")
+	v1 := o.git("rev-parse", "refs/tags/v1")
+	o.git("push", "-q", "origin", "HEAD", "--tags", v1+":refs/tags/v9")
+	who, err := judge(t, s, Source{URL: o.bare, Branch: "v1"}, policy)
+	if err != nil || who.Name != "ada@example.com" {
+		t.Errorf("v1 is signed by %+v, %v", who, err)
+	}
+	for tag, words := range map[string]string{"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag"} {
+		_, err := judge(t, s, Source{URL: o.bare, Branch: tag}, policy)
+		wantRefusal(t, err, intent.GitUnsigned, words)
+	}
+}
+
+func TestRewrittenHistoryIsRefused(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	src := Source{URL: o.bare, Branch: "main"}
+	first := o.commit("first")
+	deployed := o.commit("deployed")
+	o.git("push", "-q", "origin", "HEAD")
+	if _, err := judge(t, s, src, Policy{Base: deployed}); err != nil {
+		t.Error(err)
+	}
+	o.commit("more")
+	o.git("push", "-q", "origin", "HEAD")
+	if _, err := judge(t, s, src, Policy{Base: deployed}); err != nil {
+		t.Error(err)
+	}
+	o.git("reset", "-q", "--hard", first)
+	o.git("push", "-q", "--force", "origin", "HEAD")
+	_, err := judge(t, s, src, Policy{Base: deployed})
+	wantRefusal(t, err, intent.GitRewritten, "does not descend from "+deployed[:7], "ordain git accept")
+	o.commit("another")
+	o.git("push", "-q", "--force", "origin", "HEAD")
+	_, err = judge(t, s, src, Policy{Base: deployed})
+	wantRefusal(t, err, intent.GitRewritten)
+	if _, err := judge(t, s, src, Policy{Base: deployed, Rewrites: true}); err != nil {
+		t.Errorf("it is followed all the same: %v", err)
+	}
+}
+
+func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	main := o.commit("on main")
+	o.git("push", "-q", "origin", "HEAD")
+	o.git("checkout", "-q", "-b", "feature/x")
+	side := o.commit("on the side")
+	o.git("tag", "v1")
+	o.git("push", "-q", "origin", "HEAD", "--tags")
+	for _, c := range []struct {
+		branch, refs string
+		refused      bool
+	}{
+		{"main", "main", false},
+		{"", "main", false},
+		{"feature/x", "main", true},
+		{"feature/x", "feature/*", false},
+		{"v1", "main", true},
+		{"v1", "refs/tags/v*", false},
+		{main, "main", false},
+		{side, "main", true},
+	} {
+		_, err := judge(t, s, Source{URL: o.bare, Branch: c.branch}, Policy{Refs: []string{c.refs}})
+		switch {
+		case c.refused:
+			wantRefusal(t, err, intent.GitProtected, c.refs)
+		case err != nil:
+			t.Errorf("%q with %q: %v", c.branch, c.refs, err)
+		}
+	}
+}
+
+// For histories with merges and clocks that are wrong, since agrees with git's
+// own rev-list and merge-base.
+func TestSinceAgreesWithGit(t *testing.T) {
+	o, s := newOrigin(t), newSyncer(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	var script strings.Builder // one process for all: fast-import
+	const many = 60
+	for i := range many {
+		fmt.Fprintf(&script, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@x> %d +0000\ndata 1\nx\n", i, i+1, 1_700_000_000+random.IntN(400))
+		if i == 0 {
+			continue
+		}
+		from := random.IntN(i)
+		fmt.Fprintf(&script, "from :%d\n", from+1)
+		if other := random.IntN(i); other != from && random.IntN(3) == 0 {
+			fmt.Fprintf(&script, "merge :%d\n", other+1)
+		}
+	}
+	o.feed(script.String(), "fast-import", "--quiet")
+	o.git("push", "-q", "origin", "refs/heads/*:refs/heads/*")
+	src := Source{URL: o.bare, Branch: "c0"}
+	fetch(t, s, src)
+	p, err := src.locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := openMirror(s.cfg.MirrorDir(p.shown))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	for range 150 {
+		tip, base := random.IntN(many), random.IntN(many)
+		a, b := o.git("rev-parse", fmt.Sprintf("c%d", tip)), o.git("rev-parse", fmt.Sprintf("c%d", base))
+		want := strings.Fields(o.git("rev-list", a, "^"+b))
+		fresh, descends, err := m.since(t.Context(), plumbing.NewHash(a), plumbing.NewHash(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range fresh {
+			got = append(got, c.Hash.String())
+		}
+		// Wrong clocks may make it look at more, never at less.
+		for _, h := range want {
+			if !slices.Contains(got, h) {
+				t.Errorf("c%d since c%d: %s is left out", tip, base, h)
+			}
+		}
+		if ancestor := o.git("merge-base", a, b) == b; ancestor != descends {
+			t.Errorf("c%d descends from c%d: %v, git says %v", tip, base, descends, ancestor)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// pullsPage lists pull requests, and what the forge is told.
+type pullsPage struct {
+	frame
+	List   pullList
+	Outbox outboxList
+}
+
+type pullList struct {
+	EnvURL string
+	Off    bool
+	Rows   []pullRow
+}
+
+type pullRow struct {
+	Number  int
+	URL     string
+	Title   string
+	Author  string
+	Fork    bool
+	Commit  string
+	Updated time.Time
+	State   state
+}
+
+type outboxList struct {
+	EnvURL string
+	Rows   []outboxRow
+}
+
+type outboxRow struct {
+	ID       int64
+	Topic    string
+	State    state
+	Attempts int
+	At       time.Time
+	Problem  string
+	Dead     bool
+}
+
+// pullPage is one pull request.
+type pullPage struct {
+	frame
+	Head pullHead
+	Diff diffList
+}
+
+type pullHead struct {
+	pullRow
+	Full       string // commit
+	Base       string
+	Forge      string // its page there
+	Problem    string
+	Approval   bool
+	CanRun     bool
+	ApprovedBy string
+	ApprovedAt *time.Time
+	DryRunURL  string
+	RunURL     string
+	Sentence   string
+	PageURL    string
+	Held       string
+	Waits      []string
+	Errors     []string
+}
+
+func pullURL(env intent.EnvironmentID, number int) string {
+	return envURL(env) + "/pulls/" + strconv.Itoa(number)
+}
+
+var previewStates = map[intent.PreviewState]state{
+	intent.PreviewNone:     {"waiting", "waits"},
+	intent.PreviewApproval: {"paused", "needs approval"},
+	intent.PreviewRunning:  running,
+	intent.PreviewDone:     ready,
+	intent.PreviewFailed:   failed,
+	intent.PreviewOld:      {"none", "cancelled"},
+	intent.PreviewClosed:   {"none", "closed"},
+}
+
+func pullRowOf(p intent.PullRequest) pullRow {
+	row := pullRow{
+		Number: p.Number, URL: pullURL(p.Environment, p.Number), Title: p.Title, Author: p.Author, Fork: p.Fork,
+		Commit: p.Short(), Updated: p.Updated, State: previewStates[p.PreviewState()],
+	}
+	if p.State == intent.PullIsMerged {
+		row.State = state{"none", "merged"}
+	}
+	return row
+}
+
+func (c *console) pulls(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, "Pull requests", "pulls", crumb{Text: "Pull requests"})
+	if err != nil {
+		return view{}, err
+	}
+	found, err := c.control.PullRequests(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	p := pullsPage{frame: f, List: pullList{EnvURL: envURL(e.ID), Off: e.Text("pull_previews") == "off"}, Outbox: outboxList{EnvURL: envURL(e.ID)}}
+	for _, one := range found {
+		p.List.Rows = append(p.List.Rows, pullRowOf(one))
+	}
+	work, err := c.control.Outbox(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	for _, w := range work[:min(len(work), 50)] {
+		p.Outbox.Rows = append(p.Outbox.Rows, outboxRowOf(w))
+	}
+	return view{template: "pulls", data: p, fragments: []fragment{{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox}}}, nil
+}
+
+func outboxRowOf(w intent.Outbox) outboxRow {
+	row := outboxRow{ID: w.ID, Topic: w.Topic, Attempts: w.Attempts, At: w.Next, Problem: w.Problem, State: state{"waiting", "waits"}}
+	if w.Done != nil {
+		row.At = *w.Done
+	}
+	switch w.State {
+	case intent.OutboxSent:
+		row.State = state{"intended", "sent"}
+	case intent.OutboxDead:
+		row.State, row.Dead = state{"failed", "dead"}, true
+	}
+	return row
+}
+
+// pullNumber reads the number in the path.
+func pullNumber(r *http.Request) (int, error) {
+	n, err := strconv.Atoi(r.PathValue("number"))
+	if err != nil || n <= 0 {
+		return 0, fault.New("console", fault.NotFound, "there is no pull request "+r.PathValue("number"))
+	}
+	return n, nil
+}
+
+func (c *console) pull(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	n, err := pullNumber(r)
+	if err != nil {
+		return view{}, err
+	}
+	one, err := c.control.PullRequest(r.Context(), e.ID, n)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, "Pull request "+strconv.Itoa(n), "pulls", crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"}, crumb{Text: strconv.Itoa(n)})
+	if err != nil {
+		return view{}, err
+	}
+	report, err := c.control.PullReport(r.Context(), e, one)
+	if err != nil {
+		return view{}, err
+	}
+	stage := one.PreviewState()
+	p := pullPage{frame: f, Head: pullHead{
+		pullRow: pullRowOf(one), Full: one.Head, Base: one.Base, Problem: one.Problem, PageURL: pullURL(e.ID, n),
+		Approval: stage == intent.PreviewApproval, CanRun: one.State == intent.PullIsOpen && one.MayRun() && stage != intent.PreviewRunning,
+		ApprovedBy: one.ApprovedBy, ApprovedAt: one.ApprovedAt, Waits: report.Windows, Errors: report.Errors,
+	}}
+	if strings.HasPrefix(one.URL, "https://") || strings.HasPrefix(one.URL, "http://") {
+		p.Head.Forge = one.URL
+	}
+	if report.Hold != nil {
+		p.Head.Held = report.Hold.Text
+	}
+	if one.Approved != one.Head {
+		p.Head.ApprovedBy, p.Head.ApprovedAt = "", nil
+	}
+	if d := one.Preview; d != nil && one.PreviewOf == one.Head {
+		p.Head.DryRunURL, p.Head.Problem = dryRunURL(e.ID, d.ID), d.Reason
+		if d.Compile != nil {
+			p.Head.RunURL = runURL(e.ID, *d.Compile)
+		}
+		p.Head.Sentence = blast(report.Diffs, *d)
+		p.Diff = diffsOf(e.ID, "Found", "Desired", report.Diffs)
+		cutValues(*d, p.Diff)
+	}
+	return view{template: "pull", data: p, fragments: []fragment{{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff}}}, nil
+}
+
+func (c *console) doPreviewPull(r *http.Request, e intent.Environment) (string, error) {
+	n, err := pullNumber(r)
+	if err != nil {
+		return "", err
+	}
+	return pullURL(e.ID, n) + "?done=preview", c.control.PreviewPull(r.Context(), e.ID, n)
+}
+
+func (c *console) doApprovePull(r *http.Request, e intent.Environment) (string, error) {
+	n, err := pullNumber(r)
+	if err != nil {
+		return "", err
+	}
+	return pullURL(e.ID, n) + "?done=approved", c.control.ApprovePull(r.Context(), e.ID, n, r.PostFormValue("commit"), r.PostFormValue("by"))
+}
+
+func (c *console) doRetryOutbox(r *http.Request, e intent.Environment) (string, error) {
+	id, err := strconv.ParseInt(r.PostFormValue("id"), 10, 64)
+	if err != nil {
+		return "", fault.New("console", fault.NotFound, "there is no such work")
+	}
+	return envURL(e.ID) + "/pulls?done=saved", c.control.RetryOutbox(r.Context(), e.ID, id)
+}

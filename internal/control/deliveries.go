@@ -1,0 +1,159 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// recorder writes the deliveries that arrive at one time in one transaction,
+// so that a storm costs one commit for many and not one for each.
+type recorder struct {
+	mu      sync.Mutex
+	waiting []*arrival
+	busy    bool
+}
+
+// arrival is a delivery on its way into the record.
+type arrival struct {
+	delivery intent.Delivery
+	took     []intent.EnvironmentID
+	err      error
+	done     chan struct{}
+}
+
+const (
+	recordBatch   = 500
+	recordTimeout = 20 * time.Second
+)
+
+// RecordDelivery makes a webhook durable, and returns once it is. It gives the
+// environments that did not have it before; they look at it next.
+func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error) {
+	a := &arrival{delivery: d, done: make(chan struct{})}
+	r := &c.arrivals
+	r.mu.Lock()
+	r.waiting = append(r.waiting, a)
+	if !r.busy {
+		r.busy = true
+		go c.recordArrivals(context.WithoutCancel(ctx))
+	}
+	r.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.took, a.err
+	case <-ctx.Done():
+		return nil, fault.Wrap("control.RecordDelivery", fault.Unavailable, ctx.Err()).Say("the sender did not wait")
+	}
+}
+
+// recordArrivals writes what waits until nothing does.
+func (c *Control) recordArrivals(ctx context.Context) {
+	r := &c.arrivals
+	for {
+		r.mu.Lock()
+		batch := r.waiting[:min(len(r.waiting), recordBatch)]
+		r.waiting = r.waiting[len(batch):]
+		if len(batch) == 0 {
+			r.busy, r.waiting = false, nil
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+		c.recordBatch(ctx, batch)
+	}
+}
+
+func (c *Control) recordBatch(ctx context.Context, batch []*arrival) {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	deliveries := make([]intent.Delivery, len(batch))
+	for i, a := range batch {
+		deliveries[i] = a.delivery
+	}
+	took, err := c.cfg.Store.RecordDeliveries(ctx, deliveries)
+	if err != nil && len(batch) > 1 && !fault.Is(err, fault.Unavailable) {
+		for i := range batch { // one of them is at fault; the others shall not suffer
+			c.recordBatch(ctx, batch[i:i+1])
+		}
+		return
+	}
+	woken := map[intent.EnvironmentID]bool{}
+	for i, a := range batch {
+		if a.err = err; err == nil {
+			a.took = took[i]
+		}
+		close(a.done)
+		for _, env := range a.took {
+			woken[env] = true
+		}
+	}
+	for env := range woken {
+		c.publish(env, bus.Delivery, "")
+		c.wakeHooks(env)
+	}
+}
+
+// Deliveries lists the webhooks of an environment.
+func (c *Control) Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
+	return c.cfg.Store.Deliveries(ctx, env, q)
+}
+
+// Delivery finds one.
+func (c *Control) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Delivery, error) {
+	return c.cfg.Store.Delivery(ctx, env, id)
+}
+
+// Redeliver records a webhook anew for one environment, as if the forge had sent it again
+// and it had not come before. A refused one stays refused.
+func (c *Control) Redeliver(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Delivery, error) {
+	const op = "control.Redeliver"
+	d, err := c.cfg.Store.Delivery(ctx, env, id)
+	if err != nil {
+		return d, err
+	}
+	if !d.Verified {
+		return d, fault.New(op, fault.Conflict, "this webhook was refused: nothing proves who sent it").
+			Hint("set the same secret in the forge and in the environment, and let the forge send it again")
+	}
+	again := d
+	again.ID, again.Key, again.Received, again.ReplayOf = uuid.New(), "", c.cfg.Now(), &d.ID
+	again.Outcomes = []intent.DeliveryOutcome{{Environment: env, Module: d.Outcomes[0].Module, State: intent.OutcomeWaiting}}
+	took, err := c.RecordDelivery(ctx, again)
+	if err != nil {
+		return d, err
+	}
+	if len(took) == 0 {
+		return d, fault.New(op, fault.NotFound, "the environment was deleted")
+	}
+	return c.cfg.Store.Delivery(ctx, env, again.ID)
+}
+
+// describe tells people what a webhook was about: "ada pushed 1234567 to main: fix the doors".
+func describe(e intent.HookEvent) string {
+	who := e.Sender
+	if who == "" {
+		who = "someone"
+	}
+	if e.Deleted {
+		return fmt.Sprintf("%s deleted %s", who, shortRef(e.Ref))
+	}
+	text := who + " pushed"
+	if e.Commit != "" {
+		text += " " + e.Commit[:7]
+	}
+	if e.Ref != "" {
+		text += " to " + shortRef(e.Ref)
+	}
+	if e.Subject != "" {
+		text += ": " + e.Subject
+	}
+	return text
+}

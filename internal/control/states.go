@@ -1,0 +1,36 @@
+package control
+
+import (
+	"context"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Unpark frees resources that are parked, all of them when none is named, and
+// tries those that are not as intended at once. It gives which were parked;
+// NotFound when one that was named does not exist.
+func (c *Control) Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+	for _, id := range ids {
+		if _, err := c.cfg.Store.Resource(ctx, env, id); fault.Is(err, fault.NotFound) {
+			return nil, fault.New("control.Unpark", fault.NotFound, "there is no resource "+id.String())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	freed, err := c.cfg.Store.Unpark(ctx, env, ids)
+	if err != nil || len(freed) == 0 {
+		return freed, err
+	}
+	if d := c.deployer(env); d != nil {
+		d.Unpark(freed)
+	}
+	c.publish(env, bus.Resource, "")
+	return freed, nil
+}
+
+// Drift lists what was found to be other than the intent, and how it ended.
+func (c *Control) Drift(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Drift], error) {
+	return c.cfg.Store.Drift(ctx, env, q)
+}

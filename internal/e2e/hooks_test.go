@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/webhooks"
+)
+
+// notify makes the repository tell the server of pushes, as a forge would.
+func (p *place) notify(secret string) {
+	p.t.Helper()
+	file := filepath.Join(p.t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	hook := fmt.Sprintf("#!/bin/sh\nexec '%s' hook send --url '%s/hooks/github' --secret-file '%s'\n", os.Args[0], p.server.URL(), file)
+	if err := os.WriteFile(filepath.Join(p.bare, "hooks", "post-receive"), []byte(hook), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// deliveries waits until so many webhooks were acted on; newest first.
+func (p *place) deliveries(n int) (out []intent.Delivery) {
+	p.t.Helper()
+	p.until(fmt.Sprint(n, " webhooks"), func() bool {
+		page, err := p.control.Deliveries(p.t.Context(), p.env, intent.ListQuery{})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		out = page.Items
+		for _, d := range out {
+			if d.Outcomes[0].State == intent.OutcomeWaiting {
+				return false
+			}
+		}
+		return len(out) >= n
+	})
+	return out
+}
+
+// The real git client pushes to a bare repository, whose hook tells the server:
+// pushes to the branch and within the project's folder are compiled, and every
+// one can be read with what came of it, also from the command line.
+func TestAPushIsToldByAWebhook(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	files := map[string]string{}
+	for name, text := range merge(labModule, p.model([3]string{"a", "one", "calm"})) {
+		files["shop/"+name] = text
+	}
+	p.push("a project in a folder", files)
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main", Subdir: "shop"}, map[string]string{"webhook": "the-hook's-secret"})
+	p.compiledWell()
+	p.notify("the-hook's-secret")
+
+	p.push("beside the project", map[string]string{"bank/main.cf": "x = 1\n", "README.md": "hello\n"})
+	got := p.deliveries(1)[0]
+	if o := got.Outcomes[0]; o.State != intent.OutcomeSkipped || !strings.Contains(o.Reason, "nothing of shop changed") {
+		t.Errorf("a push beside the project: %+v", o)
+	}
+	model := p.model([3]string{"a", "two", "calm"})
+	p.push("in the project", map[string]string{"shop/main.cf": model["main.cf"]})
+	second := p.compiledWell()
+	if second.Revision.Subject != "in the project" {
+		t.Errorf("compiled %+v", second.Revision)
+	}
+	p.git("checkout", "-q", "-b", "next")
+	p.commit("elsewhere", map[string]string{"shop/other.cf": "y = 1\n"})
+	p.git("push", "-q", "origin", "next")
+	p.git("push", "-q", "origin", "--delete", "next")
+	all := p.deliveries(4)
+	if d := all[0]; !d.Event.Deleted || d.Outcomes[0].State != intent.OutcomeSkipped {
+		t.Errorf("the deletion of a branch: %+v", d)
+	}
+	if o := all[1].Outcomes[0]; o.State != intent.OutcomeSkipped || o.Reason != "it follows main, not next" {
+		t.Errorf("a push to another branch: %+v", o)
+	}
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := p.must(t, "hook", "list", e.Name); !strings.Contains(list, "it follows main, not next") || strings.Contains(list, "the-hook's-secret") {
+		t.Errorf("ordain hook list:\n%s", list)
+	}
+	id := all[1].ID.String()
+	if shown := p.must(t, "hook", "show", e.Name, id); !strings.Contains(shown, "refs/heads/next") {
+		t.Errorf("ordain hook show:\n%s", shown)
+	}
+	if again := p.must(t, "hook", "redeliver", e.Name, id); !strings.Contains(again, "refs/heads/next") {
+		t.Errorf("ordain hook redeliver:\n%s", again)
+	}
+	if d := p.deliveries(5)[0]; d.ReplayOf == nil || *d.ReplayOf != all[1].ID || d.Outcomes[0].Reason != "it follows main, not next" {
+		t.Errorf("sent again: %+v", d)
+	}
+}
+
+// The server is killed as soon as it answered a burst of webhooks: what it
+// answered for is acted on after the start, and no one is lost.
+func TestWebhooksSurviveAKilledServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a scenario of the whole server; not with -short")
+	}
+	t.Parallel()
+	dir, err := worldDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := (&world{dir: dir}).unbound(t)
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	c := startChild(t, dir)
+	env := c.bind("file://" + p.bare)
+	const secret = "the-hook's-secret"
+	if err := c.client.Call(t.Context(), http.MethodPut, "/api/v2/environment/"+env+"/secret/webhook", env, map[string]any{"value": secret}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const n = 60
+	var wg sync.WaitGroup
+	answered := make(chan int, n)
+	for i := range n {
+		wg.Go(func() {
+			body := []byte(fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"clone_url":"file://%s"}}`, p.head(), p.bare))
+			req, err := http.NewRequest(http.MethodPost, c.url+"/hooks/github", bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("X-GitHub-Event", "push")
+			req.Header.Set("X-GitHub-Delivery", fmt.Sprint("burst-", i))
+			req.Header.Set(webhooks.HeaderSignature, webhooks.Sign(body, []byte(secret)))
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = res.Body.Close()
+			answered <- res.StatusCode
+		})
+	}
+	wg.Wait()
+	c.kill()
+	close(answered)
+	for status := range answered {
+		if status != http.StatusAccepted {
+			t.Errorf("answered %d", status)
+		}
+	}
+	c = startChild(t, dir)
+	deadline := time.Now().Add(patience)
+	for {
+		var rows []struct {
+			State string `json:"state"`
+		}
+		err := c.client.Call(t.Context(), http.MethodGet, "/api/v2/deliveries?limit=100", env, nil, &rows)
+		waiting := 0
+		for _, r := range rows {
+			if r.State == "waiting" {
+				waiting++
+			}
+		}
+		if err == nil && len(rows) == n && waiting == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d webhooks, %d wait: %v\n%s", len(rows), n, waiting, err, c.log())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.waitDeployed(env, 1)
+}

@@ -1,0 +1,166 @@
+package intent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Guard says which versions a person has to look at before they are deployed:
+// those that take away much of what is there, or something protected.
+type Guard struct {
+	Share     int // percent; more of the resources than this
+	Minimum   int // and at least so many
+	Protected Patterns
+}
+
+// GuardOf reads the guard from an environment's settings.
+func GuardOf(e Environment) Guard {
+	// What was stored was checked at the door.
+	protected, _ := ParsePatterns(e.Text("protected_resources"))
+	return Guard{Share: e.Int("prune_share"), Minimum: e.Int("prune_minimum"), Protected: protected}
+}
+
+// Removal is what a version takes away from the one that is deployed: the
+// resources that it no longer has, and those that it wants to be absent. What
+// was to be absent before already is not there to be taken away.
+type Removal struct {
+	Before      int           `json:"before"`       // the version that is compared with; 0: none
+	BeforeTotal int           `json:"before_total"` // its resources
+	Live        int           `json:"live"`         // those of them that are to be present
+	Total       int           `json:"total"`        // resources of the new version
+	Gone        int           `json:"gone"`
+	Purged      int           `json:"purged"`
+	Types       []RemovedType `json:"types"` // most first
+	First       []Removed     `json:"first"` // the first of them by id
+	// Protected are the first of the protected ones by id, ProtectedCount is how many there are.
+	Protected      []Removed `json:"protected"`
+	ProtectedCount int       `json:"protected_count"`
+}
+
+// Count is how many resources a version takes away.
+func (r Removal) Count() int { return r.Gone + r.Purged }
+
+// RemovedType counts what is taken away of one resource type.
+type RemovedType struct {
+	Type   string `json:"type"`
+	Gone   int    `json:"gone"`
+	Purged int    `json:"purged"`
+}
+
+// Removed is a resource that is taken away.
+type Removed struct {
+	ID     ResourceID `json:"resource_id"`
+	Purged bool       `json:"purged"` // wanted to be absent; else it is no longer in the model
+}
+
+// RemovalShown is how many resources and types a removal names.
+const RemovalShown = 100
+
+// HoldReason is why a version is held.
+type HoldReason string
+
+// Reasons of a hold.
+const (
+	HeldEmpty     HoldReason = "empty"     // it has no resources, and the active one has
+	HeldShare     HoldReason = "share"     // it takes away too large a part
+	HeldProtected HoldReason = "protected" // it takes away something protected; cannot be confirmed
+)
+
+// Hold is why a version waits for a person.
+type Hold struct {
+	Since   time.Time    `json:"since"`
+	Reasons []HoldReason `json:"reasons"`
+	Text    string       `json:"text"` // the reasons in words
+	Removal
+}
+
+// Confirmable tells whether a person may release it as it is.
+func (h Hold) Confirmable() bool { return h.ProtectedCount == 0 }
+
+// Confirmation is who released a held version, and why.
+type Confirmation struct {
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// Judge tells why a version is held; nil when it is not.
+func (g Guard) Judge(r Removal, at time.Time) *Hold {
+	h := Hold{Since: at, Removal: r}
+	var texts []string
+	hold := func(why HoldReason, format string, args ...any) {
+		h.Reasons = append(h.Reasons, why)
+		texts = append(texts, fmt.Sprintf(format, args...))
+	}
+	if r.ProtectedCount > 0 {
+		hold(HeldProtected, "it takes away %s, which protected_resources protects", protectedText(r))
+	}
+	switch n := r.Count(); {
+	case r.Total == 0 && r.BeforeTotal > 0:
+		hold(HeldEmpty, "it is empty, while version %d has %s", r.Before, resources(r.BeforeTotal))
+	case n > 0 && n >= g.Minimum && n*100 > r.Live*g.Share:
+		hold(HeldShare, "it takes away %d of %s, more than %d%%: %s", n, resources(r.Live), g.Share, typesText(r))
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	h.Text = strings.Join(texts, "; ")
+	return &h
+}
+
+func resources(n int) string {
+	if n == 1 {
+		return "1 resource"
+	}
+	return fmt.Sprintf("%d resources", n)
+}
+
+func protectedText(r Removal) string {
+	if r.ProtectedCount == 1 && len(r.Protected) == 1 {
+		return r.Protected[0].ID.String()
+	}
+	text := resources(r.ProtectedCount)
+	if len(r.Protected) > 0 {
+		text += " such as " + r.Protected[0].ID.String()
+	}
+	return text
+}
+
+// typesText names the types that lose most.
+func typesText(r Removal) string {
+	const named = 3
+	var parts []string
+	rest := r.Count()
+	for i, t := range r.Types {
+		if i == named {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", t.Gone+t.Purged, t.Type))
+		rest -= t.Gone + t.Purged
+	}
+	if rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d of other types", rest))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// HeldError refuses to release a version that is held.
+type HeldError struct {
+	Version int
+	Hold    Hold
+}
+
+// Error says what is held and why.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("version %d is held: %s", e.Version, e.Hold.Text)
+}
+
+// Advice says what to do about it.
+func (e *HeldError) Advice() string {
+	if !e.Hold.Confirmable() {
+		return "nothing is deployed; keep these in the model, or take them out of the setting protected_resources, then release the version again"
+	}
+	return fmt.Sprintf("nothing is deployed; look at what goes, then confirm it in the console, with `ordain version confirm ENVIRONMENT %d`, or with POST /api/v2/desiredstate/%d/confirm",
+		e.Version, e.Version)
+}

@@ -1,0 +1,124 @@
+package intent
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Patterns choose resources by their id. In each, * stands for any text and ?
+// for any one character; everything else stands for itself.
+type Patterns []string
+
+const (
+	maxPatterns      = 1000
+	maxPatternLength = 2000
+)
+
+// joined finds the beginning of another pattern within the brackets of one,
+// which a missing bracket hides.
+var joined = regexp.MustCompile(`,\s*[A-Za-z_][\w*?]*::[\w:*?]*\[`)
+
+// ParsePatterns reads patterns of resource ids, one per line or with commas
+// between. A comma within brackets belongs to the id.
+func ParsePatterns(text string) (Patterns, error) {
+	var out Patterns
+	for _, p := range splitPatterns(text) {
+		if p = strings.TrimSpace(p); p == "" || slices.Contains(out, p) {
+			continue
+		}
+		if err := checkPattern(p); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	if len(out) > maxPatterns {
+		return nil, fmt.Errorf("%d patterns are more than %d", len(out), maxPatterns)
+	}
+	return out, nil
+}
+
+func splitPatterns(text string) (out []string) {
+	depth, start := 0, 0
+	for i, c := range text {
+		switch c {
+		case '[':
+			depth++
+		case ']':
+			depth = max(0, depth-1)
+		case ',', '\n':
+			if c == '\n' {
+				depth = 0
+			}
+			if depth == 0 {
+				out = append(out, text[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(out, text[start:])
+}
+
+// checkPattern refuses what could not match any resource: it would protect nothing.
+func checkPattern(p string) error {
+	switch {
+	case len(p) > maxPatternLength:
+		return fmt.Errorf("a pattern is longer than %d bytes", maxPatternLength)
+	case strings.ContainsFunc(p, unicode.IsControl):
+		return fmt.Errorf("the pattern %q holds a control character", p)
+	case joined.MatchString(p):
+		return fmt.Errorf("%q looks like several patterns: close the brackets of each, or write one per line", p)
+	case strings.ContainsAny(p, "*?"):
+		return nil
+	}
+	if _, err := ParseResourceID(p); err != nil {
+		return fmt.Errorf("%q matches no resource: write a whole id such as std::File[web1,path=/etc/motd], or a pattern such as std::File[* or *[web1,*", p)
+	}
+	return nil
+}
+
+// Match tells whether a resource is one of those.
+func (ps Patterns) Match(id ResourceID) bool {
+	if len(ps) == 0 {
+		return false
+	}
+	text := id.String()
+	return slices.ContainsFunc(ps, func(p string) bool { return matchPattern(p, text) })
+}
+
+// matchPattern walks both texts at once and goes back to the last * when they part.
+func matchPattern(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	i, j, star, mark := 0, 0, -1, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// Like gives the patterns as SQL's LIKE wants them.
+func (ps Patterns) Like() []string {
+	words := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`)
+	out := make([]string, len(ps))
+	for i, p := range ps {
+		out[i] = words.Replace(p)
+	}
+	return out
+}

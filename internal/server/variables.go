@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/executor"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// variables are what the handlers of one environment see in theirs: those that
+// the option agent.executor-environment passes on from the server, and those
+// that the environment has, which are secret.
+type variables struct {
+	server *Server
+	env    intent.EnvironmentID
+
+	mu   sync.Mutex
+	last map[string]string // of the environment, when somebody asked
+}
+
+// all gives them for a process that starts.
+func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
+	own, err := v.server.control.HandlerVariables(ctx, v.env)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	v.last = own
+	v.mu.Unlock()
+	var out []executor.Variable
+	for _, name := range v.server.cfg.Options.ExecutorEnvironment {
+		if value, ok := os.LookupEnv(name); ok {
+			out = append(out, executor.Variable{Name: name, Value: value})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		out = append(out, executor.Variable{Name: name, Value: own[name], Secret: true})
+	}
+	return out, nil
+}
+
+// changed tells whether the variables are others than processes were started
+// with. What cannot be read counts: the next start says why.
+func (v *variables) changed() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	own, err := v.server.control.HandlerVariables(ctx, v.env)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return err != nil || v.last != nil && !maps.Equal(own, v.last)
+}

@@ -1,0 +1,117 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Each agent has a breaker. While it is open nothing starts there but a probe:
+//
+//	        failures in a row            the pause is over, or somebody asks
+//	closed ───────────────────▶ open ─────────────────────────────────────▶ probing
+//	   ▲                          ▲            not reached: the pause doubles  │ │
+//	   │                          └────────────────────────────────────────────┘ │
+//	   └─────────────────────────────────── reached ────────────────────────────┘
+//
+// Somebody asks: a person who deploys, or a new version that changed something
+// on the agent; neither should wait for a pause that grew long.
+
+const longestPause = time.Hour
+
+// row is the failures to reach a target since it was last reached.
+type row struct {
+	count   int
+	first   intent.ResourceID
+	several bool // of more than one resource
+}
+
+// contact takes what an outcome says about the reach of the agent's target.
+func (s *Scheduler) contact(n *node, o Outcome, now time.Time) {
+	a := n.agent
+	switch {
+	case o.Unreachable && a.breaker.Open():
+		if n.runProbe {
+			a.breaker.Failures++
+			s.keepBack(a, min(2*a.breaker.Pause, longestPause), now, false)
+		}
+	case o.Unreachable:
+		a.row.several = a.row.several || a.row.count > 0 && a.row.first != o.ID
+		a.row.first = o.ID
+		a.row.count++
+		// One resource that fails says little of a target that has others.
+		limit := s.policy.BreakerFailures
+		if limit > 0 && a.row.count >= limit && (a.row.several || a.resources <= 1) {
+			a.breaker = intent.Breaker{Since: &now, Failures: a.row.count}
+			s.open[a.name] = a
+			s.keepBack(a, s.policy.BreakerPause, now, true)
+			s.refuseJobs(a, RefusedUnreachable)
+		}
+	case resultOf(o.Status) != intent.RunSkipped && o.Status != intent.StatusUnavailable:
+		s.reached(a)
+	case a.breaker.Open() && n.runProbe: // it was not tried
+		s.keepBack(a, a.breaker.Pause, now, false)
+	}
+}
+
+// keepBack lets the next probe start after a pause.
+func (s *Scheduler) keepBack(a *agent, pause time.Duration, now time.Time, opened bool) {
+	at := now.Add(pause)
+	a.breaker.Pause, a.breaker.ProbeAt = pause, &at
+	s.out = append(s.out, SetBreaker{Agent: a.name, Breaker: a.breaker, Opened: opened})
+}
+
+func (s *Scheduler) reached(a *agent) {
+	a.row = row{}
+	if a.breaker.Open() {
+		a.breaker, a.probe = intent.Breaker{}, false
+		delete(s.open, a.name)
+		s.out = append(s.out, SetBreaker{Agent: a.name})
+		s.touch(a)
+	}
+}
+
+func (s *Scheduler) closeBreakers() {
+	for _, name := range slices.Sorted(maps.Keys(s.open)) {
+		s.reached(s.open[name])
+	}
+}
+
+// letProbe lets one task try the target of an agent, without the pause.
+func (s *Scheduler) letProbe(a *agent) {
+	if a.breaker.Open() && len(a.running) == 0 && !a.probe {
+		a.probe = true
+		s.touch(a)
+	}
+}
+
+// probeDue lets those probe whose pause is over. What starts then follows from
+// the order of wishes, not from that of the agents here.
+func (s *Scheduler) probeDue(now time.Time) {
+	for _, a := range s.open {
+		if !a.breaker.ProbeAt.After(now) {
+			s.letProbe(a)
+		}
+	}
+}
+
+// nextProbe is when the first of them may; zero: none waits.
+func (s *Scheduler) nextProbe() time.Time {
+	var first time.Time
+	for _, a := range s.open {
+		if at := *a.breaker.ProbeAt; len(a.running) == 0 && !a.probe && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
+// Breaker gives the breaker of an agent.
+func (s *Scheduler) Breaker(agent string) intent.Breaker {
+	if a := s.agents[agent]; a != nil {
+		return a.breaker
+	}
+	return intent.Breaker{}
+}

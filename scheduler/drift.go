@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Drift is what an outcome says about drift: that a resource, which had been
+// brought to its intent, was found to be otherwise.
+type Drift uint8
+
+// What an outcome may say.
+const (
+	DriftNone    Drift = iota
+	DriftFound         // it is there
+	DriftHealed        // it was there, and was put right
+	DriftSettled       // what was known of it is over
+)
+
+// mostHeals bounds what is remembered of one resource.
+const mostHeals = 100
+
+// judge tells what the outcome of an enforcing run says about drift. Only what
+// was as intended can drift; a handler that only reports says so each time.
+func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
+	st := &n.state
+	switch {
+	case n.runHash != st.IntentHash:
+	case o.Status == intent.StatusDeployed && n.runVerify && len(o.Differed) > 0:
+		st.Drifted = false
+		s.healed(n, o, now)
+		return DriftHealed
+	case o.Status == intent.StatusDeployed && st.Drifted:
+		st.Drifted = false
+		return DriftSettled
+	case len(o.Differed) > 0 && (o.Status == intent.StatusNonCompliant || st.LastRun == intent.RunFailed && n.runVerify):
+		st.Drifted = true
+		return DriftFound
+	}
+	return DriftNone
+}
+
+// healed remembers that drift was put right, unless a person asked for it, and
+// stops when the same was put right too often.
+func (s *Scheduler) healed(n *node, o Outcome, now time.Time) {
+	if s.policy.HealLimit == 0 || n.runPrio == UserDeploy || n.runPrio == UserRepair {
+		return
+	}
+	st := &n.state
+	of := strings.Join(o.Differed, ",")
+	heals := slices.DeleteFunc(slices.Clone(st.Heals), func(h intent.Heal) bool { return now.Sub(h.At) > s.policy.HealWindow })
+	heals = append(heals, intent.Heal{Of: of, At: now})
+	st.Heals = heals[max(0, len(heals)-mostHeals):]
+	same := 0
+	for _, h := range st.Heals {
+		if h.Of == of {
+			same++
+		}
+	}
+	if same >= s.policy.HealLimit {
+		s.park(n, intent.ParkedContested, now)
+	}
+}
+
+// recordLook brings the state up to date with the outcome of a run that only
+// looked. A look that could not be had leaves everything as it was known.
+func (s *Scheduler) recordLook(n *node, o Outcome, now time.Time) Drift {
+	st := &n.state
+	st.LastRunAt = &now
+	looked := o.Status == intent.StatusDry || o.Status == intent.StatusDeployed || o.Status == intent.StatusNonCompliant
+	switch {
+	case !looked || n.runHash != st.IntentHash:
+		return DriftNone
+	case len(o.Differed) > 0:
+		st.LastRun, st.Compliance = intent.RunSuccessful, intent.NonCompliant
+		st.DeployedHash = "" // something else is out there
+		st.Drifted = true
+		return DriftFound
+	case st.Drifted:
+		st.LastRun, st.Compliance = intent.RunSuccessful, intent.Compliant
+		st.DeployedHash = n.runHash
+		st.Drifted = false
+		return DriftSettled
+	}
+	return DriftNone
+}

@@ -1,0 +1,174 @@
+package scheduler
+
+import (
+	"reflect"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Rules say where, when and how much may run, as the settings of an
+// environment have it. The zero value allows everything.
+type Rules struct {
+	Windows   intent.Windows
+	Overrides []intent.Override
+	Agents    intent.AgentLimits
+	// Concurrency is how many tasks may run at once; 0 for as many as Limits says, which stays the bound.
+	Concurrency int
+}
+
+// gates is what the rules come to at a moment. A wish whose turn comes while a
+// window holds it is set aside. At the next edge, when a window opens or closes
+// or an override ends, all that are aside take their turn again.
+//
+//	ready ──its turn──▶ held? ──no──▶ running
+//	  ▲                   │ yes
+//	  └──── an edge ─── aside
+type gates struct {
+	rules Rules
+	open  []bool    // of the windows
+	edge  time.Time // when that changes, or who is let through; zero: never
+	aside []*node
+}
+
+// agentGate is what of it concerns one agent.
+type agentGate struct {
+	windows []int // that may apply to its resources
+	through bool  // an override lets them through
+}
+
+// SetRules replaces the rules. What runs is left to end.
+func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
+	same := reflect.DeepEqual(r.Agents, s.gates.rules.Agents)
+	s.gates.rules = r
+	s.turn(now)
+	for _, a := range s.agents {
+		s.tune(a)
+	}
+	if !same {
+		s.setAgentTimers(now)
+	}
+	return s.decide(now)
+}
+
+// look brings the gates up to date when something about them changed with time.
+func (s *Scheduler) look(now time.Time) {
+	if edge := s.gates.edge; !edge.IsZero() && !now.Before(edge) {
+		s.turn(now)
+		for _, a := range s.agents {
+			s.tuneGate(a)
+		}
+	}
+	s.warm(now)
+}
+
+// turn finds which windows are open and when the next edge is; what was aside takes its turn again.
+func (s *Scheduler) turn(now time.Time) {
+	g := &s.gates
+	g.open, g.edge = make([]bool, len(g.rules.Windows)), time.Time{}
+	for i := range g.rules.Windows {
+		var until time.Time
+		g.open[i], until = g.rules.Windows[i].At(now)
+		g.edge = intent.Earlier(g.edge, until)
+	}
+	var lasting []intent.Override
+	for _, o := range g.rules.Overrides {
+		if o.Lasts(now) {
+			lasting = append(lasting, o)
+			g.edge = intent.Earlier(g.edge, o.Until)
+		}
+	}
+	g.rules.Overrides = lasting
+	for _, n := range g.aside {
+		n.gated = false
+		s.fresh = append(s.fresh, n)
+	}
+	clear(g.aside)
+	g.aside = g.aside[:0]
+}
+
+// tune brings an agent in line with the rules.
+func (s *Scheduler) tune(a *agent) {
+	a.limit = s.gates.rules.Agents.Of(a.name)
+	s.tuneGate(a)
+	s.coolAnew(a)
+	if a.heapAt >= 0 || len(a.ready) > 0 {
+		s.touch(a)
+	}
+}
+
+func (s *Scheduler) tuneGate(a *agent) {
+	a.gate = agentGate{}
+	for i := range s.gates.rules.Windows {
+		if s.gates.rules.Windows[i].CoversAgent(a.name) {
+			a.gate.windows = append(a.gate.windows, i)
+		}
+	}
+	for _, o := range s.gates.rules.Overrides {
+		a.gate.through = a.gate.through || o.Covers(a.name)
+	}
+}
+
+// held tells that a window or a freeze lets no change of n start. To look is no change.
+func (s *Scheduler) held(n *node) bool {
+	if n.report || n.agent.gate.through {
+		return false
+	}
+	applies, inside := false, false
+	for _, i := range n.agent.gate.windows {
+		w := &s.gates.rules.Windows[i]
+		if len(w.Resources) > 0 && !w.Resources.Match(n.state.ID) {
+			continue
+		}
+		if w.Kind == intent.WindowFreeze {
+			if s.gates.open[i] {
+				return true
+			}
+			continue
+		}
+		applies, inside = true, inside || s.gates.open[i]
+	}
+	return applies && !inside
+}
+
+// gateOf says what holds n, which held says is held. Those that the same
+// windows apply to share the answer.
+func (s *Scheduler) gateOf(n *node, known map[string]intent.Gate, now time.Time) intent.Gate {
+	key := make([]byte, len(s.gates.rules.Windows))
+	for _, i := range n.agent.gate.windows {
+		if s.gates.rules.Windows[i].Covers(n.state.ID) {
+			key[i] = 1
+		}
+	}
+	g, ok := known[string(key)]
+	if !ok {
+		g = s.gates.rules.Windows.Gate(n.state.ID, now)
+		known[string(key)] = g
+	}
+	return g
+}
+
+// setAside keeps a wish that is held until the next edge.
+func (s *Scheduler) setAside(n *node) {
+	if !n.gated {
+		n.gated = true
+		s.gates.aside = append(s.gates.aside, n)
+	}
+}
+
+// NextEdge is when a window opens or closes, or an override ends; zero: never.
+func (s *Scheduler) NextEdge() time.Time { return s.gates.edge }
+
+// Concurrency is how many tasks of an agent may run at once.
+func (s *Scheduler) Concurrency(agent string) int {
+	return s.gates.rules.Agents.Of(agent).Concurrency
+}
+
+// bounds are the limits with the environment's own.
+func (s *Scheduler) bounds() Limits {
+	l := s.limits
+	if own := s.gates.rules.Concurrency; own > 0 && (l.Concurrency <= 0 || own < l.Concurrency) {
+		l.Concurrency = own
+	}
+	return l
+}

@@ -1,0 +1,294 @@
+package scheduler
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Beside wishes there are *jobs*: a look at a resource for a dry run, of any
+// version, and a question for the facts of one. A job takes its agent like a
+// wish does, and nothing else: it changes no state, waits for no other resource
+// and does not count among the deployments of the environment.
+//
+//	          its agent is free, no wish there is as urgent, room among its kind
+//	waiting ─────────────────────────────────────────────────────────────────────▶ running ──▶ (gone)
+//	   └──▶ refused: its agent is paused, or its target cannot be reached; taken back
+//
+// So a push waits for at most the one job that runs on its agent, and jobs go
+// on while pushes wait for something else. Where an agent does several things at
+// once, a resource is not looked at while it is deployed, nor the other way round.
+
+// Job is one of them.
+type Job struct {
+	// Run is the dry run that it belongs to; zero: a question for facts.
+	Run      intent.ActionID
+	Resource intent.ResourceID
+}
+
+// Priority is DryRun or FactRefresh.
+func (j Job) Priority() Priority { return kinds[j.kind()] }
+
+func (j Job) kind() jobKind {
+	if j.Run == (intent.ActionID{}) {
+		return factJob
+	}
+	return dryJob
+}
+
+type jobKind uint8
+
+const (
+	dryJob jobKind = iota
+	factJob
+	jobKinds
+)
+
+var kinds = [jobKinds]Priority{DryRun, FactRefresh}
+
+// StartJob asks for a job to be done; JobDone must follow.
+type StartJob struct{ Job Job }
+
+// Refusal is why a job is not done.
+type Refusal uint8
+
+// Reasons to refuse a job.
+const (
+	RefusedPaused      Refusal = iota // its agent is paused
+	RefusedUnreachable                // the target of its agent cannot be reached
+)
+
+// RefuseJob says that a job is not going to be done. No JobDone follows.
+type RefuseJob struct {
+	Job Job
+	Why Refusal
+}
+
+func (StartJob) isCommand()  {}
+func (RefuseJob) isCommand() {}
+
+// desk is what jobs need to know of one agent.
+type desk struct {
+	waiting [jobKinds][]*waitingJob // oldest first
+	running *Job
+	missed  int // looks in a row that did not reach the target
+	heapAt  [jobKinds]int
+}
+
+type waitingJob struct {
+	job Job
+	seq uint64
+}
+
+// jobs is what the scheduler knows of them.
+type jobs struct {
+	able    [jobKinds]deskHeap // agents that could do one now
+	running [jobKinds]int
+	known   map[Job]bool // waiting or running
+}
+
+// Enqueue takes jobs in, in this order; those that are known already are left out.
+func (s *Scheduler) Enqueue(list []Job, now time.Time) []Command {
+	if s.jobs.known == nil {
+		s.jobs.known = make(map[Job]bool)
+	}
+	for _, j := range list {
+		if s.jobs.known[j] {
+			continue
+		}
+		a := s.agentNamed(j.Resource.Agent)
+		if why, refused := a.refuses(); refused {
+			s.out = append(s.out, RefuseJob{Job: j, Why: why})
+			continue
+		}
+		s.seq++
+		s.jobs.known[j] = true
+		a.desk.waiting[j.kind()] = append(a.desk.waiting[j.kind()], &waitingJob{job: j, seq: s.seq})
+		s.touch(a)
+	}
+	return s.decide(now)
+}
+
+// CancelJobs takes back the jobs of a dry run that wait. What runs ends as usual.
+func (s *Scheduler) CancelJobs(run intent.ActionID, now time.Time) []Command {
+	mine := func(w *waitingJob) bool {
+		if w.job.Run != run {
+			return false
+		}
+		delete(s.jobs.known, w.job)
+		return true
+	}
+	for _, a := range s.agents {
+		for kind, list := range a.desk.waiting {
+			a.desk.waiting[kind] = slices.DeleteFunc(list, mine)
+		}
+		s.touch(a)
+	}
+	return s.decide(now)
+}
+
+// JobDone takes the end of a job. Where looks again and again do not reach the
+// target of an agent, those that wait there are refused, as many as it takes to
+// open a breaker.
+func (s *Scheduler) JobDone(j Job, unreachable bool, now time.Time) []Command {
+	a := s.agents[j.Resource.Agent]
+	if a == nil || a.desk.running == nil || *a.desk.running != j {
+		return nil
+	}
+	a.desk.running = nil
+	s.jobs.running[j.kind()]--
+	delete(s.jobs.known, j)
+	if n := s.known[j.Resource]; n != nil {
+		s.wake(n) // its deployment may wait for the look
+	}
+	if !unreachable {
+		a.desk.missed = 0
+	} else if a.desk.missed++; s.policy.BreakerFailures > 0 && a.desk.missed >= s.policy.BreakerFailures {
+		a.desk.missed = 0
+		s.refuseJobs(a, RefusedUnreachable)
+	}
+	s.touch(a)
+	return s.decide(now)
+}
+
+// hasJobs tells that one waits, so that what comes next on a is not a wish.
+func (a *agent) hasJobs() bool {
+	return len(a.desk.waiting[dryJob])+len(a.desk.waiting[factJob]) > 0
+}
+
+// nextJob is the place of the oldest job whose resource is not being deployed; -1 when there is none.
+func (a *agent) nextJob(kind jobKind) int {
+	return slices.IndexFunc(a.desk.waiting[kind], func(w *waitingJob) bool {
+		return !slices.ContainsFunc(a.running, func(n *node) bool { return n.state.ID == w.job.Resource })
+	})
+}
+
+// looked tells that a job looks at n.
+func (n *node) looked() bool {
+	return n.agent.desk.running != nil && n.agent.desk.running.Resource == n.state.ID
+}
+
+// refuses tells whether a takes no jobs at all.
+func (a *agent) refuses() (Refusal, bool) {
+	if a.paused {
+		return RefusedPaused, true
+	}
+	return RefusedUnreachable, a.breaker.Open()
+}
+
+// refuseJobs gives back what waits on an agent.
+func (s *Scheduler) refuseJobs(a *agent, why Refusal) {
+	for kind, list := range a.desk.waiting {
+		for _, w := range list {
+			delete(s.jobs.known, w.job)
+			s.out = append(s.out, RefuseJob{Job: w.job, Why: why})
+		}
+		a.desk.waiting[kind] = nil
+	}
+	s.touch(a)
+}
+
+// touchJobs brings the heaps of agents that could do a job up to date; touch calls it.
+func (s *Scheduler) touchJobs(a *agent) {
+	for kind := range jobKinds {
+		h := &s.jobs.able[kind]
+		h.kind = kind
+		able := a.nextJob(kind) >= 0 && a.free() && a.desk.running == nil && !a.breaker.Open() &&
+			(len(a.ready) == 0 || a.ready[0].prio > kinds[kind]) && (kind == dryJob || len(a.desk.waiting[dryJob]) == 0)
+		at := a.desk.heapAt[kind] - 1
+		switch {
+		case able && at < 0:
+			heap.Push(h, a)
+		case able:
+			heap.Fix(h, at)
+		case at >= 0:
+			h.remove(at)
+		}
+	}
+}
+
+// remove takes out the agent at a place without comparing it: it may have no job left.
+func (h *deskHeap) remove(at int) {
+	last := len(h.agents) - 1
+	if at != last {
+		h.Swap(at, last)
+	}
+	h.Pop()
+	if at != last {
+		heap.Fix(h, at)
+	}
+}
+
+// jobBefore starts a job on a where one is more urgent than its wish of
+// priority p, and there is room for it.
+func (s *Scheduler) jobBefore(a *agent, p Priority, now time.Time) bool {
+	for kind := range jobKinds {
+		if kinds[kind] < p && a.desk.heapAt[kind] > 0 && s.jobRoom(kind) {
+			s.startJob(a, kind, now)
+			return true
+		}
+	}
+	return false
+}
+
+// startJobs starts what there is room for, oldest first.
+func (s *Scheduler) startJobs(now time.Time) {
+	for kind := range jobKinds {
+		for s.jobRoom(kind) && len(s.jobs.able[kind].agents) > 0 {
+			s.startJob(s.jobs.able[kind].agents[0], kind, now)
+		}
+	}
+}
+
+func (s *Scheduler) jobRoom(kind jobKind) bool {
+	most := [jobKinds]int{dryJob: s.limits.DryRuns, factJob: s.limits.Facts}
+	return s.jobs.running[kind] < most[kind]
+}
+
+func (s *Scheduler) startJob(a *agent, kind jobKind, now time.Time) {
+	at := a.nextJob(kind)
+	j := a.desk.waiting[kind][at].job
+	if at == 0 {
+		a.desk.waiting[kind][0] = nil
+		a.desk.waiting[kind] = a.desk.waiting[kind][1:]
+	} else {
+		a.desk.waiting[kind] = slices.Delete(a.desk.waiting[kind], at, at+1)
+	}
+	a.desk.running = &j
+	s.jobs.running[kind]++
+	s.cool(a, now)
+	s.touch(a)
+	s.out = append(s.out, StartJob{Job: j})
+}
+
+// Jobs counts the jobs of a priority, DryRun or FactRefresh, that run.
+func (s *Scheduler) Jobs(p Priority) int { return s.jobs.running[slices.Index(kinds[:], p)] }
+
+// deskHeap orders agents by the oldest job of a kind that waits there.
+type deskHeap struct {
+	kind   jobKind
+	agents []*agent
+}
+
+func (h *deskHeap) Len() int { return len(h.agents) }
+func (h *deskHeap) Less(i, j int) bool {
+	return h.agents[i].desk.waiting[h.kind][0].seq < h.agents[j].desk.waiting[h.kind][0].seq
+}
+func (h *deskHeap) Swap(i, j int) {
+	h.agents[i], h.agents[j] = h.agents[j], h.agents[i]
+	h.agents[i].desk.heapAt[h.kind], h.agents[j].desk.heapAt[h.kind] = i+1, j+1
+}
+func (h *deskHeap) Push(x any) {
+	a := x.(*agent)
+	h.agents = append(h.agents, a)
+	a.desk.heapAt[h.kind] = len(h.agents)
+}
+func (h *deskHeap) Pop() any {
+	a := h.agents[len(h.agents)-1]
+	h.agents[len(h.agents)-1] = nil
+	h.agents = h.agents[:len(h.agents)-1]
+	a.desk.heapAt[h.kind] = 0
+	return a
+}

@@ -1,0 +1,146 @@
+package webhooks
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// azure is Azure DevOps, which does not sign: its webhooks prove themselves by
+// the password of basic authentication. The user name does not count.
+var azure = dialect{name: "azure", proof: azureProof, parse: parseAzure}
+
+func azureProof(h http.Header) (proof, error) {
+	const missing = "the request has no basic authentication: set the environment's webhook secret as the password in the settings of the service hook"
+	scheme, code, ok := strings.Cut(h.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Basic") {
+		return nil, errors.New(missing)
+	}
+	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(code))
+	if err != nil {
+		return nil, errors.New("the header Authorization is malformed: it is not in base64")
+	}
+	_, password, ok := strings.Cut(string(text), ":")
+	if !ok || password == "" {
+		return nil, errors.New(missing)
+	}
+	return sameText(password), nil
+}
+
+type azureRepository struct {
+	Name          string
+	RemoteURL     string `json:"remoteUrl"`
+	SSHURL        string `json:"sshUrl"`
+	WebURL        string `json:"webUrl"`
+	DefaultBranch string `json:"defaultBranch"`
+	Project       struct{ Name string }
+}
+
+func (r azureRepository) urls() []string {
+	urls := []string{r.RemoteURL, r.SSHURL, r.WebURL}
+	// https://user@dev.azure.com/org/project/_git/repo; and the same without the user, by repositoryKey.
+	if u, err := url.Parse(r.RemoteURL); err == nil && strings.HasSuffix(u.Host, ".visualstudio.com") {
+		if org, _, ok := strings.Cut(u.Host, "."); ok {
+			urls = append(urls, "https://dev.azure.com/"+org+strings.TrimPrefix(u.Path, "/DefaultCollection"))
+		}
+	} else if err == nil && u.Host == "dev.azure.com" {
+		if project, name, ok := strings.Cut(u.Path, "/_git/"); ok {
+			urls = append(urls, "git@ssh.dev.azure.com:v3"+project+"/"+name)
+		}
+	}
+	return urls
+}
+
+var azureStates = map[string]intent.PullAction{"completed": intent.PullMerged, "abandoned": intent.PullClosed}
+
+func parseAzure(_ http.Header, body []byte) (Event, string, error) {
+	var p struct {
+		ID        string
+		EventType string `json:"eventType"`
+		Resource  struct {
+			Commits []struct {
+				CommitID string `json:"commitId"`
+				Comment  string
+			}
+			RefUpdates []struct {
+				Name        string
+				OldObjectID string `json:"oldObjectId"`
+				NewObjectID string `json:"newObjectId"`
+			} `json:"refUpdates"`
+			Repository    azureRepository
+			PushedBy      struct{ DisplayName string } `json:"pushedBy"`
+			PullRequestID int                          `json:"pullRequestId"`
+			Status        string
+			Title         string
+			IsDraft       bool `json:"isDraft"`
+			URL           string
+			CreatedBy     struct {
+				DisplayName string `json:"displayName"`
+				UniqueName  string `json:"uniqueName"`
+			} `json:"createdBy"`
+			SourceRefName string                    `json:"sourceRefName"`
+			TargetRefName string                    `json:"targetRefName"`
+			Source        struct{ CommitID string } `json:"lastMergeSourceCommit"`
+			Target        struct{ CommitID string } `json:"lastMergeTargetCommit"`
+			ForkSource    *struct {
+				Repository azureRepository
+			} `json:"forkSource"`
+		}
+	}
+	if err := decode(body, &p); err != nil {
+		return Event{}, "", err
+	}
+	if p.EventType == "" {
+		return Event{}, "", errors.New("eventType is missing")
+	}
+	r := p.Resource
+	e := Event{Kind: intent.HookOther, Name: p.EventType, URLs: r.Repository.urls(), DefaultBranch: r.Repository.DefaultBranch, Sender: r.PushedBy.DisplayName}
+	if r.Repository.Name != "" {
+		e.Repository = strings.TrimPrefix(r.Repository.Project.Name+"/"+r.Repository.Name, "/")
+	}
+	switch {
+	case p.EventType == "git.push":
+		var moves []Event
+		for _, u := range r.RefUpdates {
+			m := Event{Ref: u.Name, Before: u.OldObjectID, Commit: u.NewObjectID, Deleted: zeros(u.NewObjectID)}
+			for _, c := range r.Commits {
+				if c.CommitID == u.NewObjectID {
+					m.Subject = c.Comment
+				}
+			}
+			moves = append(moves, m)
+		}
+		if err := several(&e, moves); err != nil {
+			return e, "", err
+		}
+	case strings.HasPrefix(p.EventType, "git.pullrequest."):
+		action := intent.PullOther
+		switch strings.TrimPrefix(p.EventType, "git.pullrequest.") {
+		case "created":
+			action = intent.PullOpened
+		case "updated":
+			action = intent.PullUpdated
+		case "merged": // an attempt to merge; whether it is merged its status tells
+			action = intent.PullOther
+		}
+		if state, ok := azureStates[r.Status]; ok {
+			action = state
+		}
+		e.Kind, e.Sender = intent.HookPull, r.CreatedBy.DisplayName
+		e.Pull = &Pull{
+			Number: r.PullRequestID, Action: action, Title: r.Title, URL: r.URL, Author: r.CreatedBy.UniqueName, Draft: r.IsDraft,
+			Head: intent.PullSide{Ref: r.SourceRefName, Commit: r.Source.CommitID, URL: r.Repository.RemoteURL},
+			Base: intent.PullSide{Ref: r.TargetRefName, Commit: r.Target.CommitID, URL: r.Repository.RemoteURL},
+			Fork: r.ForkSource != nil,
+		}
+		if r.ForkSource != nil {
+			e.Pull.Head.URL = r.ForkSource.Repository.RemoteURL
+		}
+	}
+	e, err := finish(e, "resource.repository.remoteUrl")
+	return e, p.ID, err
+}
