@@ -31,7 +31,7 @@ func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 		b.WriteByte(' ')
 		b.WriteString(string(a.Kind))
 		b.WriteByte(' ')
-		b.WriteString(a.ID.String()[:8])
+		b.WriteString(a.ID.String()) // whole: the first digits of ids made within a minute are the same
 		b.WriteString(": ")
 		b.WriteString(oneLine.Replace(m.Message))
 		b.WriteByte('\n')

@@ -331,7 +331,7 @@ func (p *place) logsOnDisk(a intent.Action) {
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, " deploy "+a.ID.String()[:8]+": ") {
+		if strings.Contains(line, " deploy "+a.ID.String()+": ") {
 			lines = append(lines, line)
 		}
 	}
