@@ -84,6 +84,7 @@ func New(cfg Config) (http.Handler, error) {
 	s.gates(g)
 	s.git(g)
 	s.agents(g)
+	s.executors(g)
 	s.notifications(g)
 	s.parameters(g)
 	s.facts(g)

@@ -93,6 +93,7 @@ type Control interface {
 	Drift(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Drift], error)
 	PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
+	Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error)
 
 	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error)
 	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)

@@ -54,6 +54,7 @@ func TestShapes(t *testing.T) {
 		"v2-resource-parked":         "/api/v2/resource?filter.parked=true",
 		"v2-drift":                   "/api/v2/drift?limit=2&filter.open=false",
 		"v2-agents":                  "/api/v2/agents?limit=1",
+		"v2-executors":               "/api/v2/executors",
 		"v1-agent":                   "/api/v1/agent?limit=1",
 		"v2-parameters":              "/api/v2/parameters",
 		"v2-facts":                   "/api/v2/facts",

@@ -44,9 +44,9 @@ func TestHundredAgentsInOneProcess(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
 	b.deployTo(blue, 0, 4, "x")
-	few := b.Stats()[0]
+	few := b.serving()[0]
 	b.deployTo(blue, 4, 100, "x")
-	many := b.Stats()
+	many := b.serving()
 	if len(many) != 1 || many[0].PID != few.PID || many[0].Agents != 100 {
 		t.Fatalf("processes %+v; want one, with 100 agents", many)
 	}
@@ -73,7 +73,7 @@ func TestBlockedHandlersDoNotStarveOthers(t *testing.T) {
 	waiting.Go(func() { b.deployTo(blue, 0, agents, "crowd") })
 	b.until("all wait", func() bool { return b.executors[blue.Hash()].current.running == agents })
 	beside := quick()
-	stat := b.Stats()[0]
+	stat := b.serving()[0]
 	t.Logf("alone %s, beside %d that wait %s; %d threads, %d KiB", alone, agents, beside, threadsOf(t, stat.PID), stat.RSS>>10)
 	if n := threadsOf(t, stat.PID); n > agents+10 {
 		t.Errorf("%d threads for %d agents", n, agents)

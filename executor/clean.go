@@ -58,19 +58,26 @@ func (e *executor) inUse() bool { return e.current != nil || e.starting != nil |
 // inUse lists the folders that are in use, and says whether any was made since
 // it was asked last, or is used no longer.
 func (m *Manager) inUse() (used map[string]bool, grown bool) {
-	paths := m.c.Layout.Environment(m.c.Environment)
-	used = map[string]bool{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	used = m.foldersInUse()
+	grown = m.grown || !maps.Equal(used, m.lastUsed)
+	m.grown, m.lastUsed = false, used
+	return used, grown
+}
+
+// foldersInUse lists the folders of blueprints that anything needs. The caller
+// holds mu.
+func (m *Manager) foldersInUse() map[string]bool {
+	paths := m.c.Layout.Environment(m.c.Environment)
+	used := map[string]bool{}
 	for _, e := range m.executors {
 		if e.inUse() {
 			used[paths.Venv(e.blueprint.VenvHash())] = true
 			used[paths.Code(e.hash)] = true
 		}
 	}
-	grown = m.grown || !maps.Equal(used, m.lastUsed)
-	m.grown, m.lastUsed = false, used
-	return used, grown
+	return used
 }
 
 // removeOld deletes what nothing used for VenvRetention, and what a server that

@@ -24,37 +24,62 @@ type kept struct {
 // inode is one file, however many names it has.
 type inode struct{ device, number uint64 }
 
-// keepWithin removes folders until all together take at most DiskMax: those
-// unused longest first, those in use never. Files are counted as the disk has
+// survey is what all folders take on disk. Files are counted as the disk has
 // them: once, also when several virtual environments link to them.
-func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
+type survey struct {
+	folders []kept
+	sizes   map[inode]int64
+	names   map[inode]int // in how many folders a file is
+	total   int64
+}
+
+// survey looks at every file of every folder.
+func (m *Manager) survey() survey {
 	paths := m.c.Layout.Environment(m.c.Environment)
-	sizes, names := map[inode]int64{}, map[inode]int{}
-	var folder []kept
+	s := survey{sizes: map[inode]int64{}, names: map[inode]int{}}
 	for _, dir := range folders(paths.Venvs()) {
-		folder = append(folder, kept{dir: dir, venv: true, used: pyenv.LastUsed(dir)})
+		s.folders = append(s.folders, kept{dir: dir, venv: true, used: pyenv.LastUsed(dir)})
 	}
 	for _, dir := range folders(paths.Codes()) {
 		if info, err := os.Stat(dir); err == nil {
-			folder = append(folder, kept{dir: dir, used: info.ModTime()})
+			s.folders = append(s.folders, kept{dir: dir, used: info.ModTime()})
 		}
 	}
-	var total int64
-	for i := range folder {
-		folder[i].in = map[inode]bool{}
-		walk(folder[i].dir, func(file inode, size int64) {
-			if folder[i].in[file] {
+	for i := range s.folders {
+		in := map[inode]bool{}
+		s.folders[i].in = in
+		walk(s.folders[i].dir, func(file inode, size int64) {
+			if in[file] {
 				return
 			}
-			folder[i].in[file] = true
-			if names[file]++; names[file] == 1 {
-				sizes[file], total = size, total+size
+			in[file] = true
+			if s.names[file]++; s.names[file] == 1 {
+				s.sizes[file], s.total = size, s.total+size
 			}
 		})
 	}
-	slices.SortFunc(folder, func(a, b kept) int { return a.used.Compare(b.used) })
-	for _, f := range folder {
-		if total <= int64(m.c.DiskMax) {
+	return s
+}
+
+// without takes a folder that was removed out of the sums; it gives how many
+// bytes that freed.
+func (s *survey) without(f kept) (freed int64) {
+	for file := range f.in {
+		if s.names[file]--; s.names[file] == 0 {
+			freed += s.sizes[file]
+		}
+	}
+	s.total -= freed
+	return freed
+}
+
+// keepWithin removes folders until all together take at most DiskMax: those
+// unused longest first, those in use never.
+func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
+	s := m.survey()
+	slices.SortFunc(s.folders, func(a, b kept) int { return a.used.Compare(b.used) })
+	for _, f := range s.folders {
+		if s.total <= int64(m.c.DiskMax) {
 			return nil
 		}
 		if used[f.dir] {
@@ -63,16 +88,10 @@ func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
 		if err := m.remove(ctx, f); err != nil {
 			return err
 		}
-		before := total
-		for file := range f.in {
-			if names[file]--; names[file] == 0 {
-				total -= sizes[file]
-			}
-		}
-		m.c.Logger.Info("removed to stay within [agent] executor-disk-max", "path", f.dir, "bytes", before-total)
+		m.c.Logger.Info("removed to stay within [agent] executor-disk-max", "path", f.dir, "bytes", s.without(f))
 	}
-	if total > int64(m.c.DiskMax) {
-		m.c.Logger.Warn("what executors use is larger than [agent] executor-disk-max", "bytes", total, "limit", m.c.DiskMax)
+	if s.total > int64(m.c.DiskMax) {
+		m.c.Logger.Warn("what executors use is larger than [agent] executor-disk-max", "bytes", s.total, "limit", m.c.DiskMax)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +71,56 @@ func TestDiskBudget(t *testing.T) {
 		t.Errorf("left: %s", there())
 	}
 	expect(t, b.Run(t.Context(), task(blues[1], "host", "a", nil)), intent.StatusDeployed)
+}
+
+// The report says what runs and what lies on disk: a file that two virtual
+// environments link to is in the size of both and in the sum once.
+func TestReport(t *testing.T) {
+	b := newBench(t, nil)
+	e := b.paths.Environment(b.env)
+	one, two := b.variant(0), b.variant(1)
+	two.Constraints = []string{"jinja2<4"} // another virtual environment
+	for _, blue := range []intent.Blueprint{one, two} {
+		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusDeployed)
+	}
+	shared := filepath.Join(e.Venv(one.VenvHash()), "ballast")
+	if err := os.WriteFile(shared, bytes.Repeat([]byte("x"), 4<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(shared, filepath.Join(e.Venv(two.VenvHash()), "ballast")); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	b.retire(b.executors[two.Hash()].current)
+	b.mu.Unlock()
+	b.until("one ends", func() bool { return b.processes == 1 })
+	r := b.Report()
+	if len(r.Processes) != 1 {
+		t.Fatalf("processes: %+v", r.Processes)
+	}
+	p := r.Processes[0]
+	if p.Blueprint != one.Hash() || p.Venv != one.VenvHash() || p.Agents != 1 || p.Running != 0 || p.IdleSince.IsZero() || p.Ending || len(p.Modules) == 0 {
+		t.Errorf("the process: %+v", p)
+	}
+	var sum, ballast int64 = 0, 4 << 20
+	inUse := map[string]bool{}
+	for _, f := range r.Folders {
+		sum += f.Size
+		inUse[f.Kind+" "+f.Hash] = f.InUse
+		if f.Alone > f.Size || f.Size == 0 || f.LastUsed.IsZero() {
+			t.Errorf("the folder: %+v", f)
+		}
+		if f.Kind == "venv" && (f.Size < ballast || f.Size-f.Alone < ballast) {
+			t.Errorf("the environment has %d bytes, %d of them alone", f.Size, f.Alone)
+		}
+	}
+	want := map[string]bool{"venv " + one.VenvHash(): true, "code " + one.Hash(): true, "venv " + two.VenvHash(): false, "code " + two.Hash(): false}
+	if !maps.Equal(inUse, want) {
+		t.Errorf("in use: %v\nwant %v", inUse, want)
+	}
+	if r.Disk > sum-ballast || r.Disk < ballast {
+		t.Errorf("all together take %d bytes, the sizes add up to %d", r.Disk, sum)
+	}
 }
 
 // A server that was killed left processes of handlers behind: the next one for

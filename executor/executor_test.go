@@ -134,6 +134,11 @@ func interpreters(t *testing.T) []pyenv.Interpreter {
 	return out
 }
 
+// serving lists the processes that take tasks.
+func (b *bench) serving() []intent.ExecutorProcess {
+	return slices.DeleteFunc(b.Processes(), func(p intent.ExecutorProcess) bool { return p.Ending })
+}
+
 // module puts a handler module into the store and gives its blueprint.
 func (b *bench) module(name, source string) intent.Blueprint {
 	hash, err := b.files.PutFile(b.t.Context(), []byte(source))
@@ -394,7 +399,7 @@ func TestAgentsShareAProcess(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if stats := b.Stats(); len(stats) != 1 || stats[0].RSS < 1<<20 || stats[0].PID == 0 {
+	if stats := b.serving(); len(stats) != 1 || stats[0].RSS < 1<<20 || stats[0].PID == 0 {
 		t.Errorf("processes: %+v", stats)
 	}
 }
@@ -413,7 +418,7 @@ func TestLanesOfAnAgent(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if stats := b.Stats(); len(stats) != 1 || stats[0].Running != 0 || stats[0].Agents != 1 {
+	if stats := b.serving(); len(stats) != 1 || stats[0].Running != 0 || stats[0].Agents != 1 {
 		t.Errorf("processes: %+v", stats)
 	}
 }
@@ -534,7 +539,7 @@ func TestCap(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(b.Stats()); n > 1 {
+	if n := len(b.serving()); n > 1 {
 		t.Errorf("%d processes", n)
 	}
 }
@@ -550,7 +555,7 @@ func TestClean(t *testing.T) {
 	if err := b.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(b.Stats()); n != 0 {
+	if n := len(b.serving()); n != 0 {
 		t.Errorf("%d idle processes are left", n)
 	}
 	for _, dir := range []string{venv, code} {
@@ -601,7 +606,7 @@ func TestCancelledHandlerFinishes(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	cancelled := make(chan Result)
 	go func() { cancelled <- b.Run(ctx, task(blue, "one", "a", map[string]any{"what": "meet"})) }()
-	for b.Stats()[0].Running == 0 {
+	for b.serving()[0].Running == 0 {
 		time.Sleep(time.Millisecond) // the manager signals ends, not beginnings
 	}
 	cancel()
@@ -612,7 +617,7 @@ func TestCancelledHandlerFinishes(t *testing.T) {
 	if expect(t, r, intent.StatusDeployed); r.Changes["what"].Current != "meet" {
 		t.Errorf("the cancelled handler did not finish: %v", r.Changes)
 	}
-	if n := len(b.Stats()); n != 1 {
+	if n := len(b.serving()); n != 1 {
 		t.Errorf("%d processes", n)
 	}
 }
@@ -625,12 +630,12 @@ func TestClose(t *testing.T) {
 	if err := b.Prepare(t.Context(), []intent.Blueprint{blue}); err != nil {
 		t.Fatal(err)
 	}
-	pid := b.Stats()[0].PID
+	pid := b.serving()[0].PID
 	results := make(chan Result)
 	go func() {
 		results <- b.Run(context.Background(), task(blue, "two", "a", map[string]any{"what": "hang"}))
 	}()
-	for b.Stats()[0].Running == 0 {
+	for b.serving()[0].Running == 0 {
 		time.Sleep(time.Millisecond) // the manager signals ends, not beginnings
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

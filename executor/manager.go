@@ -38,6 +38,14 @@ type Manager struct {
 	// generation counts calls of Renew: a process of an older one gets no tasks.
 	generation int
 	work       sync.WaitGroup // starts and killers
+
+	// report is what Report found on disk, and when.
+	report struct {
+		sync.Mutex
+		at      time.Time
+		folders []intent.ExecutorFolder
+		total   int64
+	}
 }
 
 // executor is one blueprint: at most one process that takes tasks, and any
@@ -194,27 +202,4 @@ func (m *Manager) busy() bool {
 		}
 	}
 	return false
-}
-
-// Stat describes a running process, for pages and metrics.
-type Stat struct {
-	Executor string // hash of the blueprint
-	PID      int
-	RSS      int64 // bytes
-	Running  int   // tasks
-	Agents   int   // that have a thread, a cache and connections in it
-	Started  time.Time
-}
-
-// Stats lists the running processes.
-func (m *Manager) Stats() []Stat {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []Stat
-	for hash, e := range m.executors {
-		if w := e.current; w != nil {
-			out = append(out, Stat{Executor: hash, PID: w.session.PID(), RSS: w.session.RSS(), Running: w.running, Agents: e.taken(), Started: w.started})
-		}
-	}
-	return out
 }

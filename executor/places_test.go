@@ -80,12 +80,12 @@ func TestAgentCap(t *testing.T) {
 	pid := b.pidOf(one, "b")
 	b.pidOf(two, "a")
 	b.until("a leaves the first process", func() bool { return strings.Contains(b.log.String(), "dropped") })
-	if n := len(b.Stats()); n != 2 || b.pidOf(one, "b") != pid {
+	if n := len(b.serving()); n != 2 || b.pidOf(one, "b") != pid {
 		t.Errorf("%d processes; the one that an agent uses was ended", n)
 	}
 	b.pidOf(two, "b")
 	b.until("the first process ends", func() bool { return b.processes == 1 })
-	if stats := b.Stats(); len(stats) != 1 || stats[0].Executor != two.Hash() || stats[0].Agents != 2 {
+	if stats := b.serving(); len(stats) != 1 || stats[0].Blueprint != two.Hash() || stats[0].Agents != 2 {
 		t.Errorf("processes: %+v", stats)
 	}
 	// While the only seat is busy, the agent's task on the other blueprint waits.
@@ -140,7 +140,7 @@ func TestIdleAgentLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until("the agent leaves", func() bool { return strings.Contains(b.log.String(), "dropped") })
-	if stats := b.Stats(); len(stats) != 1 || stats[0].Agents != 1 || b.pidOf(blue, "busy") != pid {
+	if stats := b.serving(); len(stats) != 1 || stats[0].Agents != 1 || b.pidOf(blue, "busy") != pid {
 		t.Errorf("processes: %+v", stats)
 	}
 }

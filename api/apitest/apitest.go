@@ -55,6 +55,7 @@ type Env struct {
 	History    map[intent.ResourceID][]intent.ResourceHistory
 	Acts       []intent.Action
 	AgentList  []intent.Agent
+	Execs      intent.Executors
 	Params     []intent.Parameter
 	Dries      []Dry
 	Drifts     []intent.Drift

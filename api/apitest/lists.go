@@ -481,6 +481,17 @@ func (c *Control) Agents(_ context.Context, id uuid.UUID, q intent.ListQuery) (i
 	}), nil
 }
 
+// Executors is a verb.
+func (c *Control) Executors(_ context.Context, id uuid.UUID) (intent.Executors, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.env(id)
+	if err != nil {
+		return intent.Executors{}, err
+	}
+	return e.Execs, nil
+}
+
 // ResourceCounts is a verb.
 func (c *Control) ResourceCounts(_ context.Context, id uuid.UUID) (map[intent.Status]int, error) {
 	c.mu.Lock()

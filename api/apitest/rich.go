@@ -291,6 +291,18 @@ func (r *Rich) resources() {
 			e.AgentList[n].Breaker = intent.Breaker{Since: ptr(at.Add(-20 * time.Minute)), ProbeAt: ptr(at.Add(5 * time.Minute)), Pause: 8 * time.Minute, Failures: 9}
 		}
 	}
+	blue, old := strings.Repeat("0b", 20), strings.Repeat("1c", 20)
+	e.Execs = intent.Executors{
+		Here: true, Disk: 190 << 20, DiskMax: 2 << 30,
+		Processes: []intent.ExecutorProcess{
+			{Blueprint: old, Venv: old, Modules: []string{"fs"}, PID: 4100, RSS: 31 << 20, Running: 1, Started: at.Add(-2 * time.Hour), Ending: true},
+			{Blueprint: blue, Venv: old, Modules: []string{"fs", "web"}, PID: 4207, RSS: 38 << 20, Agents: 10, Started: at.Add(-time.Hour), IdleSince: at.Add(-20 * time.Second)},
+		},
+		Folders: []intent.ExecutorFolder{
+			{Kind: "venv", Hash: old, Size: 180 << 20, Alone: 4 << 20, LastUsed: at.Add(-time.Minute), InUse: true},
+			{Kind: "code", Hash: blue, Size: 10 << 20, Alone: 10 << 20, LastUsed: at.Add(-30 * time.Minute)},
+		},
+	}
 	e.Params = []intent.Parameter{
 		{ID: id(80), Name: "region", Value: "north", Source: "user", Updated: at.Add(-time.Hour)},
 		{ID: id(81), Name: "uptime", Value: "93 days", Source: "fact", Resource: r.HealthyDir, Updated: at.Add(-time.Minute), Expires: true},

@@ -106,6 +106,7 @@ func (c *console) routes(mux *http.ServeMux) {
 	page("/e/{env}/pulls", c.pulls)
 	page("/e/{env}/pulls/{number}", c.pull)
 	page("/e/{env}/agents", c.agents)
+	page("/e/{env}/executors", c.executors)
 	page("/e/{env}/notifications", c.notifications)
 	page("/e/{env}/settings", c.settings)
 	mux.HandleFunc("GET /e/{env}/runs/{run}/output/{stage}", c.output)

@@ -87,6 +87,7 @@ type Control interface {
 	EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error
 	PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
+	Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error)
 
 	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error)
 	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)

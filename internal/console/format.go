@@ -56,6 +56,19 @@ func coarse(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	const unit = 1024
+	size, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for size >= unit && len(names) > 1 {
+		size, names = size/unit, names[1:]
+	}
+	if names[0] == "bytes" || size >= 10 {
+		return fmt.Sprintf("%.0f %s", size, names[0])
+	}
+	return fmt.Sprintf("%.1f %s", size, names[0])
+}
+
 func exact(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
 // duration writes a length of time with units.

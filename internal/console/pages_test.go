@@ -39,7 +39,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	pages := map[string]any{
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{}, "resources": resourcesPage{},
 		"resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{}, "compare": comparePage{},
-		"dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{}, "drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{}, "notifications": notificationsPage{}, "agents": agentsPage{}, "settings": settingsPage{}, "failure": failurePage{},
+		"dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{}, "drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{}, "notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{}, "settings": settingsPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -95,6 +95,7 @@ func paths(r *apitest.Rich) map[string]string {
 		"held": env + "/versions/9", "notifications": env + "/notifications", "notifications-all": env + "/notifications?show=all",
 		"empty-notifications": "/e/" + r.Staging.ID.String() + "/notifications",
 		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12", "empty-pulls": "/e/" + r.Staging.ID.String() + "/pulls",
+		"executors": env + "/executors", "empty-executors": "/e/" + r.Staging.ID.String() + "/executors",
 		"missing": "/e/" + r.Production.ID.String() + "/versions/999",
 	}
 }

@@ -244,6 +244,7 @@ func (d deployer) Changed(intent.Environment)                 {}
 func (d deployer) DryRun(id intent.ActionID)                  { d.p.note("dryrun " + id.String()) }
 func (d deployer) CancelDryRun(id intent.ActionID)            { d.p.note("cancel " + id.String()) }
 func (d deployer) RefreshFacts(ids []intent.ResourceID)       { d.p.note(fmt.Sprint("facts ", ids)) }
+func (d deployer) Executors() intent.Executors                { return intent.Executors{Here: true} }
 
 // note remembers what a deployer was told.
 func (p *parts) note(what string) {

@@ -450,6 +450,8 @@ type Deployer interface {
 	CancelDryRun(id intent.ActionID)
 	// RefreshFacts asks resources for their facts.
 	RefreshFacts(ids []intent.ResourceID)
+	// Executors tells what runs and what lies on disk; looking takes tens of milliseconds.
+	Executors() intent.Executors
 }
 
 // Deployers makes the deployer of an environment.

@@ -156,6 +156,14 @@ func TestPublishedAdaptors(t *testing.T) {
 	mentions(t, logText(p.action("rest::RESTCall", "/level")), "Calling REST api", "Call returned")
 	mentions(t, logText(p.action("exec::Run", "groupadd")), "Unless cmd", "returncode: 0")
 
+	ran, err := p.control.Executors(t.Context(), p.env)
+	if err != nil || !ran.Here || len(ran.Processes) != 1 || ran.Processes[0].Agents != 1 || !slices.Contains(ran.Processes[0].Modules, "files") {
+		t.Errorf("the executors: %+v, %v", ran, err)
+	}
+	if len(ran.Folders) != 2 || !ran.Folders[0].InUse || !ran.Folders[1].InUse || ran.Disk < 1<<20 {
+		t.Errorf("on disk: %+v", ran)
+	}
+
 	damage := func() {
 		t.Helper()
 		for _, err := range []error{

@@ -64,6 +64,8 @@ func TestTheCommandLine(t *testing.T) {
 	mentions(t, w.must(t, "settings", "set", "cli-lab", "auto_deploy", "false")+w.must(t, "settings", "list", "cli-lab"), "auto_deploy", "false")
 	w.must(t, "settings", "reset", "cli-lab", "auto_deploy")
 	mentions(t, w.must(t, "agent", "list", "cli-lab"), "desk", "up")
+	mentions(t, w.must(t, "executor", "list", "cli-lab"), "lab", "blueprint")
+	mentions(t, w.must(t, "executor", "disk", "cli-lab"), "venv", "code")
 	w.must(t, "agent", "pause", "cli-lab", "desk")
 	mentions(t, w.must(t, "agent", "list", "cli-lab"), "paused")
 	w.must(t, "agent", "unpause", "cli-lab", "desk")

@@ -132,6 +132,9 @@ func (d *deployment) Changed(e intent.Environment) {
 	d.Deployer.Changed(e)
 }
 
+// Executors implements control.Deployer.
+func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
+
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
 	f, err := logfile.Open(path, policy)
 	if err != nil {
