@@ -55,11 +55,7 @@ func (s *server) compiles(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, c := range queue {
-			out = append(out, compileBase(c))
-		}
-		return v1(map[string]any{"queue": out})
+		return v1(map[string]any{"queue": listed(queue, compileBase)})
 	})
 	call(s, g, http.MethodGet, "/api/v2/compilereport", func(ctx context.Context, a struct {
 		inEnvironment
@@ -74,7 +70,7 @@ func (s *server) compiles(g *gin.Engine) {
 			return reply{}, err
 		}
 		return paged("/api/v2/compilereport", compileList, q, page,
-			func(c intent.Compile) any { return compileV2(c) },
+			compileV2,
 			func(c intent.Compile) place { return atTime(c.Requested, c.ID.String()) })
 	})
 	call(s, g, http.MethodGet, "/api/v2/compilereport/:id", func(ctx context.Context, a struct {

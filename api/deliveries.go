@@ -40,7 +40,7 @@ func (s *server) deliveries(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		return paged("/api/v2/deliveries", deliveryList, q, page, func(d intent.Delivery) any { return deliveryOf(d) }, func(d intent.Delivery) place {
+		return paged("/api/v2/deliveries", deliveryList, q, page, deliveryOf, func(d intent.Delivery) place {
 			return atTime(d.Received, d.ID.String())
 		})
 	})

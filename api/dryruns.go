@@ -122,11 +122,7 @@ func (s *server) listDryRuns(ctx context.Context, env intent.EnvironmentID, vers
 	if err != nil {
 		return reply{}, err
 	}
-	out := []any{}
-	for _, run := range runs {
-		out = append(out, dryRunOf(run))
-	}
-	return v2(out)
+	return v2(listed(runs, dryRunOf))
 }
 
 // dryRunReport gives one with all it found; a version other than 0 must be its own.

@@ -72,22 +72,14 @@ func (s *server) environments(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, e := range all {
-			out = append(out, environmentV2(e, a.Details))
-		}
-		return v2(out)
+		return v2(listed(all, func(e intent.Environment) any { return environmentV2(e, a.Details) }))
 	})
 	call(s, g, http.MethodGet, "/api/v1/environment", func(ctx context.Context, _ struct{}) (reply, error) {
 		all, err := s.control.Environments(ctx)
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, e := range all {
-			out = append(out, environmentV1(e))
-		}
-		return v1(map[string]any{"environments": out})
+		return v1(map[string]any{"environments": listed(all, environmentV1)})
 	})
 	call(s, g, http.MethodGet, "/api/v2/environment/:id", func(ctx context.Context, a oneEnvironment) (reply, error) {
 		e, err := s.environment(ctx, a.ID)

@@ -43,11 +43,7 @@ func (s *server) gates(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, o := range list {
-			out = append(out, overrideOf(o))
-		}
-		return v2(out)
+		return v2(listed(list, overrideOf))
 	})
 	call(s, g, http.MethodPut, "/api/v2/override", func(ctx context.Context, a struct {
 		inEnvironment
@@ -97,11 +93,9 @@ func (s *server) gates(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, x := range list {
-			out = append(out, map[string]any{"at": stamp(x.At), "by": x.By, "kind": x.Kind, "agent": textOrNull(x.Agent), "reason": x.Reason})
-		}
-		return v2(out)
+		return v2(listed(list, func(x intent.Intervention) any {
+			return map[string]any{"at": stamp(x.At), "by": x.By, "kind": x.Kind, "agent": textOrNull(x.Agent), "reason": x.Reason}
+		}))
 	})
 	call(s, g, http.MethodGet, "/api/v2/maintenance", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		e, err := s.environment(ctx, a.Env)

@@ -44,11 +44,7 @@ func (s *server) git(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, c := range list {
-			out = append(out, gitCommitOf(c))
-		}
-		return v2(out)
+		return v2(listed(list, gitCommitOf))
 	})
 	call(s, g, http.MethodPost, "/api/v2/git/accept", func(ctx context.Context, a struct {
 		inEnvironment

@@ -230,11 +230,7 @@ func atTime(t time.Time, id string) place { return at(formatTime(t), id) }
 
 // paged answers with one page: the items as the API shows them, links to the
 // pages beside it, and where it lies.
-func paged[T any](path string, l list, q intent.ListQuery, p intent.Page[T], show func(T) any, where func(T) place, extra ...string) (reply, error) {
-	items := make([]any, len(p.Items))
-	for i, item := range p.Items {
-		items[i] = show(item)
-	}
+func paged[T, R any](path string, l list, q intent.ListQuery, p intent.Page[T], show func(T) R, where func(T) place, extra ...string) (reply, error) {
 	links := map[string]string{"self": link(path, l, q, q.After, q.Before, extra)}
 	if len(p.Items) > 0 {
 		first, last := where(p.Items[0]), where(p.Items[len(p.Items)-1])
@@ -247,12 +243,21 @@ func paged[T any](path string, l list, q intent.ListQuery, p intent.Page[T], sho
 		}
 	}
 	return reply{body: map[string]any{
-		"data":  items,
+		"data":  listed(p.Items, show),
 		"links": links,
 		"metadata": map[string]any{
 			"total": p.Total, "before": p.Before, "after": p.After, "page_size": q.Limit,
 		},
 	}}, nil
+}
+
+// listed is what an answer says of each item; an empty list when there is none.
+func listed[T, R any](items []T, one func(T) R) []R {
+	out := make([]R, len(items))
+	for i, item := range items {
+		out[i] = one(item)
+	}
+	return out
 }
 
 // beside links to the page next to an item: below it in value, or above.

@@ -111,11 +111,7 @@ func (s *server) parameters(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, f := range facts {
-			out = append(out, factOf(a.inEnvironment, f))
-		}
-		return v2(out)
+		return v2(listed(facts, func(f intent.Parameter) any { return factOf(a.inEnvironment, f) }))
 	})
 	call(s, g, http.MethodGet, "/api/v2/resource/:rid/facts/:id", func(ctx context.Context, a struct {
 		oneResource

@@ -58,22 +58,14 @@ func (s *server) projects(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, p := range projects {
-			out = append(out, projectV2(p, inside[p.ID], a.Details))
-		}
-		return v2(out)
+		return v2(listed(projects, func(p intent.Project) any { return projectV2(p, inside[p.ID], a.Details) }))
 	})
 	call(s, g, http.MethodGet, "/api/v1/project", func(ctx context.Context, _ struct{}) (reply, error) {
 		projects, inside, err := s.allProjects(ctx)
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, p := range projects {
-			out = append(out, projectV1(p, inside[p.ID]))
-		}
-		return v1(map[string]any{"projects": out})
+		return v1(map[string]any{"projects": listed(projects, func(p intent.Project) any { return projectV1(p, inside[p.ID]) })})
 	})
 	call(s, g, http.MethodGet, "/api/v2/project/:id", func(ctx context.Context, a oneProject) (reply, error) {
 		p, inside, err := s.project(ctx, a.ID)

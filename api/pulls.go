@@ -27,11 +27,7 @@ func (s *server) pulls(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, p := range found {
-			out = append(out, pullOf(p))
-		}
-		return v2(out)
+		return v2(listed(found, pullOf))
 	})
 	call(s, g, http.MethodGet, "/api/v2/pull/:number", func(ctx context.Context, a onePull) (reply, error) {
 		p, err := s.control.PullRequest(ctx, a.Env, a.Number)

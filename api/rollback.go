@@ -57,11 +57,7 @@ func (s *server) rollback(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := []any{}
-		for _, b := range list {
-			out = append(out, blockOf(b))
-		}
-		return v2(out)
+		return v2(listed(list, blockOf))
 	})
 	call(s, g, http.MethodPost, "/api/v2/git/unblock", func(ctx context.Context, a struct {
 		inEnvironment

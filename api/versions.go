@@ -69,7 +69,7 @@ func (s *server) versions(g *gin.Engine) {
 			return reply{}, err
 		}
 		return paged("/api/v2/desiredstate", versionList, q, page,
-			func(v intent.Version) any { return desiredState(v) },
+			desiredState,
 			func(v intent.Version) place { return at(strconv.Itoa(v.Number), "") })
 	})
 	call(s, g, http.MethodPost, "/api/v2/desiredstate/:version/promote", func(ctx context.Context, a struct {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -80,19 +79,15 @@ func newGitUnblock(r *remote) *cobra.Command {
 
 // newGitAccept makes `ordain git accept`.
 func newGitAccept(r *remote) *cobra.Command {
-	var by, reason string
+	var who person
 	c := command("accept ENVIRONMENT COMMIT", "Let a commit through that rewrites history", func(c *cobra.Command, args []string) error {
-		if by == "" {
-			by = userName()
+		body, err := who.body()
+		if err != nil {
+			return err
 		}
-		switch {
-		case reason == "":
-			return usageError{errors.New("say why with --reason; it is kept")}
-		case by == "":
-			return usageError{errors.New("say who you are with --by")}
-		}
+		body["commit"] = args[1]
 		var made row
-		if err := r.in(c, args[0], post, "/api/v2/git/accept", row{"commit": args[1], "by": by, "reason": reason}, &made); err != nil {
+		if err := r.in(c, args[0], post, "/api/v2/git/accept", body, &made); err != nil {
 			return err
 		}
 		if r.format == "json" {
@@ -101,7 +96,6 @@ func newGitAccept(r *remote) *cobra.Command {
 		fmt.Fprintf(c.OutOrStdout(), "%s is accepted and is being compiled\n", cell(made, "commit"))
 		return nil
 	})
-	c.Flags().StringVar(&reason, "reason", "", "why history was rewritten; kept")
-	c.Flags().StringVar(&by, "by", "", "who accepts it; your user name when left out")
+	who.add(c, "why history was rewritten; kept")
 	return c
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os/user"
 	"strings"
@@ -52,21 +51,18 @@ func newOverride() *cobra.Command {
 
 // newOverrideStart makes `ordain override start`.
 func newOverrideStart(r *remote) *cobra.Command {
-	var by, reason, agents string
+	var who person
+	var agents string
 	var lasts time.Duration
 	c := command("start ENVIRONMENT", "Let changes through for a while, at most 24 hours", func(c *cobra.Command, args []string) error {
-		if by == "" {
-			by = userName()
+		body, err := who.body()
+		if err != nil {
+			return err
 		}
-		switch {
-		case reason == "":
-			return usageError{errors.New("say why with --reason; it is kept")}
-		case by == "":
-			return usageError{errors.New("say who you are with --by")}
-		case lasts < time.Minute || lasts > 24*time.Hour:
+		if lasts < time.Minute || lasts > 24*time.Hour {
 			return usageError{fmt.Errorf("--for %s: an override lasts a minute to 24 hours", lasts)}
 		}
-		body := row{"by": by, "reason": reason, "minutes": int(lasts / time.Minute)}
+		body["minutes"] = int(lasts / time.Minute)
 		if agents != "" {
 			var names []string
 			for name := range strings.SplitSeq(agents, ",") {
@@ -84,8 +80,7 @@ func newOverrideStart(r *remote) *cobra.Command {
 		fmt.Fprintf(c.OutOrStdout(), "changes are let through until %s; `ordain override end %s %s` ends it\n", cell(made, "until"), printable(args[0]), cell(made, "id"))
 		return nil
 	})
-	c.Flags().StringVar(&reason, "reason", "", "why changes cannot wait; kept")
-	c.Flags().StringVar(&by, "by", "", "who lets them through; your user name when left out")
+	who.add(c, "why changes cannot wait; kept")
 	c.Flags().StringVar(&agents, "agents", "", "names of agents, or patterns such as web*, with commas between; all when left out")
 	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long, such as 30m or 4h")
 	return c

@@ -122,13 +122,20 @@ func TestRollbackSticks(t *testing.T) {
 	}
 }
 
-// A commit is free again when somebody says so, and is deployed then.
-func TestUnblock(t *testing.T) {
-	t.Parallel()
+// newBadCommit is a stage on which version 2, of a bad commit, follows a good one.
+func newBadCommit(t *testing.T) *stage {
+	t.Helper()
 	s := newStage(t)
 	s.done(s.request("api"))
 	s.push("bad-commit")
 	s.done(s.request("webhook"))
+	return s
+}
+
+// A commit is free again when somebody says so, and is deployed then.
+func TestUnblock(t *testing.T) {
+	t.Parallel()
+	s := newBadCommit(t)
 	person := control.As(t.Context(), "ida", "because")
 	if _, err := s.RollBack(person, s.env, 1); err != nil {
 		t.Fatal(err)
@@ -157,10 +164,7 @@ func TestUnblock(t *testing.T) {
 // makes is not released.
 func TestRollbackWhileTheBadCommitCompiles(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.done(s.request("api"))
-	s.push("bad-commit")
-	s.done(s.request("webhook"))
+	s := newBadCommit(t)
 	s.parts.mu.Lock()
 	s.parts.hold, s.parts.holding = make(chan struct{}), make(chan struct{}, 10)
 	s.parts.mu.Unlock()
@@ -185,10 +189,7 @@ func TestRollbackWhileTheBadCommitCompiles(t *testing.T) {
 // taken back; anything else is a rewrite as ever.
 func TestHistoryGoesOnFromWhatWasRolledBack(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.done(s.request("api"))
-	s.push("bad-commit")
-	s.done(s.request("webhook"))
+	s := newBadCommit(t)
 	if _, err := s.RollBack(control.As(t.Context(), "ida", "because"), s.env, 0); err != nil {
 		t.Fatal(err)
 	}
