@@ -40,19 +40,40 @@ type azureRepository struct {
 	Project       struct{ Name string }
 }
 
+// urls gives the addresses that people clone from: the payload has one of them,
+// with the user in it or not, of the host now or the one before, and short where
+// the project has the name of the repository.
 func (r azureRepository) urls() []string {
 	urls := []string{r.RemoteURL, r.SSHURL, r.WebURL}
-	// https://user@dev.azure.com/org/project/_git/repo; and the same without the user, by repositoryKey.
-	if u, err := url.Parse(r.RemoteURL); err == nil && strings.HasSuffix(u.Host, ".visualstudio.com") {
-		if org, _, ok := strings.Cut(u.Host, "."); ok {
-			urls = append(urls, "https://dev.azure.com/"+org+strings.TrimPrefix(u.Path, "/DefaultCollection"))
-		}
-	} else if err == nil && u.Host == "dev.azure.com" {
-		if project, name, ok := strings.Cut(u.Path, "/_git/"); ok {
-			urls = append(urls, "git@ssh.dev.azure.com:v3"+project+"/"+name)
+	u, err := url.Parse(r.RemoteURL)
+	if err != nil {
+		return urls
+	}
+	before, name, ok := strings.Cut(u.EscapedPath(), "/_git/")
+	path := strings.FieldsFunc(before, func(r rune) bool { return r == '/' })
+	org, old := strings.CutSuffix(u.Host, ".visualstudio.com")
+	switch {
+	case !ok || !old && u.Host != "dev.azure.com":
+		return urls
+	case !old && len(path) == 0:
+		return urls
+	case !old:
+		org, path = path[0], path[1:]
+	}
+	if len(path) > 0 && path[0] == "DefaultCollection" {
+		path = path[1:]
+	}
+	project := name
+	if len(path) > 0 {
+		project = path[0]
+	}
+	for _, base := range []string{"https://dev.azure.com/" + org, "https://" + org + ".visualstudio.com"} {
+		urls = append(urls, base+"/"+project+"/_git/"+name)
+		if project == name {
+			urls = append(urls, base+"/_git/"+name)
 		}
 	}
-	return urls
+	return append(urls, "git@ssh.dev.azure.com:v3/"+org+"/"+project+"/"+name)
 }
 
 var azureStates = map[string]intent.PullAction{"completed": intent.PullMerged, "abandoned": intent.PullClosed}
@@ -76,8 +97,9 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 			PullRequestID int                          `json:"pullRequestId"`
 			Status        string
 			Title         string
-			IsDraft       bool `json:"isDraft"`
-			URL           string
+			IsDraft       bool                                `json:"isDraft"`
+			URL           string                              // of the API
+			Links         struct{ Web struct{ Href string } } `json:"_links"`
 			CreatedBy     struct {
 				DisplayName string `json:"displayName"`
 				UniqueName  string `json:"uniqueName"`
@@ -132,7 +154,7 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 		}
 		e.Kind, e.Sender = intent.HookPull, r.CreatedBy.DisplayName
 		e.Pull = &Pull{
-			Number: r.PullRequestID, Action: action, Title: r.Title, URL: r.URL, Author: r.CreatedBy.UniqueName, Draft: r.IsDraft,
+			Number: r.PullRequestID, Action: action, Title: r.Title, URL: first(r.Links.Web.Href, r.URL), Author: r.CreatedBy.UniqueName, Draft: r.IsDraft,
 			Head: intent.PullSide{Ref: r.SourceRefName, Commit: r.Source.CommitID, URL: r.Repository.RemoteURL},
 			Base: intent.PullSide{Ref: r.TargetRefName, Commit: r.Target.CommitID, URL: r.Repository.RemoteURL},
 			Fork: r.ForkSource != nil,

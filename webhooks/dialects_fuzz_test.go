@@ -24,7 +24,7 @@ func fuzzPayload(f *testing.F, forge string, events []string, files ...string) {
 }
 
 func FuzzGiteaPayload(f *testing.F) {
-	fuzzPayload(f, "forgejo", []string{"push", "pull_request", "create"}, "gitea-push.json", "gitea-pull.json", "github-create.json", "github-pull-opened.json")
+	fuzzPayload(f, "forgejo", []string{"push", "pull_request", "create"}, "gitea-push.json", "gitea-pull.json", "gitea-create.json", "gogs-push.json", "github-create.json", "github-pull-opened.json")
 }
 
 func FuzzBitbucketPayload(f *testing.F) {

@@ -96,21 +96,27 @@ func TestDialects(t *testing.T) {
 		{"github", "pull_request", "github-pull-opened.json", "git@github.com:Codertocat/Hello-World", "pull 2 opened changes@ec26c3e into master by Codertocat OWNER", "d1"},
 		{"github", "pull_request", "github-pull-synchronize.json", "git@github.com:Codertocat/Hello-World", "pull 2 updated changes@ec26c3e into master by Codertocat OWNER", "d1"},
 		{"github", "pull_request", "github-pull-closed.json", "git@github.com:Codertocat/Hello-World", "pull 2 closed changes@ec26c3e into master by Codertocat OWNER", "d1"},
-		{"gitlab", "", "gitlab-push.json", "https://gitlab.example.com/ops/site.git", "push refs/heads/main da15608 grace", "d1"},
-		{"gitlab", "", "gitlab-system-push.json", "git@gitlab.example.com:ops/site.git", "push refs/heads/main da15608 grace", "d1"},
-		{"gitlab", "", "gitlab-merge.json", "https://gitlab.example.com/ops/site.git", "pull 5 updated hosts@da15608 into main by  fork", "d1"},
-		{"gitea", "push", "gitea-push.json", "https://git.example.org/ops/site", "push refs/heads/main bffeb74 ada", "d1"},
-		{"forgejo", "push", "gitea-push.json", "https://git.example.org/ops/site", "push refs/heads/main bffeb74 ada", "d1"},
-		{"gogs", "push", "gitea-push.json", "https://git.example.org/ops/site", "push refs/heads/main bffeb74 ada", "d1"},
-		{"gitea", "pull_request", "gitea-pull.json", "https://git.example.org/ops/site", "pull 3 updated doors@bffeb74 into main by eve fork", "d1"},
-		{"bitbucket", "repo:push", "bitbucket-push.json", "git@bitbucket.org:ops/site.git", "push refs/heads/main 709d658 ada + tag refs/tags/v1 709d658  + push refs/heads/old deleted ", "d1"},
-		{"bitbucket", "pullrequest:created", "bitbucket-pull.json", "https://ada@bitbucket.org/ops/site.git", "pull 8 opened doors@ into main by eve fork", "d1"},
-		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "ssh://git@stash.example.org:7999/ops/site.git", "push refs/heads/main 178864a ada", "d1"},
-		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "https://stash.example.org/scm/OPS/site.git", "push refs/heads/main 178864a ada", "d1"},
-		{"bitbucket-server", "pr:opened", "bitbucket-server-pull.json", "https://stash.example.org/scm/ops/site.git", "pull 11 opened doors@ddc19f7 into main by eve", "d1"},
-		{"azure", "", "azure-push.json", "https://dev.azure.com/acme/ops/_git/site", "push refs/heads/main 33b55f7 Ada Byron", "03c164c2-8912-4d5e-8009-3707d5f83734"},
-		{"azure", "", "azure-push.json", "git@ssh.dev.azure.com:v3/acme/ops/site", "push refs/heads/main 33b55f7 Ada Byron", "03c164c2-8912-4d5e-8009-3707d5f83734"},
-		{"azure", "", "azure-pull.json", "https://dev.azure.com/acme/ops/_git/site", "pull 21 merged doors@53d54ac into main by eve@example.org", "2ab4e3d3-b7a6-425e-92b1-5a9982c1269e"},
+		{"gitlab", "", "gitlab-push.json", "http://example.com/mike/diaspora", "push refs/heads/master da15608 jsmith", "d1"},
+		{"gitlab", "", "gitlab-tag.json", "git@example.com:jsmith/example.git", "tag refs/tags/v1.0.0 82b3d5a jsmith", "d1"},
+		{"gitlab", "", "gitlab-system-push.json", "git@example.com:mike/diaspora.git", "push refs/heads/master da15608 John Smith", "d1"},
+		{"gitlab", "", "gitlab-merge.json", "http://example.com/gitlabhq/gitlab-test.git", "pull 1 opened ms-viewport@da15608 into master by", "d1"},
+		{"gitlab", "", "gitlab-system-merge.json", "http://example.com/jsmith/example.git", "pull 1 edited ms-viewport@ba3e0d8 into master by", "d1"},
+		{"gitea", "push", "gitea-push.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
+		{"gitea", "create", "gitea-create.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
+		{"gitea", "delete", "gitea-delete.json", "http://localhost:3000/example/example", "push refs/heads/example3 deleted example", "d1"},
+		{"forgejo", "push", "gitea-push.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
+		{"gogs", "push", "gogs-push.json", "http://localhost:3000/unknwon/webhooks", "push refs/heads/develop bffeb74 unknwon", "d1"},
+		{"gitea", "pull_request", "gitea-pull.json", "http://localhost:3000/example/example", "pull 2 opened master@48e773f into master by example2 fork", "d1"},
+		{"bitbucket", "repo:push", "bitbucket-push.json", "git@bitbucket.org:team_name/repo_name.git", "push refs/heads/name-of-branch 709d658 emmap1", "d1"},
+		{"bitbucket", "pullrequest:created", "bitbucket-pull.json", "https://ada@bitbucket.org/team_name/repo_name.git", "pull 1 opened branch2@ into master by emmap1", "d1"},
+		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "ssh://git@server.bitbucket.local:7999/~gopher/webhook-test.git", "push refs/heads/feature/wip deleted gopher", "d1"},
+		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "https://server.bitbucket.local/scm/~Gopher/webhook-test.git", "push refs/heads/feature/wip deleted gopher", "d1"},
+		{"bitbucket-server", "pr:opened", "bitbucket-server-pull.json", "https://server.bitbucket.local/scm/~gopher/webhook-test.git", "pull 5 opened feature/wip@32a0b8a into master by gopher", "d1"},
+		{"bitbucket-server", "pr:merged", "bitbucket-server-pull-merged.json", "https://server.bitbucket.local/scm/~gopher/webhook-test.git", "pull 5 merged feature/wip@32a0b8a into master by gopher", "d1"},
+		{"azure", "", "azure-push.json", "https://me@dev.azure.com/fabrikam-fiber-inc/Fabrikam-Fiber-Git/_git/Fabrikam-Fiber-Git", "push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734"},
+		{"azure", "", "azure-push.json", "git@ssh.dev.azure.com:v3/fabrikam-fiber-inc/Fabrikam-Fiber-Git/Fabrikam-Fiber-Git", "push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734"},
+		{"azure", "", "azure-pull.json", "https://dev.azure.com/fabrikam/_git/Fabrikam", "pull 1 opened mytopic@53d54ac into master by fabrikamfiber4@hotmail.com", "2ab4e3d3-b7a6-425e-92b1-5a9982c1269e"},
+		{"azure", "", "azure-pull-completed.json", "https://fabrikam.visualstudio.com/Fabrikam/_git/Fabrikam", "pull 1 merged mytopic@53d54ac into master by fabrikamfiber4@hotmail.com", "af07be1b-f3ad-44c8-a7f1-c4835f2df06b"},
 		{"generic", "", "", "https://git.example.org/ops/site", "push refs/heads/main 33b55f7 ada", "d1"},
 		{"standard", "", "", "https://git.example.org/ops/site", "push refs/heads/main 33b55f7 ada", "d1"},
 	} {
@@ -191,6 +197,92 @@ func show(e Event) string {
 		line += " + " + show(m)
 	}
 	return line
+}
+
+// What the published payloads do not show: their fields, with other values.
+func TestDialectsVaried(t *testing.T) {
+	tag := `"checkout_sha": "82b3d5ae55f7080f1e6022629cdb57bfae7cccc7"`
+	for _, tt := range []struct {
+		forge, event, file string
+		change             []string // old and new
+		want               string
+	}{
+		{"gitlab", "", "gitlab-tag.json", []string{tag, `"checkout_sha": "5937ac0a7beb003549fc5fd26fc247adbce4a52e"`}, "tag refs/tags/v1.0.0 5937ac0 jsmith"}, // annotated
+		{"gitlab", "", "gitlab-tag.json", []string{tag, `"checkout_sha": null`, `"82b3d5ae55f7080f1e6022629cdb57bfae7cccc7"`, `"` + strings.Repeat("0", 40) + `"`}, "tag refs/tags/v1.0.0 deleted jsmith"},
+		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "update", "oldrev": "` + one + `"`}, "pull 1 updated ms-viewport@da15608 into master by"},
+		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "update"`}, "pull 1 edited ms-viewport@da15608 into master by"},
+		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "approved"`}, "pull 1 other ms-viewport@da15608 into master by"},
+		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "merge"`, `"author_id": 51`, `"author_id": 1`, `"source_project_id": 14`, `"source_project_id": 21`}, "pull 1 merged ms-viewport@da15608 into master by user1 fork"},
+		{"gitea", "pull_request", "gitea-pull.json", []string{`"action": "opened"`, `"action": "synchronized"`}, "pull 2 updated master@48e773f into master by example2 fork"},
+		{"gitea", "pull_request", "gitea-pull.json", []string{`"action": "opened"`, `"action": "closed"`, `"merged": false`, `"merged": true`}, "pull 2 merged master@48e773f into master by example2 fork"},
+		{"bitbucket", "repo:push", "bitbucket-push.json", []string{`"changes":[`, `"changes":[{"old":null,"new":{"type":"tag","name":"v1","target":{"hash":"` + one + `","message":"x"}},"created":true,"closed":false},
+			{"old":{"type":"branch","name":"old","target":{"hash":"` + two + `"}},"new":null,"created":false,"closed":true},`},
+			"tag refs/tags/v1 33b55f7 emmap1 + push refs/heads/old deleted  + push refs/heads/name-of-branch 709d658 "},
+		{"bitbucket", "pullrequest:fulfilled", "bitbucket-pull.json", nil, "pull 1 merged branch2@ into master by emmap1"},
+		{"bitbucket", "pullrequest:rejected", "bitbucket-pull.json", nil, "pull 1 closed branch2@ into master by emmap1"},
+		{"bitbucket", "pullrequest:comment_created", "bitbucket-pull.json", nil, "pull 1 other branch2@ into master by emmap1"},
+		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", []string{`"toHash": "` + strings.Repeat("0", 40) + `"`, `"toHash": "` + one + `"`, `"DELETE"`, `"UPDATE"`}, "push refs/heads/feature/wip 33b55f7 gopher"},
+		{"bitbucket-server", "pr:from_ref_updated", "bitbucket-server-pull.json", nil, "pull 5 updated feature/wip@32a0b8a into master by gopher"},
+		{"azure", "", "azure-pull-completed.json", []string{`"status": "completed"`, `"status": "active"`}, "pull 1 updated mytopic@53d54ac into master by fabrikamfiber4@hotmail.com"},
+		{"azure", "", "azure-pull-completed.json", []string{`"status": "completed"`, `"status": "abandoned"`}, "pull 1 closed mytopic@53d54ac into master by fabrikamfiber4@hotmail.com"},
+	} {
+		body := string(payload(t, tt.file))
+		for i := 0; i < len(tt.change); i += 2 {
+			if !strings.Contains(body, tt.change[i]) {
+				t.Fatalf("%s has no %s", tt.file, tt.change[i])
+			}
+			body = strings.Replace(body, tt.change[i], tt.change[i+1], 1)
+		}
+		e, _, err := dialectsOf(nowIsNoon)[tt.forge].parse(headers("X-Event-Key", tt.event, "X-Gitea-Event", tt.event), []byte(body))
+		if shown := show(e); err != nil || shown != tt.want {
+			t.Errorf("%s %s %s %q: %q, %v; want %q", tt.forge, tt.event, tt.file, tt.change, shown, err, tt.want)
+		}
+	}
+}
+
+// A repository on Azure DevOps is known by every address that people clone it from.
+func TestAzureAddresses(t *testing.T) {
+	for _, remote := range []string{
+		"https://dev.azure.com/acme/My%20Shop/_git/site", "https://acme@dev.azure.com/acme/My%20Shop/_git/site", "https://acme.visualstudio.com/DefaultCollection/My%20Shop/_git/site",
+	} {
+		for _, source := range []string{
+			"https://dev.azure.com/acme/My%20Shop/_git/site", "https://me@dev.azure.com/acme/My%20Shop/_git/site", "https://acme.visualstudio.com/My%20Shop/_git/site", "git@ssh.dev.azure.com:v3/acme/My%20Shop/site",
+		} {
+			targets := NewTargets([]Target{{Name: "1", Source: intent.Source{URL: source}}})
+			if len(targets.of(azureRepository{RemoteURL: remote}.urls())) != 1 {
+				t.Errorf("%s is not found by %s", source, remote)
+			}
+		}
+	}
+	for _, other := range []string{"https://git.example.org/acme/_git/site", "https://dev.azure.com/_git/site", "https://dev.azure.com/acme/shop", ":"} {
+		if got := (azureRepository{RemoteURL: other}).urls(); len(got) != 3 {
+			t.Errorf("%s gives %q", other, got)
+		}
+	}
+}
+
+// GitLab signs with a signing token, sends a secret token, or both; a stale
+// signature proves nothing.
+func TestGitLabSigns(t *testing.T) {
+	key := []byte("0123456789abcdef0123456789abcdef")
+	signing := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	b := &board{}
+	b.add("site", "http://example.com/mike/diaspora.git", "", signing)
+	d := open(t, b)
+	body := payload(t, "gitlab-push.json")
+	both := standardHeaders(body, key, "m2", noon)
+	both.Set(HeaderGitLabToken, "wrong")
+	old := standardHeaders(body, key, "m3", noon.Add(-standardTolerance-time.Second))
+	token := headers(HeaderGitLabToken, signing)
+	for name, tt := range map[string]struct {
+		h    http.Header
+		want int
+	}{"signed": {standardHeaders(body, key, "m1", noon), 202}, "signed, and another token": {both, 202}, "stale": {old, 401}, "token": {token, 202},
+		"another key": {standardHeaders(body, []byte("x"), "m4", noon), 401}, "another body": {standardHeaders([]byte("{}"), key, "m5", noon), 401}} {
+		if status, a := d.post("gitlab", body, tt.h); status != tt.want {
+			t.Errorf("%s: %d %+v", name, status, a)
+		}
+	}
 }
 
 // The paths of a push are kept only where they are all.

@@ -69,7 +69,9 @@ func FuzzGitHubPayload(f *testing.F) {
 }
 
 func FuzzGitLabPayload(f *testing.F) {
-	f.Add(payload(f, "gitlab-push.json"))
+	for _, name := range []string{"gitlab-push.json", "gitlab-tag.json", "gitlab-merge.json", "gitlab-system-merge.json"} {
+		f.Add(payload(f, name))
+	}
 	f.Add([]byte(`{"event_name":"push","ref":"refs/heads/x","repository":{"homepage":"http://a/b"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e, _, err := parseGitLab(http.Header{}, body)

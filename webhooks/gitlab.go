@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -18,16 +19,26 @@ const (
 	headerGitLabEvent = "X-Gitlab-Event-UUID" // shared by all that one event causes
 )
 
-var gitlab = dialect{
-	name: "gitlab",
-	proof: func(h http.Header) (proof, error) {
-		token := h.Get(HeaderGitLabToken)
-		if token == "" {
-			return nil, errors.New("the request has no " + HeaderGitLabToken + ": set the environment's webhook secret as the secret token of the webhook")
-		}
+// gitlab sends the secret token as it is. Newer servers can sign, too, as
+// Standard Webhooks say, with a signing token; one of both is enough.
+func gitlab(now func() time.Time) dialect {
+	return dialect{name: "gitlab", proof: func(h http.Header) (proof, error) { return labProof(h, now()) }, parse: parseGitLab}
+}
+
+func labProof(h http.Header, now time.Time) (proof, error) {
+	token, signed := h.Get(HeaderGitLabToken), h.Get(HeaderStandardSignature) != ""
+	if token == "" && !signed {
+		return nil, errors.New("the request has no " + HeaderGitLabToken + ": set the environment's webhook secret as the secret token of the webhook")
+	}
+	if !signed {
 		return sameText(token), nil
-	},
-	parse: parseGitLab,
+	}
+	signature, err := standardProof(h, now)
+	if err != nil || token == "" {
+		return signature, err
+	}
+	same := sameText(token)
+	return func(body, secret []byte) bool { return signature(body, secret) || same(body, secret) }, nil
 }
 
 type labRepository struct {
@@ -54,6 +65,7 @@ type labPayload struct {
 	Ref          string
 	Before       string
 	After        string
+	CheckoutSHA  string `json:"checkout_sha"` // the commit of an annotated tag, where After is the tag's own object
 	UserName     string `json:"user_name"`
 	UserUsername string `json:"user_username"`
 	User         struct {
@@ -128,6 +140,9 @@ func labKey(h http.Header, body []byte) string {
 
 func (p labPayload) push(e *Event) {
 	e.Kind, e.Ref, e.Before, e.Commit, e.Deleted = kindOf(p.Ref), p.Ref, p.Before, p.After, zeros(p.After)
+	if e.Kind == intent.HookTag && !e.Deleted && p.CheckoutSHA != "" {
+		e.Commit = p.CheckoutSHA
+	}
 	for _, c := range p.Commits {
 		if c.ID == p.After {
 			e.Subject = c.Message
@@ -150,6 +165,8 @@ func (p labPayload) merge(e *Event) error {
 	e.Kind, e.Name = intent.HookPull, strings.TrimSpace(e.Name+" "+a.Action)
 	action, ok := labActions[a.Action]
 	switch {
+	case a.Action == "": // some system hooks say only that it moved
+		action = intent.PullEdited
 	case !ok:
 		action = intent.PullOther
 	case action == intent.PullEdited && a.OldRev != "":

@@ -125,7 +125,7 @@ type dialect struct {
 // dialectsOf gives all dialects by their names.
 func dialectsOf(now func() time.Time) map[string]dialect {
 	out := map[string]dialect{}
-	for _, d := range []dialect{github, gitlab, gitea, forgejo, gogs, bitbucket, bitbucketServer, azure, generic, standard(now)} {
+	for _, d := range []dialect{github, gitlab(now), gitea, forgejo, gogs, bitbucket, bitbucketServer, azure, generic, standard(now)} {
 		out[d.name] = d
 	}
 	return out

@@ -211,15 +211,15 @@ func TestLocalSender(t *testing.T) {
 
 func TestGitLabPush(t *testing.T) {
 	b := &board{}
-	b.add("site", "https://gitlab.example.com/ops/site.git", "", secret)
-	b.add("other secret", "https://gitlab.example.com/ops/site", "main", "another-secret")
+	b.add("site", "http://example.com/mike/diaspora.git", "", secret)
+	b.add("other secret", "http://example.com/mike/diaspora", "master", "another-secret")
 	d := open(t, b)
 	body := payload(t, "gitlab-push.json")
 	status, a := d.send("/gitlab", body, map[string]string{HeaderGitLabToken: secret, "X-Gitlab-Event": "Push Hook"})
-	if status != 202 || namesOf(a) != "site" || a.Repository != "ops/site" || a.Ref != "refs/heads/main" {
+	if status != 202 || namesOf(a) != "site" || a.Repository != "mike/diaspora" || a.Ref != "refs/heads/master" {
 		t.Errorf("%d %+v", status, a)
 	}
-	if w := b.waiting(); len(w) != 1 || w[0].Event.Sender != "grace" || w[0].Event.Subject != "web: one more host" || w[0].Event.Commit[:7] != "da15608" {
+	if w := b.waiting(); len(w) != 1 || w[0].Event.Sender != "jsmith" || w[0].Event.Subject != "fixed readme" || w[0].Event.Commit[:7] != "da15608" {
 		t.Errorf("%+v", w)
 	}
 	for name, token := range map[string]string{"wrong": "wrong", "prefix": secret[:5], "longer": secret + "x", "missing": ""} {
