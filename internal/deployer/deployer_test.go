@@ -59,7 +59,7 @@ func TestActionLog(t *testing.T) {
 	s.start()
 	s.release("x/a 1")
 	s.wait()
-	want := regexp.MustCompile(`^(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     t::R\[x,name=a\],v=1 deploy [0-9a-f]{8}: .*\n){3}$`)
+	want := regexp.MustCompile(`^(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     t::R\[x,name=a\],v=1 deploy [0-9a-f-]{36}: .*\n){3}$`)
 	if got := s.log.String(); !want.MatchString(got) || !strings.Contains(got, `it is done\nwell`) {
 		t.Fatalf("%s", got)
 	}

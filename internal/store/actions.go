@@ -164,7 +164,7 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 			deploying = append(deploying, a.Resource.String())
 		}
 	}
-	return s.write(ctx, "store.StartActions", func(tx pgx.Tx) error {
+	return s.writeOwned(ctx, env, "store.StartActions", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, statements.ActionStart, columns.args(env)...); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *Store) MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids
 	for i, id := range ids {
 		names[i] = id.String()
 	}
-	return s.write(ctx, "store.MarkDeploying", func(tx pgx.Tx) error {
+	return s.writeOwned(ctx, env, "store.MarkDeploying", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.StateDeploying, env, names, deploying)
 		return err
 	})
@@ -276,7 +276,7 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 			facts = append(facts, f)
 		}
 	}
-	return s.write(ctx, op, func(tx pgx.Tx) error {
+	return s.writeOwned(ctx, env, op, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, statements.ActionFinish, columns.args(env)...); err != nil {
 			return err
 		}
@@ -329,7 +329,7 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 
 // ResetDeploying ends actions that a killed server left open.
 func (s *Store) ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (n int, err error) {
-	err = s.write(ctx, "store.ResetDeploying", func(tx pgx.Tx) error {
+	err = s.writeOwned(ctx, env, "store.ResetDeploying", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ActionCancelOpen, env, at)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 var (
 	CheckStatements = checkStatements
 	CheckMigrations = checkMigrations
+	EnvironmentLock = environmentLock
 )
 
 // AddNotice records a notice in a transaction of its own.

@@ -60,6 +60,7 @@ const (
 	lockMigrations   = 0x6f726461
 	lockEnvironments = 0x6f726462
 	lockCode         = 0x6f726463
+	lockWrites       = 0x6f726464
 )
 
 // migrate brings the schema up to date, one server at a time, all or nothing.

@@ -47,7 +47,8 @@ type statementTexts struct {
 	NotificationLock, NotificationAgain, NotificationAdd, NotificationGet, NotificationMark, NotificationMarkAll string
 	NotificationUnread, NotificationDelete, NotificationRows                                                     string
 	// own.sql
-	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere string
+	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere            string
+	OwnPatience, OwnTakeOver, OwnNext, OwnWriting, OwnGeneration string
 	// parameter.sql
 	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete      string
 	FactRequestAdd, FactRequestList, FactRequestDone, FactsDue, UnknownsKnown string

@@ -29,6 +29,11 @@ type owner struct {
 	pid    uint32                                 // server process of conn, 0 without one: the listener has conn itself
 	held   map[intent.EnvironmentID]chan struct{} // the lost channels
 	closed bool
+	// generations of the environments that this process has or had.
+	generations struct {
+		sync.RWMutex
+		of map[intent.EnvironmentID]int64
+	}
 	// The listener runs between commands: stop ends it, idle tells that it ended.
 	stop context.CancelFunc
 	idle chan struct{}
@@ -41,7 +46,9 @@ const (
 )
 
 func newOwner(cfg *pgx.ConnConfig, logger *slog.Logger) *owner {
-	return &owner{cfg: cfg.Copy(), logger: logger, held: make(map[intent.EnvironmentID]chan struct{})}
+	o := &owner{cfg: cfg.Copy(), logger: logger, held: make(map[intent.EnvironmentID]chan struct{})}
+	o.generations.of = make(map[intent.EnvironmentID]int64)
+	return o
 }
 
 // environmentLock is the second key of an environment's advisory lock.
@@ -83,6 +90,16 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 		return nil, nil, false, translate(op, err)
 	}
 	if !got {
+		return nil, nil, false, nil
+	}
+	switch free, err := o.takeOver(ctx, id); {
+	case err != nil:
+		o.lose()
+		return nil, nil, false, translate(op, err)
+	case !free:
+		if _, err := o.conn.Exec(ctx, statements.OwnRelease, lockEnvironments, environmentLock(id)); err != nil {
+			o.lose()
+		}
 		return nil, nil, false, nil
 	}
 	lost := make(chan struct{})

@@ -7,6 +7,21 @@ SELECT pg_advisory_unlock($1, $2);
 -- name: OwnReleaseAll :exec
 SELECT pg_advisory_unlock_all();
 
+-- name: OwnPatience :exec
+SET LOCAL lock_timeout = '2s';
+
+-- name: OwnTakeOver :exec
+SELECT pg_advisory_xact_lock($1, $2);
+
+-- name: OwnNext :one
+UPDATE environment SET owner_generation = owner_generation + 1 WHERE id = $1 RETURNING owner_generation;
+
+-- name: OwnWriting :exec
+SELECT pg_advisory_xact_lock_shared($1, $2);
+
+-- name: OwnGeneration :one
+SELECT owner_generation FROM environment WHERE id = $1;
+
 -- name: OwnedElsewhere :one
 -- Whether another session than ours holds the environment.
 SELECT EXISTS (

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// A server that was killed may have left a transaction that the database still
+// carries out, and one that only lost the connection with its locks may go on
+// sending for a while. What they write must not come after the next owner read
+// the states:
+//
+//	owner's write: shared lock of the environment's writes ─▶ is the generation ours? ─▶ write
+//	next owner:    exclusive lock (waits for writes under way) ─▶ generation + 1 ─▶ read the states
+//
+// So a write is either before the reading, and seen by it, or refused.
+
+// writeOwned is write for what only the owner of an environment records: Unavailable
+// when this process had the environment and another took it since. A process that
+// never had it (a tool, a test) is not asked.
+func (s *Store) writeOwned(ctx context.Context, env intent.EnvironmentID, op string, f func(tx pgx.Tx) error) error {
+	ours, had := s.owner.generation(env)
+	if !had {
+		return s.write(ctx, op, f)
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		now, err := writing(ctx, tx, env)
+		if err != nil {
+			return err
+		}
+		if now != ours {
+			return fault.New(op, fault.Unavailable, "another server has taken this environment")
+		}
+		return f(tx)
+	})
+}
+
+// writing keeps the next owner out until the transaction ends, and gives the
+// generation. The two statements have a snapshot each: the second sees what the
+// first waited for.
+func writing(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID) (generation int64, err error) {
+	var both pgx.Batch
+	both.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
+	both.Queue(statements.OwnGeneration, env)
+	results := tx.SendBatch(ctx, &both)
+	_, err = results.Exec()
+	if err == nil {
+		err = results.QueryRow().Scan(&generation)
+	}
+	return generation, errors.Join(err, results.Close())
+}
+
+// generation is the one in which this process took the environment last.
+func (o *owner) generation(id intent.EnvironmentID) (generation int64, had bool) {
+	o.generations.RLock()
+	defer o.generations.RUnlock()
+	generation, had = o.generations.of[id]
+	return generation, had
+}
+
+// takeOver begins a generation, after all writes of the one before. It gives
+// false when one of them does not end. The caller holds mu and the environment's lock.
+func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, error) {
+	var next int64
+	err := pgx.BeginFunc(ctx, o.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, statements.OwnPatience); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.OwnTakeOver, lockWrites, environmentLock(id)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, statements.OwnNext, id).Scan(&next)
+	})
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && pg.Code == "55P03": // lock_not_available
+		o.logger.Warn("an environment is not taken yet: what another server writes to it has not ended", "environment", id)
+		return false, nil
+	case isNoRows(err): // it was deleted
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	o.generations.Lock()
+	defer o.generations.Unlock()
+	o.generations.of[id] = next
+	return true, nil
+}
