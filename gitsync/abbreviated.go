@@ -30,7 +30,7 @@ func (m *mirror) among(p place, digits string) (commit plumbing.Hash, found bool
 	if err != nil || strings.Trim(digits, "0123456789abcdef") != "" {
 		return commit, false, nil
 	}
-	all, err := m.store.HashesWithPrefix(prefix)
+	all, err := m.store.WithPrefix(prefix)
 	if err != nil {
 		return commit, false, fmt.Errorf("%w: %w", errCorrupt, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
+	"ordain.dev/ordain/gitsync/objects"
 	"ordain.dev/ordain/internal/fault"
 )
 
@@ -74,7 +75,7 @@ func (p place) remoteFault(op string, err error) error {
 		return plain(fault.Invalid, "what answers at "+p.shown+" is not a Git server", "check the URL: it must be the one to clone from, not that of a web page")
 	case errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion), errors.Is(err, git.ErrUnknownExtension), errors.Is(err, git.ErrUnsupportedRepositoryFormatVersion):
 		return wrap(fault.Invalid, "the repository "+p.shown+" has a format that is not supported", "use a repository with SHA-1 object names and the files reference format")
-	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, objects.ErrMalformed), errors.Is(err, objects.ErrDamaged), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		if p.local == "" {
 			return wrap(fault.Unavailable, "the answer of "+p.shown+" broke off or is damaged", "it is tried again")
 		}

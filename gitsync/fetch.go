@@ -221,7 +221,7 @@ func (s *Syncer) update(ctx context.Context, from remote, m *mirror, to refSet) 
 	}
 	said := ""
 	if len(want) > 0 {
-		m.sweep()
+		m.store.Sweep()
 		var err error
 		if said, err = from.fetch(ctx, m, want); err != nil {
 			return said, err

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"ordain.dev/ordain/gitsync/objects"
 )
 
 // mirror is a bare repository of ours. Its objects are only ever added; its
@@ -23,7 +22,7 @@ import (
 // read while it is fetched into.
 type mirror struct {
 	dir   string
-	store *filesystem.Storage
+	store *objects.Store
 	refs  refSet
 	empty bool // nothing was ever fetched into it
 }
@@ -33,11 +32,6 @@ var errCorrupt = errors.New("the mirror is damaged")
 
 // errNoMirror says that there is none.
 var errNoMirror = errors.New("the repository was not fetched")
-
-func newStorage(dir string) *filesystem.Storage {
-	return filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(8*cache.MiByte),
-		filesystem.Options{KeepDescriptors: true})
-}
 
 // openMirror opens what createMirror made. fs.ErrNotExist says that there is
 // none, errCorrupt that it cannot be used.
@@ -52,16 +46,14 @@ func openMirror(dir string) (*mirror, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
-	m := &mirror{dir: dir, refs: refs, store: newStorage(dir)}
-	if _, err := os.Stat(m.objects()); err != nil {
+	store, err := objects.Open(filepath.Join(dir, "objects"))
+	if errors.Is(err, objects.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
-	// Looking for something reads the indexes of the packs.
-	if err := m.store.HasEncodedObject(plumbing.ZeroHash); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
-		m.close()
-		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+	if err != nil {
+		return nil, err
 	}
-	return m, nil
+	return &mirror{dir: dir, refs: refs, store: store}, nil
 }
 
 // createMirror makes an empty bare repository in a new folder.
@@ -77,13 +69,16 @@ func createMirror(dir, url string) (*mirror, error) {
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o644); err != nil {
 		return nil, err
 	}
-	m := &mirror{dir: dir, refs: refSet{refs: map[string]plumbing.Hash{}}, store: newStorage(dir), empty: true}
+	store, err := objects.Open(filepath.Join(dir, "objects"))
+	if err != nil {
+		return nil, err
+	}
+	m := &mirror{dir: dir, refs: refSet{refs: map[string]plumbing.Hash{}}, store: store, empty: true}
 	return m, m.setRefs(m.refs)
 }
 
 func (m *mirror) objects() string { return filepath.Join(m.dir, "objects") }
-func (m *mirror) reindex()        { m.store.Reindex() }
-func (m *mirror) close()          { _ = m.store.Close() }
+func (m *mirror) close()          { m.store.Close() }
 
 func (m *mirror) has(h plumbing.Hash) bool { return m.store.HasEncodedObject(h) == nil }
 

@@ -2,7 +2,9 @@ package gitsync
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -145,7 +147,7 @@ func (p place) options() string {
 // brings what came since, on top of them. It gives where the history of the
 // mirror is cut off.
 func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Hash, error) {
-	cut, err := into.store.Shallow()
+	cut, err := into.shallow()
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +180,26 @@ func (m *mirror) setShallow(before, more, less []plumbing.Hash) error {
 	for _, h := range less {
 		delete(cut, h)
 	}
-	return m.store.SetShallow(slices.SortedFunc(maps.Keys(cut), func(a, b plumbing.Hash) int { return cmp.Compare(a.String(), b.String()) }))
+	var text strings.Builder
+	for _, h := range slices.SortedFunc(maps.Keys(cut), func(a, b plumbing.Hash) int { return cmp.Compare(a.String(), b.String()) }) {
+		text.WriteString(h.String() + "\n")
+	}
+	return writeFile(filepath.Join(m.dir, "shallow"), []byte(text.String()))
+}
+
+// shallow lists the commits at which the history is cut off.
+func (m *mirror) shallow() ([]plumbing.Hash, error) {
+	text, err := os.ReadFile(filepath.Join(m.dir, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var cut []plumbing.Hash
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); plumbing.IsHash(name) {
+			cut = append(cut, plumbing.NewHash(name))
+		}
+	}
+	return cut, err
 }
 
 // writeShallow lets git know, in a checkout, where the history is cut off.

@@ -225,5 +225,5 @@ func (m *mirror) keep(encode func(plumbing.EncodedObject) error) (plumbing.Hash,
 	if m.has(h) {
 		return h, nil
 	}
-	return h, m.put(o)
+	return h, m.store.Put(o)
 }

@@ -15,14 +15,13 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"ordain.dev/ordain/gitsync/objects"
 )
 
 // gitDirs finds the folders of a local repository, bare or not: its own, and
@@ -72,7 +71,7 @@ type local struct {
 	common string
 	refsIn *filesystem.Storage
 	// stores hold the objects: those of the repository and those that it borrows.
-	stores []*filesystem.Storage
+	stores []*objects.Store
 	// shallow commits were fetched without their parents.
 	shallow map[plumbing.Hash]bool
 }
@@ -87,10 +86,7 @@ func openLocal(p place) (*local, error) {
 		fsys = dotgit.NewRepositoryFilesystem(fsys, osfs.New(common))
 	}
 	fsys = withoutLocks{fsys}
-	objects := cache.NewObjectLRU(8 * cache.MiByte)
-	options := filesystem.Options{KeepDescriptors: true}
-	l := &local{place: p, common: common, refsIn: filesystem.NewStorageWithOptions(fsys, objects, options)}
-	l.stores = []*filesystem.Storage{l.refsIn}
+	l := &local{place: p, common: common, refsIn: filesystem.NewStorage(fsys, nil)}
 	if _, err := git.Open(l.refsIn, nil); err != nil { // judges format and extensions
 		l.close()
 		return nil, err
@@ -100,8 +96,16 @@ func openLocal(p place) (*local, error) {
 		l.close()
 		return nil, err
 	}
-	for _, dir := range borrowed {
-		l.stores = append(l.stores, filesystem.NewStorageWithOptions(osfs.New(filepath.Dir(dir)), objects, options))
+	for _, dir := range append([]string{filepath.Join(common, "objects")}, borrowed...) {
+		store, err := objects.Open(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // lent by one that is gone; what is wanted may be elsewhere
+		}
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.stores = append(l.stores, store)
 	}
 	shallow, err := l.refsIn.Shallow()
 	if err != nil {
@@ -157,8 +161,9 @@ func alternates(objects string, depth int) ([]string, error) {
 
 func (l *local) close() {
 	for _, s := range l.stores {
-		_ = s.Close()
+		s.Close()
 	}
+	_ = l.refsIn.Close()
 }
 
 func (l *local) refs(ctx context.Context) (refSet, error) {
@@ -210,15 +215,11 @@ func (l *local) peeled(_ string, h plumbing.Hash) plumbing.Hash {
 	return h
 }
 
-// Up to this many new objects are stored one by one, more as a pack.
-const looseLimit = 500
-
 func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {
 	if into.empty && len(l.stores) == 1 {
 		if err := copyObjects(ctx, filepath.Join(l.common, "objects"), into.objects()); err != nil {
 			return "", err
 		}
-		into.reindex()
 	}
 	w := walk{from: l, have: into.has, seen: map[plumbing.Hash]bool{}}
 	if err := w.closure(ctx, want); err != nil {
@@ -227,53 +228,18 @@ func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (
 	if len(l.shallow) > 0 {
 		shallow, err := l.refsIn.Shallow()
 		if err == nil {
-			err = into.store.SetShallow(shallow)
+			err = into.setShallow(nil, shallow, nil)
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-	if len(w.missing) > looseLimit {
-		return "", l.pack(into, w.missing)
-	}
-	// What is needed comes before what needs it, so that an interrupted fetch
-	// leaves no object whose needs are not there.
-	for _, h := range w.missing {
+	return "", into.store.Write(w.missing, func(h plumbing.Hash) (plumbing.EncodedObject, error) {
 		if err := ctx.Err(); err != nil {
-			return "", err
+			return nil, err
 		}
-		o, err := l.object(h)
-		if err == nil {
-			err = into.put(o)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return "", nil
-}
-
-func (l *local) pack(into *mirror, hashes []plumbing.Hash) error {
-	out, err := into.store.PackfileWriter()
-	if err != nil {
-		return err
-	}
-	// No search for deltas: it costs more time than it saves room.
-	_, err = packfile.NewEncoder(out, &localObjects{EncodedObjectStorer: l.refsIn, from: l}, false).Encode(hashes, 0)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
-
-// localObjects lets the pack encoder read what the repository borrows, too.
-type localObjects struct {
-	storer.EncodedObjectStorer
-	from *local
-}
-
-func (o *localObjects) EncodedObject(_ plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
-	return o.from.object(h)
+		return l.object(h)
+	})
 }
 
 // walk finds the objects that are missing below some tips, in an order in

@@ -1,22 +1,18 @@
 package gitsync
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	"github.com/go-git/go-git/v5/storage/memory"
 )
 
 // packSession speaks Git's pack protocol with one repository, over HTTP or SSH.
@@ -108,7 +104,7 @@ func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (st
 		d.Progress = said
 		pack = d
 	}
-	err = storePack(into, pack)
+	err = into.store.Receive(pack)
 	if err == nil && len(res.Shallows)+len(res.Unshallows) > 0 {
 		err = into.setShallow(shallow, res.Shallows, res.Unshallows)
 	}
@@ -116,71 +112,6 @@ func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (st
 		err = cause
 	}
 	return said.text(), err
-}
-
-// storePack stores a big pack as it is, and the objects of a small one one by
-// one: a pack per push would slow every look-up down.
-func storePack(into *mirror, pack io.Reader) error {
-	r := bufio.NewReaderSize(pack, 64<<10)
-	header, err := r.Peek(12)
-	if err != nil {
-		return err
-	}
-	if binary.BigEndian.Uint32(header[8:]) > looseLimit || into.empty {
-		return packfile.UpdateObjectStorage(into.store, r)
-	}
-	arrived := memory.NewStorage()
-	if err := packfile.UpdateObjectStorage(arrived, r); err != nil {
-		return err
-	}
-	// The tips come last: once they are there, all that they need is.
-	for _, some := range []map[plumbing.Hash]plumbing.EncodedObject{arrived.Blobs, arrived.Trees} {
-		for _, o := range some {
-			if err := into.put(o); err != nil {
-				return err
-			}
-		}
-	}
-	return storeHistory(into, arrived)
-}
-
-// storeHistory stores commits after their parents, and tags after all.
-func storeHistory(into *mirror, arrived *memory.Storage) error {
-	stored := map[plumbing.Hash]bool{}
-	for start := range arrived.Commits {
-		stack := []plumbing.Hash{start}
-		for len(stack) > 0 {
-			h := stack[len(stack)-1]
-			o := arrived.Commits[h]
-			if o == nil || stored[h] {
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			c := &object.Commit{}
-			if err := c.Decode(o); err != nil {
-				return err
-			}
-			depth := len(stack)
-			for _, parent := range c.ParentHashes {
-				if arrived.Commits[parent] != nil && !stored[parent] {
-					stack = append(stack, parent)
-				}
-			}
-			if len(stack) > depth {
-				continue
-			}
-			if err := into.put(o); err != nil {
-				return err
-			}
-			stored[h] = true
-		}
-	}
-	for _, o := range arrived.Tags {
-		if err := into.put(o); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // known lists commits that the mirror has, so that the remote leaves out what
