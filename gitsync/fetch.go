@@ -176,10 +176,9 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 	}
 	switch {
 	case err == nil:
-		said, err := s.update(ctx, from, m, got.after)
+		said, forced, err := s.update(ctx, from, m, got.after)
 		if err == nil {
-			got.report.Output = said
-			got.forced = m.forced(got.before, got.after)
+			got.report.Output, got.forced = said, forced
 			m.close()
 			return got, nil
 		}
@@ -209,8 +208,8 @@ func (s *Syncer) ask(ctx context.Context, from remote) (refSet, error) {
 	return from.refs(ctx)
 }
 
-// update fetches what a mirror lacks.
-func (s *Syncer) update(ctx context.Context, from remote, m *mirror, to refSet) (string, error) {
+// update fetches what a mirror lacks, and says which branches were rewritten.
+func (s *Syncer) update(ctx context.Context, from remote, m *mirror, to refSet) (said string, forced map[string]bool, err error) {
 	var want []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for _, name := range to.names() {
@@ -219,20 +218,26 @@ func (s *Syncer) update(ctx context.Context, from remote, m *mirror, to refSet) 
 			want = append(want, h)
 		}
 	}
-	said := ""
 	if len(want) > 0 {
 		m.store.Sweep()
-		var err error
 		if said, err = from.fetch(ctx, m, want); err != nil {
-			return said, err
+			return said, nil, err
 		}
 		for _, h := range want {
 			if !m.has(h) {
-				return said, fmt.Errorf("%w: %s was fetched and is not there", errCorrupt, short(h.String()))
+				return said, nil, fmt.Errorf("%w: %s was fetched and is not there", errCorrupt, short(h.String()))
 			}
 		}
 	}
-	return said, m.setRefs(to)
+	forced = m.forced(m.refs, to)
+	if err := m.retire(m.leftBehind(to, forced)); err != nil {
+		return said, nil, err
+	}
+	if err := m.setRefs(to); err != nil {
+		return said, nil, err
+	}
+	s.compact(ctx, m)
+	return said, forced, nil
 }
 
 // clone makes a new mirror beside, and moves it to its place when it is whole.
@@ -259,7 +264,7 @@ func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to
 	if err != nil {
 		return "", err
 	}
-	said, err := s.update(ctx, from, m, to)
+	said, _, err := s.update(ctx, from, m, to)
 	m.close()
 	if err != nil {
 		return said, err

@@ -133,8 +133,11 @@ func (s *Syncer) fetchPrivate(ctx context.Context, p place, q PullRequest) (refS
 		if len(want) == 0 {
 			return struct{}{}, nil
 		}
-		_, err := from.fetch(ctx, m, want)
-		return struct{}{}, err
+		if _, err := from.fetch(ctx, m, want); err != nil {
+			return struct{}{}, err
+		}
+		s.compact(ctx, m)
+		return struct{}{}, m.retire(want)
 	})
 	if err != nil {
 		return at, p.remoteFault(opPull, err)
@@ -212,6 +215,9 @@ func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing
 		ParentHashes: []plumbing.Hash{ours.Hash, head.Hash},
 	}
 	hash, err := m.keep(func(o plumbing.EncodedObject) error { return c.Encode(o) })
+	if err == nil {
+		err = m.retire([]plumbing.Hash{hash})
+	}
 	return hash, fmt.Sprintf("Merged %s into %s here: %d of its files changed on both sides\n", short(head.Hash.String()), short(ours.Hash.String()), t.merged), err
 }
 

@@ -31,7 +31,8 @@ func markUsed(dir string) {
 
 // Tidy removes the mirrors below a folder (see Below) that are of none of the
 // sources and were not used since a time, with what killed fetches left of
-// them. One that is being fetched is left alone. It gives how many it removed.
+// them, and tidies the others up: see upkeep. One that is being fetched is
+// left alone. It gives how many it removed.
 func (s *Syncer) Tidy(ctx context.Context, base string, used []Source, since time.Time) (removed int, err error) {
 	keep := map[string]bool{}
 	for _, src := range used {
@@ -50,18 +51,23 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Source, since tim
 	for _, e := range entries {
 		name, isLock := strings.CutSuffix(e.Name(), ".lock")
 		dir := filepath.Join(base, name)
-		if !isLock || keep[dir] || !strings.HasSuffix(name, ".git") {
+		if !isLock || !strings.HasSuffix(name, ".git") {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		gone, err := removeUnused(dir, since)
-		if err != nil {
-			failed = append(failed, err)
+		gone := false
+		if !keep[dir] {
+			gone, err = removeUnused(dir, since)
 		}
 		if gone {
 			removed++
+		} else if err == nil {
+			err = s.upkeep(ctx, dir, since)
+		}
+		if err != nil {
+			failed, err = append(failed, err), nil
 		}
 	}
 	return removed, errors.Join(failed...)

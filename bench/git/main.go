@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"ordain.dev/ordain/gitsync"
@@ -89,8 +90,9 @@ func run(commits, files, pushes, depth int, profile string) error {
 		defer pprof.StopCPUProfile()
 	}
 	var whole, fetching []time.Duration
+	busy := cpu()
 	for n := range pushes {
-		if err := push(bare, n); err != nil {
+		if err := push(bare, commits+n, files); err != nil {
 			return err
 		}
 		start := time.Now()
@@ -105,7 +107,8 @@ func run(commits, files, pushes, depth int, profile string) error {
 		whole = append(whole, time.Since(start))
 	}
 	fmt.Printf("push to checkout, warm: median %v (%v to %v), of which the fetch %v\n", median(whole), slices.Min(whole), slices.Max(whole), median(fetching))
-	if err := push(bare, pushes); err != nil {
+	fmt.Printf("CPU of this process, per push: %v\n", ((cpu() - busy) / time.Duration(pushes)).Round(time.Millisecond))
+	if err := push(bare, commits+pushes, files); err != nil {
 		return err
 	}
 	fetches.Store(0)
@@ -138,6 +141,15 @@ func run(commits, files, pushes, depth int, profile string) error {
 	return nil
 }
 
+// cpu is the time that this process had a processor, that of git left out.
+func cpu() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 func median(d []time.Duration) time.Duration {
 	d = slices.Sorted(slices.Values(d))
 	return d[len(d)/2].Round(time.Millisecond)
@@ -162,12 +174,13 @@ func makeRepository(bare string, commits, files int) error {
 	})
 }
 
-// push adds a commit that changes one file.
-func push(bare string, n int) error {
+// push adds a commit that changes one file. Commits get younger, as they do:
+// a server that is asked for one that is older than its parent looks at all.
+func push(bare string, n, files int) error {
 	return feed(bare, func(w *bufio.Writer) {
 		commit(w, n)
 		fmt.Fprint(w, "from refs/heads/main^0\n")
-		change(w, n, 1_000_000+n)
+		change(w, n%files, 1_000_000+n)
 	})
 }
 
