@@ -10,6 +10,11 @@ import (
 // executorsPage shows what runs the handlers, and what that takes on disk.
 type executorsPage struct {
 	frame
+	List executorList
+}
+
+type executorList struct {
+	EnvURL    string
 	Here      bool
 	Processes []processRow
 	Folders   []folderRow
@@ -42,7 +47,7 @@ func (c *console) executors(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := executorsPage{frame: f, Here: x.Here, Disk: bytesText(x.Disk)}
+	p := executorList{EnvURL: envURL(e.ID), Here: x.Here, Disk: bytesText(x.Disk)}
 	if x.DiskMax > 0 {
 		p.Disk += " of at most " + bytesText(x.DiskMax)
 	}
@@ -56,7 +61,7 @@ func (c *console) executors(r *http.Request) (view, error) {
 		}
 		p.Folders = append(p.Folders, row)
 	}
-	return view{template: "executors", data: p}, nil
+	return view{template: "executors", data: executorsPage{f, p}, fragments: []fragment{{"executorlist", "executorlist", p}}}, nil
 }
 
 func processState(p intent.ExecutorProcess) state {
