@@ -23,9 +23,19 @@ import (
 // task is prepared about two commits before it runs; with handlers that are
 // slower than a commit nothing is. What was prepared and does not come to run (a
 // pause, a new version) loses its mark again.
+//
+// A commit costs much the same for one end as for fifty. So while ends come fast,
+// and none of them is waited for, they gather for a moment before they are
+// committed. Nobody waits as long as what comes next is prepared: what is not, or
+// depends on an end, asks for its own commit and takes the gathered ends along.
 
 const (
 	mostPrepared = 256 // per agent
+	// gatherTime is how long ends may wait for others. A kill in it repeats them.
+	gatherTime = 10 * time.Millisecond
+	// quickSuccession: ends that follow each other like this are worth gathering.
+	quickSuccession = gatherTime / 5
+	mostGathered    = 512
 	// slowTask: where handlers take this long, the record is not what they wait for.
 	slowTask = 50 * time.Millisecond
 	// shownAfter: a prepared task that runs longer is worth an entry in the log while it runs.
@@ -44,12 +54,49 @@ func (a *average) add(d time.Duration) {
 	*a = max(*a, 1)
 }
 
+// crowded tells that ends come faster than they should be committed one by one.
+func (d *Deployer) crowded() bool {
+	return d.endGap > 0 && time.Duration(d.endGap) < quickSuccession && time.Duration(d.taskTime) < slowTask
+}
+
 // lookAhead is how many tasks to prepare for each busy agent.
 func (d *Deployer) lookAhead() int {
-	if d.stopping || d.loading || d.taskTime == 0 || d.commitTime == 0 || time.Duration(d.taskTime) > slowTask || d.commitTime < d.taskTime {
+	if d.stopping || d.loading || d.taskTime == 0 || d.commitTime == 0 || time.Duration(d.taskTime) > slowTask {
 		return 0
 	}
-	return int(min(2*d.commitTime/d.taskTime, mostPrepared))
+	pace := d.commitTime
+	if d.crowded() {
+		pace += average(gatherTime)
+	}
+	if pace < d.taskTime {
+		return 0
+	}
+	return int(min(2*pace/d.taskTime, mostPrepared))
+}
+
+// noteEnd takes note of when a task ended, for the pace of the commits.
+func (d *Deployer) noteEnd(at time.Time) {
+	if !d.lastEnd.IsZero() {
+		d.endGap.add(min(at.Sub(d.lastEnd), slowTask))
+	}
+	d.lastEnd = at
+}
+
+// gathering tells that the batch should wait for more ends, and until when.
+func (d *Deployer) gathering() bool {
+	d.gatherUntil = time.Time{}
+	b := &d.pending
+	if d.stopping || len(b.starts)+len(b.freed) > 0 || len(b.finishes) >= mostGathered || len(d.running) == 0 || !d.crowded() {
+		return false
+	}
+	if d.gatherSince.IsZero() {
+		d.gatherSince = time.Now()
+	}
+	if time.Since(d.gatherSince) >= gatherTime {
+		return false
+	}
+	d.gatherUntil = d.gatherSince.Add(gatherTime)
+	return true
 }
 
 // prepare adds to a batch what comes next.

@@ -1,6 +1,7 @@
 package deployer
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -130,5 +131,66 @@ func TestPreparedAndSlow(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		s.status("x/b", intent.StatusDeployed)
+	})
+}
+
+// Ends that come fast wait for each other, a moment and no longer; and not at
+// all where somebody waits for them, or nothing else is to come.
+func TestEndsGather(t *testing.T) {
+	fresh := func() *Deployer {
+		return &Deployer{
+			taskTime: average(time.Millisecond), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
+			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*run{newID(): {}},
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(d *Deployer)
+		want   bool
+	}{
+		"fast":                  {func(*Deployer) {}, true},
+		"something begins":      {func(d *Deployer) { d.pending.starts = []*run{{}} }, false},
+		"something is freed":    {func(d *Deployer) { d.pending.freed = []intent.ResourceID{rid("x/a")} }, false},
+		"nothing else runs":     {func(d *Deployer) { clear(d.running) }, false},
+		"they waited":           {func(d *Deployer) { d.gatherSince = time.Now().Add(-gatherTime) }, false},
+		"many":                  {func(d *Deployer) { d.pending.finishes = make([]intent.FinishedAction, mostGathered) }, false},
+		"one by one":            {func(d *Deployer) { d.endGap = average(quickSuccession) }, false},
+		"slow handlers":         {func(d *Deployer) { d.taskTime = average(slowTask) }, false},
+		"the deployer is ended": {func(d *Deployer) { d.stopping = true }, false},
+	} {
+		d := fresh()
+		c.change(d)
+		if got := d.gathering(); got != c.want || got == d.gatherUntil.IsZero() {
+			t.Errorf("%s: %v, until %v", name, got, d.gatherUntil)
+		}
+	}
+}
+
+// What gathers is recorded: however ends follow each other, all are in the record at the end.
+func TestManyEndsGather(t *testing.T) {
+	onEach(t, func(t *testing.T, s *stage) {
+		s.start()
+		s.wait()
+		s.d.post(func() {
+			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(time.Millisecond/10)
+		})
+		var lines, names []string
+		for i := range 120 {
+			name := fmt.Sprintf("%c/%03d", 'p'+i%3, i)
+			names = append(names, name)
+			if i >= 60 { // the second half needs the first
+				name += " 1 " + names[i-60]
+			} else {
+				name += " 1"
+			}
+			lines = append(lines, name)
+		}
+		s.release(lines...)
+		s.wait()
+		for _, name := range names {
+			if list := s.actions(name); len(list) != 1 || list[0].Status != intent.StatusDeployed || list[0].Finished == nil {
+				t.Errorf("%s: %+v", name, list)
+			}
+			s.status(name, intent.StatusDeployed)
+		}
 	})
 }

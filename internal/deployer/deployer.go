@@ -55,7 +55,11 @@ type Deployer struct {
 	unsaved     map[intent.ResourceID]int  // ends that are not durable yet
 	taskTime    average
 	commitTime  average
-	pursuits    int // what is under way beside deployments
+	endGap      average // between the ends of two tasks
+	lastEnd     time.Time
+	gatherSince time.Time // when the batch began to wait for more ends; zero: it does not
+	gatherUntil time.Time // when it will have waited long enough
+	pursuits    int       // what is under way beside deployments
 	dryRuns     map[intent.ActionID]*dryRun
 	facts       inquiries
 	waiters     []chan struct{}
@@ -268,7 +272,7 @@ func (d *Deployer) loop(ctx context.Context) {
 			d.unprepare("")
 		}
 		d.flush()
-		if !d.committing {
+		if !d.committing && d.pending.empty() {
 			d.writeLines(d.takeLines())
 		}
 		if d.quiet() {
@@ -313,7 +317,7 @@ func (d *Deployer) untilTick() time.Duration {
 	if d.sched == nil {
 		return wait
 	}
-	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next} {
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil} {
 		if !at.IsZero() {
 			wait = min(wait, max(time.Until(at), 0))
 		}

@@ -25,6 +25,7 @@ func (d *Deployer) execute(r *run) {
 	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
 	d.post(func() {
 		d.taskTime.add(took)
+		d.noteEnd(began.Add(took))
 		d.finished(r, result, cut)
 	})
 }

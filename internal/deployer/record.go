@@ -120,11 +120,11 @@ func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 
 // flush commits the batch when the one before is durable.
 func (d *Deployer) flush() {
-	if d.committing || d.pending.empty() {
+	if d.committing || d.pending.empty() || d.gathering() {
 		return
 	}
 	b := d.pending
-	d.pending = batch{}
+	d.pending, d.gatherSince = batch{}, time.Time{}
 	// A resource that ends and begins again in one batch begins in the next: the two
 	// halves of a batch are committed side by side.
 	if len(b.starts) > 0 && len(b.finishes) > 0 {

@@ -135,3 +135,15 @@ func BenchmarkDeployHundred(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkResourceDetail(b *testing.B) {
+	eachSize(b, func(b *testing.B, s *store.Store, n int) {
+		env, rs := newEnvironment(b, s), resources(n)
+		release(b, s, env, rs)
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Resource(b.Context(), env, rs[i%n].ID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

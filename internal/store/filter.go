@@ -165,7 +165,7 @@ var lists = struct {
 		filters: map[string]filter{"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value")},
 	},
 	resources: list{
-		base: statements.ResourceRows,
+		base: statements.ResourceRows, counted: statements.ResourceCounted,
 		columns: map[string]column{
 			"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
 			"resource_id": {"id", text}, "status": {"status", text},

@@ -61,7 +61,7 @@ type statementTexts struct {
 	ReleaseNewStates, ReleaseOrphans, ReleaseBlocked, ReleaseAgents          string
 	ReleaseDrift                                                             string
 	// resource.sql
-	StateList, StateCounts, ResourceRows, ResourceDetail, ResourceHistoryRows string
+	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail, ResourceHistoryRows string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate          string
 	VersionResources, VersionResourceRows, VersionResource, VersionCode, VersionOrigins, VersionOld string

@@ -10,18 +10,26 @@ WHERE s.environment = $1;
 SELECT status, count(*) AS count FROM resource_state WHERE environment = $1 AND orphaned = 0 GROUP BY status;
 
 -- name: ResourceRows :list
--- Every state has its resource and content. They are reached this way so that
--- counting leaves them out, and that only the rows of the page look up a content.
+-- Written so that a page in the order of an index of resource reads no more rows than it
+-- shows; only the rows of the page look up a content.
 SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
        s.last_success, s.last_deployed, s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
        s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
        CASE WHEN s.orphaned > 0 THEN s.orphaned
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
        (SELECT c.requires FROM resource_content c WHERE c.key = s.content) AS requires
+FROM resource r JOIN resource_state s ON s.resource = r.key
+WHERE r.environment = $1;
+
+-- name: ResourceCounted :list
+-- The same rows, to be counted. Every state has its resource: it is reached this way
+-- so that what does not ask for it leaves it out.
+SELECT r.id, r.type, r.agent, r.value, s.status, s.parked
 FROM resource_state s LEFT JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;
 
 -- name: ResourceDetail :one
+-- OFFSET 0 keeps the planner from reading all states to find those that require it.
 SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
        s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
        s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
@@ -30,8 +38,10 @@ SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
        r.first_seen, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined, c.send_event, c.receive_events, c.purged,
        needs.ids AS requires_known, needs.statuses AS requires_status,
        ARRAY(SELECT dr.id
-             FROM resource_state ds JOIN resource_content dc ON dc.key = ds.content JOIN resource dr ON dr.key = ds.resource
-             WHERE ds.environment = $1 AND ds.orphaned = 0 AND r.id = ANY (dc.requires)
+             FROM (SELECT resource, key FROM resource_content WHERE requires <> '{}' AND requires @> ARRAY[r.id] OFFSET 0) dc,
+                  LATERAL (SELECT FROM resource_state
+                           WHERE resource = dc.resource AND content = dc.key AND environment = $1 AND orphaned = 0 OFFSET 0) ds,
+                  LATERAL (SELECT id FROM resource WHERE key = dc.resource OFFSET 0) dr
              ORDER BY dr.id) AS provides
 FROM resource r
 JOIN resource_state s ON s.resource = r.key

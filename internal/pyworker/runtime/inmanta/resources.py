@@ -262,6 +262,11 @@ class Id:
     def is_resource_version_id_obj(self) -> bool:
         return self._version != 0
 
+    def _copied(self) -> "Id":
+        made = Id.__new__(Id)
+        made._name, made._version = self._name, self._version
+        return made
+
     def copy(self, *, version: int) -> "Id":
         return Id(*self._name, version)
 
@@ -313,13 +318,12 @@ def to_id(entity: Any) -> Optional[str]:
 
 def _common() -> JsonType:
     """The fields of every resource in the order of exports, with the values for exports that lack them."""
-    return {
-        _words.RESOURCE_ATTRIBUTE_SEND_EVENTS: False,
-        _words.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS: True,
-        _words.RESOURCE_ATTRIBUTE_REFERENCES: [],
-        _words.RESOURCE_ATTRIBUTE_MUTATORS: [],
-        _words.RESOURCE_ATTRIBUTE_REPORT_ONLY: False,
-    }
+    return {_SEND_EVENTS: False, _RECEIVE_EVENTS: True, _REFERENCES: [], _MUTATORS: [], _REPORT_ONLY: False}
+
+
+_SEND_EVENTS, _RECEIVE_EVENTS = _words.RESOURCE_ATTRIBUTE_SEND_EVENTS, _words.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS
+_REFERENCES, _MUTATORS = _words.RESOURCE_ATTRIBUTE_REFERENCES, _words.RESOURCE_ATTRIBUTE_MUTATORS
+_REPORT_ONLY = _words.RESOURCE_ATTRIBUTE_REPORT_ONLY
 
 
 _made_by: Any = None
@@ -387,15 +391,17 @@ class Resource(metaclass=ResourceMeta):
     map: dict[str, Callable[[Any, Any], Any]]
 
     def __init__(self, _id: Id) -> None:
+        if type(self)._plain:
+            self.__dict__.update(
+                id=_id, requires=set(), resource_requires=set(), unknowns=set(), **dict.fromkeys(type(self).fields), _resolver=_resolver()
+            )
+            return
         self.id = _id
         self.requires: set[Any] = set()
         self.resource_requires: set["Resource"] = set()
         self.unknowns: set[str] = set()
-        if type(self)._plain:
-            self.__dict__.update(dict.fromkeys(type(self).fields))
-        else:
-            for field in type(self).fields:
-                setattr(self, field, None)
+        for field in type(self).fields:
+            setattr(self, field, None)
         self._resolver = _resolver()
 
     # What the compiler calls, in export.
@@ -459,7 +465,9 @@ class Resource(metaclass=ResourceMeta):
         if registered is None:
             raise TypeError(f"No resource class registered for entity {resource_id.entity_type}")
         made = registered(resource_id)
-        made.populate({**_common(), **obj_map}, force_fields)
+        known = _common()
+        known.update(obj_map)
+        made.populate(known, force_fields)
         return made
 
     def populate(self, fields: dict[str, object], force_fields: bool = False) -> None:
@@ -489,11 +497,12 @@ class Resource(metaclass=ResourceMeta):
             return None
         copy = made.__new__(made)
         fields = copy.__dict__
-        fields["id"] = Id.parse_id(self.id.resource_version_str())
+        fields["id"] = self.id._copied() if type(self.id) is Id else Id.parse_id(self.id.resource_version_str())
         fields["requires"] = {Id.parse_id(str(required)) for required in self.requires}
         fields["resource_requires"], fields["unknowns"] = set(), set()
+        own = self.__dict__
         for field in made.fields:
-            fields[field] = getattr(self, field)
+            fields[field] = own[field] if field in own else getattr(self, field)
         return copy
 
     def clone(self, **kwargs: Any) -> "Resource":

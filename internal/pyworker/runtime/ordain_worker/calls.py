@@ -10,8 +10,7 @@ handlers are refused, and so is what would store a secret.
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Optional
 
@@ -36,19 +35,21 @@ class _Desk:
 _desk: ContextVar[Optional[_Desk]] = ContextVar("ordain_desk", default=None)
 
 
-@contextmanager
-def answered_by(files: Files, secret: Callable[[Any], bool] = lambda value: False) -> Iterator[None]:
+class answered_by:
     """Calls that are made meanwhile by this thread are answered from these files, or by whom they ask.
 
     ``secret`` tells whether a value holds something that may not be stored.
     """
-    desk = _Desk(files, secret)
-    before = _desk.set(desk)
-    try:
-        yield
-    finally:
-        _desk.reset(before)
-        desk.files = None  # a coroutine that outlives the task still knows the desk
+
+    def __init__(self, files: Files, secret: Callable[[Any], bool] = lambda value: False) -> None:
+        self._its = _Desk(files, secret)
+
+    def __enter__(self) -> None:
+        self._before = _desk.set(self._its)
+
+    def __exit__(self, *exc: object) -> None:
+        _desk.reset(self._before)
+        self._its.files = None  # a coroutine that outlives the task still knows the desk
 
 
 def answer(method: str, kwargs: dict[str, Any]) -> Optional[Result]:

@@ -35,6 +35,7 @@ from ordain_worker.reach import unreachable
 from ordain_worker.switchboard import Conversation, Switchboard
 from ordain_worker.tasks import Files, Task, capture_output
 from ordain_worker.tidy import Tidy
+from ordain_worker.turns import Turns
 
 CLEAN_INTERVAL = 15.0
 AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back, if nobody asked before
@@ -46,6 +47,7 @@ class HandlerRole:
     def __init__(self, tidy: Tidy) -> None:
         self._lock = threading.Lock()
         self._tidy = tidy
+        self._turns = Turns()
         self._running = 0  # tasks
         self._agents: dict[tuple[str, int], AgentInstance] = {}  # by name and lane: tasks in other lanes run beside
         self._secrets: list[str] = []  # values in the environment that are masked like those of references
@@ -121,7 +123,7 @@ class HandlerRole:
 
         def claimed() -> None:
             try:
-                work()
+                self._turns.take(work)
             finally:
                 with self._lock:
                     agent.release()
@@ -142,7 +144,7 @@ class HandlerRole:
         task = Task(talk, args, self._secrets)
         agent.files = Files(task.talk, task.secret)
         try:
-            with task.capturing(), calls.answered_by(agent.files, task.secret), agent.cache:
+            with task, calls.answered_by(agent.files, task.secret), agent.cache:
                 self._steps(task, agent, args)
         finally:
             agent.files = None
@@ -162,9 +164,11 @@ class HandlerRole:
         full = limits.nearly_full()
         if full:
             why = f"it has {full} of memory, see [agent] executor-memory-max"
+        result = task.result()
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
-        return {**task.result(), "retire": why}
+            result["retire"] = why
+        return result
 
     def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
         ctx = task.ctx

@@ -1,10 +1,12 @@
 """What the kernel holds this process, and the programs that it starts, to."""
 
+import os
 from typing import Any
 
 STACK = 8 << 20  # what a thread's stack counts for, which is more than it uses
 BASE = 16  # threads that are always allowed for
 
+_statm = -1  # what the kernel says of our memory
 _data = 0  # bytes of data beside the stacks; 0: no limit
 
 
@@ -51,12 +53,24 @@ def nearly_full() -> str:
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    try:
-        with open("/proc/self/statm") as numbers:
-            has = int(numbers.read().split()[5]) * resource.getpagesize()
-    except (OSError, ValueError, IndexError):
-        return ""
+    has = _data_pages() * resource.getpagesize()
     return f"{has >> 20} MiB of {limit >> 20} MiB" if has > limit - limit // 8 else ""
+
+
+def _data_pages() -> int:
+    """Pages of data that the process has; 0 where that cannot be told. The file stays open: this is asked after every task."""
+    global _statm
+    for _ in range(2):
+        try:
+            if _statm < 0:
+                _statm = os.open("/proc/self/statm", os.O_RDONLY)
+            numbers = os.pread(_statm, 200, 0).split()
+            if len(numbers) == 7:
+                return int(numbers[5])
+        except (OSError, ValueError):
+            pass
+        _statm = -1  # a handler closed it, and the number may be that of a file of its own by now
+    return 0
 
 
 def no_core_files() -> None:

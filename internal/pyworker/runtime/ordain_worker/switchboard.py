@@ -4,6 +4,7 @@ import faulthandler
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from ordain_worker.frames import MAX_FRAME, Channel, Failure, end_now, leave
 
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
+HELD = 0.02  # seconds that a frame may be held
+HELD_ROUNDS = 25  # times that nothing was held, after which nobody looks any more
 
 
 class Conversation:
@@ -24,9 +27,15 @@ class Conversation:
         """Send a request back on behalf of this one. Raises Failure when refused."""
         return self._board.ask(op, args, self._request)
 
-    def notify(self, op: str, args: Any, most: int = MAX_FRAME) -> int:
-        """Tell the other side something about this request; gives how many bytes that took."""
-        return self._board.channel.notify(op, args, self._request, most)
+    def notify(self, op: str, args: Any, most: int = MAX_FRAME, soon: bool = True) -> int:
+        """Tell the other side something about this request; gives how many bytes that took.
+
+        What need not be soon goes with the next frame, or in a moment.
+        """
+        size = self._board.channel.notify(op, args, self._request, most, hold=not soon)
+        if not soon:
+            self._board.holds()
+        return size
 
 
 class Switchboard:
@@ -51,6 +60,12 @@ class Switchboard:
         self._lock = threading.Lock()
         self._last = 0
         self._waiting: dict[int, "_Reply"] = {}
+        self._held = threading.Event()  # somebody sees to it that held frames leave
+
+    def holds(self) -> None:
+        """Say that a frame is held."""
+        if not self._held.is_set():
+            self._held.set()
 
     def ask(self, op: str, args: Any, belongs_to: int) -> Any:
         reply = _Reply()
@@ -71,6 +86,7 @@ class Switchboard:
     def serve(self, beat: float = 5.0) -> None:
         """Dispatch until the other side says bye or goes away; ends the process."""
         threading.Thread(target=self._beat, args=(beat,), name="ordain-beat", daemon=True).start()
+        threading.Thread(target=self._let_go, name="ordain-held", daemon=True).start()
         while True:
             frame = self.channel.read()
             if frame is None:
@@ -121,6 +137,17 @@ class Switchboard:
             self.channel.refuse(request, exc)
         except BaseException:
             end_now()
+
+    def _let_go(self) -> None:
+        """Send what is held when nothing else was sent for a moment."""
+        while True:
+            self._held.wait()
+            quiet = 0
+            while quiet < HELD_ROUNDS:
+                time.sleep(HELD)
+                quiet = 0 if self.channel.send_held() else quiet + 1
+            self._held.clear()
+            self.channel.send_held()  # held since the last look, by one who found somebody seeing to it
 
     def _beat(self, interval: float) -> None:
         pause = threading.Event()

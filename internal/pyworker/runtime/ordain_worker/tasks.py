@@ -1,18 +1,17 @@
 """One task of the handler role: its log, its secrets, its output and its files."""
 
 import base64
-import contextlib
 import io
 import json
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Optional
 
 from inmanta import const
-from inmanta.agent.context import HandlerContext, LogLine, jsonable
-from inmanta.resources import Resource
+from inmanta.agent.context import READING, HandlerContext, LogLine, jsonable
+from inmanta.resources import Id, Resource
 from ordain_worker.frames import Failure
 from ordain_worker.switchboard import Conversation
 
@@ -165,10 +164,11 @@ class Task:
                     return
             sent = line.to_dict()
             sent["msg"] = _shortened(self._masks.text(sent["msg"]))
-            sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
+            if sent["kwargs"]:
+                sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
             self._lines += 1
         try:
-            size = self.talk.notify("log", sent, MAX_LINE)
+            size = self.talk.notify("log", sent, MAX_LINE, soon=line.msg is not READING)
         except Failure as large:
             size = self.talk.notify("log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}})
         with self._lock:
@@ -194,16 +194,18 @@ class Task:
         return state.value if state is not None else "failed"
 
     def result(self) -> dict[str, Any]:
-        found = self.ctx.get("_discovered") if self.ctx.contains("_discovered") else {}
-        lost = self.ctx.get("_unreachable") if self.ctx.contains("_unreachable") else ""
-        return {
-            "status": self.status(),
-            "unreachable": self._masks.text(lost) if self.status() == "unavailable" else "",
-            "change": self.ctx.change.value,
-            "changes": self._changes() if self.ctx.changes else {},
-            "facts": self._facts(),
-            "discovered": self._discovered(self._masks.value(jsonable(found))) if found else {},
-        }
+        """The reply; what there is nothing to say of is left out."""
+        ctx = self.ctx
+        told: dict[str, Any] = {"status": self.status(), "change": ctx.change._value_}
+        if ctx.contains("_unreachable") and told["status"] == "unavailable":
+            told["unreachable"] = self._masks.text(ctx.get("_unreachable"))
+        if ctx.changes:
+            told["changes"] = self._changes()
+        if ctx.facts:
+            told["facts"] = self._facts()
+        if ctx.contains("_discovered") and (found := ctx.get("_discovered")):
+            told["discovered"] = self._discovered(self._masks.value(jsonable(found)))
+        return told
 
     def _changes(self) -> dict[str, Any]:
         """The changes; texts that are too long to keep are cut, and what is too much altogether is left out."""
@@ -238,14 +240,12 @@ class Task:
             return {}
         return found
 
-    @contextlib.contextmanager
-    def capturing(self) -> Iterator[None]:
-        """What this thread prints becomes log lines of this task."""
+    def __enter__(self) -> None:
+        """What this thread prints meanwhile becomes log lines of this task."""
         _here.task = self
-        try:
-            yield
-        finally:
-            _here.task = None
+
+    def __exit__(self, *exc: object) -> None:
+        _here.task = None
 
     def printed(self, stream: str, text: str) -> None:
         if stream not in self._output:
@@ -257,8 +257,6 @@ class _Unmade:
     """Stands for a resource that could not be made, for facts and messages that want its id."""
 
     def __init__(self, name: str) -> None:
-        from inmanta.resources import Id
-
         self.id = Id.parse_id(name)
         self.purged = False
 

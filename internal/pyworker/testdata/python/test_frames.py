@@ -85,6 +85,30 @@ class Pipes(unittest.TestCase):
         self.open = False  # closing the pipe would end this process: that is what workers do
 
 
+    def test_a_held_frame_goes_before_the_next(self):
+        self.ours.notify("log", {"n": 1}, hold=True)
+        self.ours.notify("log", {"n": 2}, hold=True)
+        self.ours.reply(7, None)
+        self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": {"n": 1}}, {"op": "log", "args": {"n": 2}}, {"re": 7, "ok": None}])
+        self.assertFalse(self.ours.send_held())
+
+    def test_a_held_frame_leaves_while_its_task_goes_on(self):
+        gate = threading.Event()
+
+        def work(talk, op, args):
+            talk.notify("log", {"n": args}, soon=False)
+            gate.wait()
+
+        board = Switchboard(self.theirs, work)
+        threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
+        for number in (1, 2):
+            self.ours.write({"id": number, "op": "work", "args": number})
+            self.assertEqual(self.ours.read(), {"op": "log", "args": {"n": number}, "for": number})
+        gate.set()
+        self.assertEqual({self.ours.read()["re"], self.ours.read()["re"]}, {1, 2})
+        self.open = False
+
+
 class Described(unittest.TestCase):
     def test_exceptions_that_cannot_be_shown(self):
         class Mute(Exception):

@@ -18,7 +18,7 @@ class Talk:
         self.notices = []
         self.answers = answers or {}
 
-    def notify(self, op, args, most=0):
+    def notify(self, op, args, most=0, soon=True):
         self.notices.append((op, args))
         return len(json.dumps(args))
 
@@ -88,7 +88,7 @@ class Limits(unittest.TestCase):
         talk, one = task()
         real = io.StringIO()
         out = tasks._Output("stdout", real)
-        with one.capturing():
+        with one:
             out.write("half ")
             out.write("a line\nand another")
             other = threading.Thread(target=lambda: print("elsewhere", file=out))
@@ -101,7 +101,7 @@ class Limits(unittest.TestCase):
 
     def test_a_line_without_end(self):
         talk, one = task()
-        with one.capturing():
+        with one:
             out = tasks._Output("stderr", io.StringIO())
             for _ in range(1000):
                 out.write("x" * 10_000)

@@ -61,6 +61,8 @@ class AgentCache:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if not self._items:
+            return
         with self._lock:
             for item in self._items.values():
                 item.touch()
@@ -125,6 +127,8 @@ class AgentCache:
             return value
 
     def clean_stale_entries(self) -> None:
+        if not self._items:
+            return
         now = time.monotonic()
         with self._lock:
             gone = [item for item in self._items.values() if item.stale(now)]

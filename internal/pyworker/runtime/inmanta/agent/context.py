@@ -92,6 +92,10 @@ def jsonable(value: object) -> Any:
             return f"(a {type(value).__name__} that cannot be shown: {type(exc).__name__})"
 
 
+READING = "Calling read_resource"
+"""What every deployment of a CRUDHandler begins with."""
+
+
 @dataclass
 class LogLine:
     """One line of a resource's log."""
@@ -107,13 +111,15 @@ class LogLine:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "level": self.level.name,
+            "level": self.level._name_,
             "msg": self.msg,
             "kwargs": self.kwargs,
             "timestamp": self.timestamp.isoformat(timespec="microseconds"),
         }
 
 
+_AS_STATUS = {state: const.ResourceState(state.value) for state in const.HandlerResourceState if hasattr(const.ResourceState, state.value)}
+_AS_STATUS[const.HandlerResourceState.skipped_for_dependency] = const.ResourceState.skipped
 _LEVELS = sorted(const.INTEGER_AS_LOG_LEVEL.items(), reverse=True)
 
 
@@ -168,8 +174,7 @@ class HandlerContext(LoggerABC):
         """Say how it went. What is not compliant needs its differences first."""
         if new_state is const.HandlerResourceState.non_compliant and not self._changes:
             raise InvalidOperation("A resource is not compliant only with differences: report them with add_change first.")
-        waits = new_state is const.HandlerResourceState.skipped_for_dependency
-        self._status = const.ResourceState.skipped if waits else const.ResourceState(new_state.value)
+        self._status = _AS_STATUS[new_state]
         self._resource_state = new_state
 
     def set_status(self, status: const.ResourceState) -> None:
@@ -247,7 +252,7 @@ class HandlerContext(LoggerABC):
     # What to tell.
 
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        told = {name: jsonable(value) for name, value in kwargs.items()}
+        told = {name: jsonable(value) for name, value in kwargs.items()} if kwargs else {}
         if exc_info and "traceback" not in told:
             told["traceback"] = traceback.format_exc()
         line = LogLine(_level(level), filled(msg, args, told), told)

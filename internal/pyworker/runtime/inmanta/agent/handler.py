@@ -15,7 +15,7 @@ from typing import Any, Generic, Optional, TypeVar, cast
 from inmanta import _lazy, const, resources
 from inmanta._fallback import lacking
 from inmanta.agent.cache import AgentCache, lifetime
-from inmanta.agent.context import HandlerContext, InvalidOperation, LoggerABC, PythonLogger
+from inmanta.agent.context import READING, HandlerContext, InvalidOperation, LoggerABC, PythonLogger
 from inmanta.stable_api import stable_api
 from ordain_worker.reach import unreachable
 
@@ -184,7 +184,7 @@ class HandlerAPI(ABC, Generic[TResource]):
     ) -> None:
         """Enforce the resource if everything that it needs is deployed."""
         good, bad = const.HandlerResourceState.deployed, _NOT_DEPLOYED
-        states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()}
+        states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()} if requires else {}
         strange = {needed: state.value for needed, state in states.items() if state is not good and state not in bad}
         failed = sorted(needed for needed, state in states.items() if state in bad)
         if strange:
@@ -410,7 +410,7 @@ class CRUDHandler(ResourceHandler[TPurgeableResource]):
         # The clone exists until read_resource says otherwise: many handlers do not set purged themselves.
         current = cast(TPurgeableResource, desired.clone(purged=False))
         try:
-            ctx.debug("Calling read_resource")
+            ctx.debug(READING)
             self.read_resource(ctx, current)
             return self.calculate_diff(ctx, current, desired)
         except ResourcePurged:
