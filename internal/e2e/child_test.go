@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/internal/client"
 )
@@ -96,12 +96,46 @@ func (c *child) bind(repo string) string {
 	return env.ID
 }
 
-// waitDeployed waits until n resources are deployed and none is anything else.
-func (c *child) waitDeployed(env string, n int) {
+// until looks again whenever a live page of the console moves, until done is
+// true; problem says what is missing yet.
+func (c *child) until(page string, done func(ctx context.Context) (ok bool, problem string)) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+page+"?live", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
+		c.t.Fatalf("%s is no live page: %s, %s", page, res.Status, got)
+	}
+	problem := "no event yet"
+	lines := bufio.NewReader(res.Body)
 	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			c.t.Fatalf("waited in vain: %s: %v\n%s", problem, err, c.log())
+		}
+		if !strings.HasPrefix(line, "event: ") {
+			continue
+		}
+		var ok bool
+		if ok, problem = done(ctx); ok {
+			return
+		}
+	}
+}
+
+// waitDeployed waits until n resources are deployed and none is anything else.
+func (c *child) waitDeployed(env string, n int) {
+	c.t.Helper()
+	c.until("/e/"+env, func(ctx context.Context) (bool, string) {
 		var rows []struct {
 			Status string `json:"status"`
 		}
@@ -110,13 +144,6 @@ func (c *child) waitDeployed(env string, n int) {
 		for _, r := range rows {
 			done = done && r.Status == "deployed"
 		}
-		if done {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			c.t.Fatalf("waited in vain for %d deployed resources: %v %v\n%s", n, rows, err, c.log())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return done, fmt.Sprintf("%d deployed resources: %v %v", n, rows, err)
+	})
 }

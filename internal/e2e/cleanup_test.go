@@ -30,6 +30,7 @@ func TestCleanUpTable(t *testing.T) {
 	}
 	marker := filepath.Join(p.server.Layout().Server(), ".inmanta_use_new_disk_layout")
 	former := filepath.Join(env.Compiler(), ".env-py3.1")
+	mirrors := p.server.Layout().Mirrors()
 	for n, row := range []struct {
 		path   string
 		state  string // in which it is removed: running, halted or down
@@ -48,8 +49,10 @@ func TestCleanUpTable(t *testing.T) {
 		{env.Compiler(), "running", false}, // when not compiling
 		{env.Compiler(), "down", false},
 		{env.CompilerVenvLink(), "running", false},
-		{former, "running", false}, // when no longer targeted by .env
-		{venv, "down", false},      // with .env pointing at nothing
+		{former, "running", false},  // when no longer targeted by .env
+		{venv, "down", false},       // with .env pointing at nothing
+		{mirrors, "running", false}, // when nothing is fetched
+		{mirrors, "down", false},
 		{env.Dir(), "down", true},
 	} {
 		name, err := filepath.Rel(p.server.Layout().Server(), row.path)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/webhooks"
@@ -103,6 +103,27 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 	}
 }
 
+// told sends the webhook of a push to main, as GitHub would, and gives the status of the answer.
+func told(t *testing.T, server, repository, head, secret, id string) int {
+	t.Helper()
+	body := []byte(fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"clone_url":%q}}`, head, repository))
+	req, err := http.NewRequest(http.MethodPost, server+"/hooks/github", bytes.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	req.Header.Set("X-GitHub-Event", "push")
+	req.Header.Set("X-GitHub-Delivery", id)
+	req.Header.Set(webhooks.HeaderSignature, webhooks.Sign(body, []byte(secret)))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
 // The server is killed as soon as it answered a burst of webhooks: what it
 // answered for is acted on after the start, and no one is lost.
 func TestWebhooksSurviveAKilledServer(t *testing.T) {
@@ -128,22 +149,7 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 	answered := make(chan int, n)
 	for i := range n {
 		wg.Go(func() {
-			body := []byte(fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"clone_url":"file://%s"}}`, p.head(), p.bare))
-			req, err := http.NewRequest(http.MethodPost, c.url+"/hooks/github", bytes.NewReader(body))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			req.Header.Set("X-GitHub-Event", "push")
-			req.Header.Set("X-GitHub-Delivery", fmt.Sprint("burst-", i))
-			req.Header.Set(webhooks.HeaderSignature, webhooks.Sign(body, []byte(secret)))
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = res.Body.Close()
-			answered <- res.StatusCode
+			answered <- told(t, c.url, "file://"+p.bare, p.head(), secret, fmt.Sprint("burst-", i))
 		})
 	}
 	wg.Wait()
@@ -155,25 +161,18 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 		}
 	}
 	c = startChild(t, dir)
-	deadline := time.Now().Add(patience)
-	for {
+	c.until("/e/"+env+"/deliveries", func(ctx context.Context) (bool, string) {
 		var rows []struct {
 			State string `json:"state"`
 		}
-		err := c.client.Call(t.Context(), http.MethodGet, "/api/v2/deliveries?limit=100", env, nil, &rows)
+		err := c.client.Call(ctx, http.MethodGet, "/api/v2/deliveries?limit=100", env, nil, &rows)
 		waiting := 0
 		for _, r := range rows {
 			if r.State == "waiting" {
 				waiting++
 			}
 		}
-		if err == nil && len(rows) == n && waiting == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d webhooks, %d wait: %v\n%s", len(rows), n, waiting, err, c.log())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err == nil && len(rows) == n && waiting == 0, fmt.Sprintf("%d of %d webhooks, %d wait: %v", len(rows), n, waiting, err)
+	})
 	c.waitDeployed(env, 1)
 }
