@@ -211,12 +211,13 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 
 func (p *parts) New(intent.Environment) (control.Deployer, error) { return deployer{p}, nil }
 
-func (p *parts) Prepare(intent.Environment) error              { return nil }
-func (p *parts) Shown(_ intent.EnvironmentID, c string) string { return c }
-func (p *parts) CompilerDir(intent.EnvironmentID) string       { return "/nowhere" }
-func (p *parts) PreviewDir(intent.EnvironmentID) string        { return "/nowhere/preview" }
-func (p *parts) ResetCompiler(intent.EnvironmentID) error      { return nil }
-func (p *parts) Remove(intent.EnvironmentID) error             { return nil }
+func (p *parts) Prepare(intent.Environment) error                    { return nil }
+func (p *parts) Shown(_ intent.EnvironmentID, c string) string       { return c }
+func (p *parts) CompilerDir(intent.EnvironmentID) string             { return "/nowhere" }
+func (p *parts) RemovePreview(intent.EnvironmentID, time.Time) error { return nil }
+func (p *parts) PreviewDir(intent.EnvironmentID) string              { return "/nowhere/preview" }
+func (p *parts) ResetCompiler(intent.EnvironmentID) error            { return nil }
+func (p *parts) Remove(intent.EnvironmentID) error                   { return nil }
 func (p *parts) Seal(plain []byte, where string) ([]byte, error) {
 	return []byte(where + "|" + string(plain)), nil
 }

@@ -467,6 +467,9 @@ type Workspace interface {
 	CompilerDir(env intent.EnvironmentID) string
 	// PreviewDir is the folder of the checkout of previews.
 	PreviewDir(env intent.EnvironmentID) string
+	// RemovePreview removes the folder of previews, unless one used it since a
+	// time. None runs meanwhile.
+	RemovePreview(env intent.EnvironmentID, since time.Time) error
 	// ResetCompiler removes checkout and virtual environment of the compiler.
 	ResetCompiler(env intent.EnvironmentID) error
 	// Shown makes the paths in a command short, for reports: those below the

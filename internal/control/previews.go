@@ -67,6 +67,10 @@ func (c *Control) wakePreviews(env intent.EnvironmentID) {
 // replicas record them too.
 const previewRetry = 30 * time.Second
 
+// previewRetention is how long the checkout and the virtual environment of
+// previews are kept for the next one.
+const previewRetention = 7 * 24 * time.Hour
+
 // keepPreviews compiles the commits of open dry runs, the oldest first.
 func (k *keeper) keepPreviews(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -83,6 +87,9 @@ func (k *keeper) keepPreviews(ctx context.Context) {
 		}
 		if worked {
 			continue
+		}
+		if err := k.control.cfg.Workspace.RemovePreview(k.env, k.control.cfg.Now().Add(-previewRetention)); err != nil {
+			k.log.Warn("the folder of previews cannot be removed", "error", err)
 		}
 		timer := time.NewTimer(previewRetry)
 		select {

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
@@ -100,6 +103,21 @@ func TestCleanUpTable(t *testing.T) {
 			break
 		}
 	}
+	t.Run("preview unused", func(t *testing.T) {
+		p.t = t
+		p.server.Stop()
+		long := time.Now().AddDate(0, 0, -8)
+		if err := os.Chtimes(filepath.Join(env.Preview().Compiler(), ".git"), long, long); err != nil {
+			t.Fatal(err)
+		}
+		again, err := startWorld(p.dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*p.world = *again
+		p.until("the unused preview to go by itself", func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) })
+		p.looksAtACommit(env.Preview().Dir())
+	})
 	p.t = t
 	t.Run("cleared and deleted", func(t *testing.T) { p.clearedAndDeleted(t, env.Dir()) })
 }

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
@@ -51,6 +55,25 @@ func (w workspace) CompilerDir(env intent.EnvironmentID) string {
 
 func (w workspace) PreviewDir(env intent.EnvironmentID) string {
 	return w.layout.Environment(env).Preview().Compiler()
+}
+
+func (w workspace) RemovePreview(env intent.EnvironmentID, since time.Time) error {
+	preview := w.layout.Environment(env).Preview()
+	used, err := os.Stat(filepath.Join(preview.Compiler(), ".git")) // each checkout writes in there
+	if errors.Is(err, fs.ErrNotExist) {
+		used, err = os.Stat(preview.Dir())
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !used.ModTime().Before(since) {
+		return nil
+	}
+	if err == nil {
+		w.forget(env)
+		err = os.RemoveAll(preview.Dir())
+	}
+	if err != nil {
+		return layout.Explain("server.RemovePreview", preview.Dir(), err)
+	}
+	return nil
 }
 
 func (w workspace) ResetCompiler(env intent.EnvironmentID) error {
