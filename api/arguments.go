@@ -226,6 +226,35 @@ func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]
 	}
 }
 
+// checkArguments fails for a struct with a field that nothing can be converted to.
+func checkArguments(v reflect.Value) {
+	for i := range v.NumField() {
+		switch field := v.Type().Field(i); {
+		case field.Anonymous:
+			checkArguments(v.Field(i))
+		case field.Tag.Get("arg") != "":
+			_, _ = set(v.Field(i), "")
+		}
+	}
+}
+
+func integer(value any, least, most int64) (n int64, kind string, err error) {
+	text := ""
+	switch x := value.(type) {
+	case string:
+		text = strings.TrimSpace(x)
+	case json.Number:
+		text = x.String()
+	default:
+		return 0, "int_type", errors.New("Input should be a valid integer")
+	}
+	n, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || n > most || n < least {
+		return 0, "int_parsing", errors.New("Input should be a valid integer")
+	}
+	return n, "", nil
+}
+
 // set converts one value, as it came in JSON or as text, into a field.
 func set(field reflect.Value, value any) (kind string, err error) {
 	if field.Kind() == reflect.Pointer {
@@ -268,20 +297,17 @@ func set(field reflect.Value, value any) (kind string, err error) {
 			return "bool_type", errors.New("Input should be a valid boolean")
 		}
 	case *int:
-		text := ""
-		switch x := value.(type) {
-		case string:
-			text = strings.TrimSpace(x)
-		case json.Number:
-			text = x.String()
-		default:
-			return "int_type", errors.New("Input should be a valid integer")
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
-			return "int_parsing", errors.New("Input should be a valid integer")
+		n, kind, err := integer(value, math.MinInt32, math.MaxInt32)
+		if err != nil {
+			return kind, err
 		}
 		*target = int(n)
+	case *int64:
+		n, kind, err := integer(value, math.MinInt64, math.MaxInt64)
+		if err != nil {
+			return kind, err
+		}
+		*target = n
 	case *[]string:
 		list, ok := value.([]any)
 		if !ok {

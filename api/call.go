@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -36,6 +37,7 @@ func nothing() (reply, error) { return reply{}, nil }
 // call declares one call: its verb, its path, and the function that answers
 // it. A holds its arguments.
 func call[A any](s *server, g *gin.Engine, method, path string, do func(context.Context, A) (reply, error), defaults ...A) {
+	checkArguments(reflect.ValueOf(new(A)).Elem())
 	g.Handle(method, path, func(c *gin.Context) {
 		var args A
 		if len(defaults) > 0 {

@@ -23,6 +23,9 @@ func (s *server) pulls(g *gin.Engine) {
 		Number int `arg:"number,required"`
 	}
 	call(s, g, http.MethodGet, "/api/v2/pull", func(ctx context.Context, a inEnvironment) (reply, error) {
+		if _, err := s.environment(ctx, a.Env); err != nil {
+			return reply{}, err
+		}
 		found, err := s.control.PullRequests(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
@@ -63,6 +66,9 @@ func (s *server) pulls(g *gin.Engine) {
 		return v2(pullOf(p))
 	})
 	call(s, g, http.MethodGet, "/api/v2/forge/outbox", func(ctx context.Context, a inEnvironment) (reply, error) {
+		if _, err := s.environment(ctx, a.Env); err != nil {
+			return reply{}, err
+		}
 		found, err := s.control.Outbox(ctx, a.Env)
 		if err != nil {
 			return reply{}, err

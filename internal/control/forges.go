@@ -94,15 +94,18 @@ func (c *Control) keepForges(ctx context.Context) {
 	defer moves.Close()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	moved := map[intent.EnvironmentID]bool{}
+	moved, stale := map[intent.EnvironmentID]bool{}, map[intent.EnvironmentID]bool{}
 	asked := map[intent.EnvironmentID]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-moves.Events():
-			if e.Topic == bus.Resource || e.Topic == bus.Version || e.Topic == bus.Lagged {
-				moved[e.Environment] = true
+			switch e.Topic {
+			case bus.Resource, bus.Version, bus.Lagged:
+				moved[e.Environment], stale[e.Environment] = true, true
+			case bus.DryRun:
+				stale[e.Environment] = true
 			}
 			if e.Topic != bus.Resource {
 				c.wakeForges()
@@ -112,7 +115,11 @@ func (c *Control) keepForges(ctx context.Context) {
 				c.tellDeployment(ctx, env)
 			}
 			clear(moved)
-			c.lookForPulls(ctx, asked)
+			c.lookForPulls(ctx, asked, stale)
+			for env := range stale {
+				c.renewPull(ctx, env)
+			}
+			clear(stale)
 		}
 	}
 }
@@ -127,7 +134,7 @@ func (c *Control) tellDeployment(ctx context.Context, env intent.EnvironmentID) 
 
 // lookForPulls asks the forges of the environments that are kept here, now and
 // then, for what no webhook told of. At first it also looks how far deployments are.
-func (c *Control) lookForPulls(ctx context.Context, asked map[intent.EnvironmentID]time.Time) {
+func (c *Control) lookForPulls(ctx context.Context, asked map[intent.EnvironmentID]time.Time, stale map[intent.EnvironmentID]bool) {
 	now := c.cfg.Now()
 	var due []intent.EnvironmentID
 	c.mu.Lock()
@@ -141,7 +148,7 @@ func (c *Control) lookForPulls(ctx context.Context, asked map[intent.Environment
 		if asked[env].IsZero() {
 			c.tellDeployment(ctx, env)
 		}
-		asked[env] = now
+		asked[env], stale[env] = now, true
 		e, err := c.cfg.Store.Environment(ctx, env)
 		if err != nil || e.Text("pull_previews") == "off" || e.Halted {
 			continue

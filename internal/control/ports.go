@@ -292,6 +292,10 @@ type ForgeStore interface {
 	// ApprovePull and StartPullPreview: Conflict when the pull request has another commit by now.
 	ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit string, by intent.Actor) error
 	StartPullPreview(ctx context.Context, number int, d intent.DryRun) (before *intent.ActionID, err error)
+	// StalePull gives the pull request whose preview was compared with another commit
+	// than the one that is deployed; zero: none, or one is being computed, or a
+	// version that was released after since is being deployed.
+	StalePull(ctx context.Context, env intent.EnvironmentID, since time.Time) (number int, err error)
 	SetPullComment(ctx context.Context, env intent.EnvironmentID, number int, id string) error
 	// JudgeVersion tells why a version would be held; nil: it would not.
 	JudgeVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) (*intent.Hold, error)

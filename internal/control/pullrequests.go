@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -159,6 +160,36 @@ func (c *Control) startPull(ctx context.Context, e intent.Environment, p intent.
 	c.wakePreviews(e.ID)
 	c.wakeForges()
 	return nil
+}
+
+// renewAfter is how long a preview waits for the deployment of a new base: what
+// is deployed meanwhile would show as a change of the pull request.
+const renewAfter = 5 * time.Minute
+
+// renewPull computes one preview again that was compared with another commit than
+// the one that is deployed by now. The end of each lets the next begin.
+func (c *Control) renewPull(ctx context.Context, env intent.EnvironmentID) {
+	if c.deployer(env) == nil {
+		return // somebody else keeps it
+	}
+	err := func() error {
+		number, err := c.cfg.Store.StalePull(ctx, env, c.cfg.Now().Add(-renewAfter))
+		if err != nil || number == 0 {
+			return err
+		}
+		e, err := c.cfg.Store.Environment(ctx, env)
+		if err != nil || e.Text("pull_previews") == "off" || e.Halted || !e.Bool("server_compile") {
+			return err
+		}
+		p, err := c.cfg.Store.PullRequest(ctx, env, number)
+		if err != nil {
+			return err
+		}
+		return c.startPull(ctx, e, p)
+	}()
+	if err != nil && ctx.Err() == nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
+		c.cfg.Logger.Warn("no preview is computed again yet", "environment", env, "error", err)
+	}
 }
 
 // dropPreview cancels a preview and removes its version; nil: there is none.

@@ -197,6 +197,8 @@ class NoteHandler(CRUDHandler[Note]):
             time.sleep(3600)
         if resource.mood == "raise":
             raise RuntimeError("the pencil broke")
+        if resource.mood == "away":
+            raise ConnectionRefusedError("no route to desk")
         if resource.mood == "babble":
             for _ in range(16384):
                 print("x" * 63)
@@ -338,7 +340,8 @@ func (p *place) until(what string, done func() bool) {
 	}
 }
 
-// compiled waits for the end of the next compile and gives its report.
+// compiled waits for the end of the environment's next compile, not that of a
+// preview, and gives its report.
 func (p *place) compiled() (intent.Compile, []intent.Stage) {
 	p.t.Helper()
 	var c intent.Compile
@@ -348,16 +351,12 @@ func (p *place) compiled() (intent.Compile, []intent.Stage) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		next := 0
-		for i, c := range page.Items {
-			if c.ID == p.last {
-				next = i + 1
-			}
-		}
-		if next >= len(page.Items) || page.Items[next].Completed == nil {
+		own := slices.DeleteFunc(page.Items, func(c intent.Compile) bool { return c.Trigger.Type == "dryrun" })
+		next := 1 + slices.IndexFunc(own, func(c intent.Compile) bool { return c.ID == p.last })
+		if next >= len(own) || own[next].Completed == nil {
 			return false
 		}
-		c, stages, err = p.control.Compile(p.t.Context(), page.Items[next].ID)
+		c, stages, err = p.control.Compile(p.t.Context(), own[next].ID)
 		if err != nil {
 			p.t.Fatal(err)
 		}

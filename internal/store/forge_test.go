@@ -166,3 +166,71 @@ func TestAPullRequest(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Another commit is deployed: previews that were compared with the one before are
+// computed again, one after the other, the oldest first, when it is deployed.
+func TestPreviewsOfACommitBefore(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.Open(t), t.Context()
+	env := newEnvironment(t, s)
+	at := epoch
+	deploy := func(commit string) int {
+		at = at.Add(time.Hour)
+		v := version(env, nil)
+		v.Provenance.Commit = strings.Repeat(commit, 40)
+		n := get(s.StoreVersion(ctx, v, at))(t)
+		must(t, s.ReleaseVersion(ctx, env, n, at))
+		return n
+	}
+	head := strings.Repeat("1", 40)
+	preview := func(number, base int) intent.ActionID {
+		at = at.Add(time.Second)
+		compile := uuid.New()
+		run := intent.DryRun{ID: uuid.New(), Environment: env, Date: at, Commit: head, Compile: &compile, Base: base}
+		get(s.StartPullPreview(ctx, number, run))(t)
+		return run.ID
+	}
+	end := func(id intent.ActionID, how intent.DryRunEnding) {
+		t.Helper()
+		must(t, s.EndDryRun(ctx, env, id, how, "x", nil, at))
+	}
+	stale := func(want int) {
+		t.Helper()
+		if got := get(s.StalePull(ctx, env, at.Add(-5*time.Minute)))(t); got != want {
+			t.Errorf("%d is to be computed again, want %d", got, want)
+		}
+	}
+	for _, p := range []intent.PullRequest{
+		{Number: 1, Trusted: true}, {Number: 2, Trusted: true}, {Number: 3, Trusted: true, State: intent.PullIsClosed}, {Number: 4}, {Number: 5, Trusted: true, Problem: "the environment is halted"},
+	} {
+		p.Environment, p.Base, p.Head, p.Updated = env, "main", head, at
+		if p.State == "" {
+			p.State = intent.PullIsOpen
+		}
+		must(t, s.SavePull(ctx, p, false, at))
+	}
+	stale(0) // nothing is deployed
+	first := deploy("a")
+	stale(5)
+	end(preview(5, first), intent.DryRunCancelled) // by a person, who is left alone
+	end(preview(2, first), intent.DryRunFailed)
+	end(preview(1, first), intent.DryRunFailed)
+	stale(0)
+	deploy("a") // the same commit, with other facts
+	stale(0)
+	second := deploy("b")
+	stale(2)
+	running := preview(2, second)
+	stale(0) // one at a time
+	end(running, intent.DryRunFailed)
+	stale(1)
+	end(preview(1, second), intent.DryRunFailed)
+	stale(0)
+	v := version(env, resources(2))
+	v.Provenance.Commit = strings.Repeat("c", 40)
+	at = at.Add(time.Hour)
+	must(t, s.ReleaseVersion(ctx, env, get(s.StoreVersion(ctx, v, at))(t), at))
+	stale(0) // it is being deployed
+	at = at.Add(6 * time.Minute)
+	stale(2) // for too long
+}

@@ -29,10 +29,10 @@ type statementTexts struct {
 	ClearDryRuns, ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications, ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet string
 	SecretDelete, SecretList                                                                                                                                             string
 	// forge.sql
-	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed               string
-	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeTold                             string
-	DeployToldGet, DeployToldSet, ClearDeployTold                                                          string
-	PullList, PullGet, PullLock, PullOfDryRun, PullSave, PullApprove, PullPreview, PullComment, ClearPulls string
+	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed                          string
+	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeTold                                        string
+	DeployToldGet, DeployToldSet, ClearDeployTold                                                                     string
+	PullList, PullGet, PullLock, PullOfDryRun, PullSave, PullApprove, PullPreview, PullStale, PullComment, ClearPulls string
 	// gate.sql
 	OverrideAdd, OverrideEnd, OverrideGet, OverrideList, InterventionAdd, InterventionList string
 	// git.sql

@@ -84,7 +84,7 @@ func (s *Store) PullRequest(ctx context.Context, env intent.EnvironmentID, numbe
 	err = s.read(ctx, "store.PullRequest", func(q querier) error {
 		row, err := one[pullRow](ctx, q, statements.PullGet, env, number)
 		if isNoRows(err) {
-			return fault.New("store.PullRequest", fault.NotFound, fmt.Sprintf("no pull request %d towards the branch of this environment is known", number))
+			return noPull("store.PullRequest", number)
 		}
 		if err != nil {
 			return err
@@ -129,6 +129,20 @@ func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool
 	})
 }
 
+func noPull(op string, number int) error {
+	return fault.New(op, fault.NotFound, fmt.Sprintf("no pull request %d towards the branch of this environment is known", number)).
+		Hint("ordain pull list ENVIRONMENT lists those that are; ordain pull preview asks the forge for one")
+}
+
+// lockPull reads a pull request that is changed in the same transaction.
+func lockPull(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int) (pullRow, error) {
+	p, err := one[pullRow](ctx, tx, statements.PullLock, env, number)
+	if isNoRows(err) {
+		err = noPull(op, number)
+	}
+	return p, err
+}
+
 // movedOn refuses what concerns another commit than a pull request has now.
 func movedOn(op string, p pullRow, commit string) error {
 	if p.State != string(intent.PullIsOpen) {
@@ -146,7 +160,7 @@ func movedOn(op string, p pullRow, commit string) error {
 func (s *Store) ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit string, by intent.Actor) error {
 	const op = "store.ApprovePull"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		p, err := one[pullRow](ctx, tx, statements.PullLock, env, number)
+		p, err := lockPull(ctx, tx, op, env, number)
 		if err != nil {
 			return err
 		}
@@ -163,7 +177,7 @@ func (s *Store) ApprovePull(ctx context.Context, env intent.EnvironmentID, numbe
 func (s *Store) StartPullPreview(ctx context.Context, number int, d intent.DryRun) (before *intent.ActionID, err error) {
 	const op = "store.StartPullPreview"
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
-		p, err := one[pullRow](ctx, tx, statements.PullLock, d.Environment, number)
+		p, err := lockPull(ctx, tx, op, d.Environment, number)
 		if err != nil {
 			return err
 		}
@@ -181,6 +195,21 @@ func (s *Store) StartPullPreview(ctx context.Context, number int, d intent.DryRu
 		return addComment(ctx, tx, d.Environment, number, d.Date)
 	})
 	return before, err
+}
+
+// StalePull gives the pull request whose preview is to be computed again, since
+// another commit is deployed now; zero: none. While a version that was released
+// after since is being deployed there is none.
+func (s *Store) StalePull(ctx context.Context, env intent.EnvironmentID, since time.Time) (number int, err error) {
+	err = s.read(ctx, "store.StalePull", func(q querier) error {
+		number = 0
+		err := q.QueryRow(ctx, statements.PullStale, env, since).Scan(&number)
+		if isNoRows(err) {
+			return nil
+		}
+		return err
+	})
+	return number, err
 }
 
 // SetPullComment remembers the comment that a forge made.

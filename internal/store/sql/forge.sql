@@ -106,6 +106,23 @@ UPDATE pull SET approved = $3, approved_by = $4, approved_at = $5 WHERE environm
 -- name: PullPreview :exec
 UPDATE pull SET dryrun = $3, preview_of = $4, problem = '' WHERE environment = $1 AND number = $2;
 
+-- name: PullStale :one
+-- The pull request whose preview was compared with another commit than the one
+-- that is deployed, or that had no preview for a reason that may have passed; the
+-- one that was looked at longest ago. None while a preview is open, so that a push
+-- never waits for more than one of these, nor while a release younger than $2 is deployed.
+SELECT p.number
+FROM pull p
+JOIN version active ON active.environment = p.environment AND active.status = 'active'
+LEFT JOIN dryrun d ON d.id = p.dryrun
+LEFT JOIN version was ON was.environment = p.environment AND was.number = d.base
+WHERE p.environment = $1 AND p.state = 'open' AND (p.trusted OR p.approved = p.head)
+  AND CASE WHEN p.preview_of = p.head THEN d.ending IN ('done', 'failed') AND was.provenance->>'commit' IS DISTINCT FROM active.provenance->>'commit'
+           ELSE p.problem <> '' END
+  AND NOT EXISTS (SELECT FROM pull o JOIN dryrun od ON od.id = o.dryrun WHERE o.environment = $1 AND od.ended IS NULL)
+  AND (active.released < $2 OR NOT EXISTS (SELECT FROM resource_state s WHERE s.environment = $1 AND s.orphaned = 0 AND s.status IN ('available', 'deploying')))
+ORDER BY d.date NULLS FIRST, p.number LIMIT 1;
+
 -- name: PullComment :exec
 UPDATE pull SET comment = $3 WHERE environment = $1 AND number = $2;
 

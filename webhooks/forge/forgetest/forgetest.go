@@ -52,6 +52,8 @@ type Call struct {
 type Server struct {
 	*httptest.Server
 	Kind string // github, gitlab or gitea
+	// Other answers what is not of the API, such as Git; it is set before the first request.
+	Other http.Handler
 
 	mu       sync.Mutex
 	moved    chan struct{}
@@ -147,6 +149,10 @@ func (s *Server) Moved() <-chan struct{} {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.Other != nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		s.Other.ServeHTTP(w, r)
+		return
+	}
 	raw, _ := io.ReadAll(r.Body)
 	var body map[string]any
 	if len(raw) > 0 && json.Unmarshal(raw, &body) != nil {
