@@ -20,6 +20,7 @@ type Scheduler struct {
 	agents  map[string]*agent
 	pauseAt map[string]bool // agents that a person paused, known or not
 	halted  bool
+	yields  bool // what timers wish for does not start
 	timers  timers
 	policy  Policy
 	retries retryHeap
@@ -199,6 +200,16 @@ func (s *Scheduler) Resume(now time.Time) []Command {
 	return s.decide(now)
 }
 
+// Yield keeps what timers wish for from starting as long as it is set: something
+// more urgent is about to come. What runs is left to end.
+func (s *Scheduler) Yield(yields bool, now time.Time) []Command {
+	s.yields = yields
+	return s.decide(now)
+}
+
+// waits tells that a wish has to wait for something more urgent that is about to come.
+func (s *Scheduler) waits(n *node) bool { return s.yields && n.prio.Periodic() }
+
 // decide starts all that can start and gives the commands of this event.
 func (s *Scheduler) decide(now time.Time) []Command {
 	s.look(now)
@@ -216,7 +227,7 @@ func (s *Scheduler) decide(now time.Time) []Command {
 		if s.jobBefore(a, n.prio, now) {
 			continue
 		}
-		if !s.bounds().room(n.prio, s.running, s.periodic) {
+		if !s.bounds().room(n.prio, s.running, s.periodic) || s.waits(n) {
 			break
 		}
 		heap.Pop(&a.ready)

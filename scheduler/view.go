@@ -102,7 +102,7 @@ func (s *Scheduler) Ahead(n int) []Start {
 			for child := 2*at + 1; child <= 2*at+2 && child < len(a.ready); child++ {
 				next = append(next, child)
 			}
-			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) {
+			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) && !s.waits(w) {
 				out = append(out, s.command(w))
 				found++
 			}

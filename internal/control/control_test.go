@@ -234,10 +234,12 @@ type deployer struct{ p *parts }
 func (d deployer) Start(context.Context) error { return nil }
 func (d deployer) Stop()                       {}
 func (d deployer) VersionReleased(n int) {
+	d.p.note(fmt.Sprint("released ", n))
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
 	d.p.released = append(d.p.released, n)
 }
+func (d deployer) Compiling(begins bool)                      { d.p.note(fmt.Sprint("compiling ", begins)) }
 func (d deployer) Deploy(bool, []string, []intent.ResourceID) {}
 func (d deployer) SetPaused(string, bool)                     {}
 func (d deployer) Unpark([]intent.ResourceID)                 {}
@@ -373,6 +375,9 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	}
 	if !slices.Equal(s.parts.released, []int{1}) {
 		t.Errorf("the deployer heard of %v", s.parts.released)
+	}
+	if told := s.parts.toldOf(); !slices.Equal(told, []string{"compiling true", "released 1", "compiling false"}) {
+		t.Errorf("the deployer was told %q", told)
 	}
 }
 

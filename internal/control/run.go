@@ -52,7 +52,14 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir))}
 	r.log = k.log.With("compile", compile.ID)
 	k.moved(compile.ID)
+	deployer := k.control.deployer(k.env)
+	if deployer != nil && compile.Export {
+		deployer.Compiling(true)
+	}
 	err := r.stages(ctx)
+	if deployer != nil && compile.Export {
+		deployer.Compiling(false)
+	}
 	if ctx.Err() != nil {
 		return
 	}

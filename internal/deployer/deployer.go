@@ -60,6 +60,7 @@ type Deployer struct {
 	gatherSince time.Time // when the batch began to wait for more ends; zero: it does not
 	gatherUntil time.Time // when it will have waited long enough
 	pursuits    int       // what is under way beside deployments
+	yield       yield
 	dryRuns     map[intent.ActionID]*dryRun
 	facts       inquiries
 	waiters     []chan struct{}
@@ -263,6 +264,7 @@ func (d *Deployer) loop(ctx context.Context) {
 			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
 				d.unprepare("") // what was to come next may be held now
 			}
+			d.giveWay(now())
 			d.carry(d.sched.Tick(now()))
 			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
 				d.lookAtFacts(false)
@@ -317,7 +319,7 @@ func (d *Deployer) untilTick() time.Duration {
 	if d.sched == nil {
 		return wait
 	}
-	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil} {
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil, d.yield.until} {
 		if !at.IsZero() {
 			wait = min(wait, max(time.Until(at), 0))
 		}
