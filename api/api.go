@@ -83,6 +83,7 @@ func New(cfg Config) (http.Handler, error) {
 	s.discovered(g)
 	s.gates(g)
 	s.git(g)
+	s.promotions(g)
 	s.agents(g)
 	s.executors(g)
 	s.notifications(g)

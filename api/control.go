@@ -85,6 +85,10 @@ type Control interface {
 	OpenRevert(ctx context.Context, env intent.EnvironmentID, commit, why string) (page string, err error)
 	BlockedCommits(ctx context.Context, env intent.EnvironmentID) ([]intent.Block, error)
 	UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Block, error)
+	Following(ctx context.Context, env intent.EnvironmentID) (control.Following, error)
+	Promote(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Promotion, error)
+	ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string) error
+	PausePromotions(ctx context.Context, env intent.EnvironmentID, pause bool) error
 	Interventions(ctx context.Context, env intent.EnvironmentID) ([]intent.Intervention, error)
 	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error)

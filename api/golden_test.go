@@ -53,6 +53,7 @@ func TestShapes(t *testing.T) {
 		"v1-dryrun":                  "/api/v1/dryrun/" + r.DryRunID.String(),
 		"v2-resource-parked":         "/api/v2/resource?filter.parked=true",
 		"v2-drift":                   "/api/v2/drift?limit=2&filter.open=false",
+		"v2-git-promotions":          "/api/v2/git/promotions",
 		"v2-agents":                  "/api/v2/agents?limit=1",
 		"v2-executors":               "/api/v2/executors",
 		"v1-agent":                   "/api/v1/agent?limit=1",

@@ -69,6 +69,7 @@ type Env struct {
 	Git        *intent.GitState
 	Commits    []intent.GitCommit
 	Blocks     []intent.Block
+	Follow     control.Following
 }
 
 // Run is a compile with its stages.

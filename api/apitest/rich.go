@@ -328,6 +328,7 @@ func (r *Rich) hold(before []intent.Resource) *intent.Hold {
 // notices are what people should hear of: two of them unread.
 func (r *Rich) notices() {
 	r.git(r.At)
+	r.promotions(r.At)
 	r.Production.Notices = []intent.Notification{
 		{ID: id(60), Environment: r.Production.ID, Created: r.At.Add(-50 * time.Hour), Last: r.At.Add(-50 * time.Hour), Times: 1, Read: true, Notice: intent.Notice{
 			Severity: intent.SeverityError, Title: "Agent web06 cannot reach its target", URI: "/api/v2/agents", Message: "5 deployments in a row could not reach it. " + Evil}},

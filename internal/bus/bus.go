@@ -23,6 +23,7 @@ const (
 	Notification Topic = "notification" // written, read or cleared
 	Delivery     Topic = "delivery"     // webhooks came, or ended
 	Pull         Topic = "pull"         // pull requests, or work for the forge
+	Promotion    Topic = "promotion"    // ID: the promotion, or empty; a gate opened or closed, or it ended
 	Lagged       Topic = "lagged"       // this subscriber missed events: read everything again
 )
 

@@ -9,7 +9,7 @@ import (
 // newGit makes `ordain git`.
 func newGit() *cobra.Command {
 	r := &remote{}
-	return r.group("git", "Commits of an environment: what became of them, and which are refused",
+	c := r.group("git", "Commits of an environment: what became of them, and which are refused",
 		command("status ENVIRONMENT", "Say how it goes between an environment and its repository", func(c *cobra.Command, args []string) error {
 			var git struct {
 				Repository string `json:"repository"`
@@ -52,6 +52,8 @@ func newGit() *cobra.Command {
 		}),
 		newGitUnblock(r),
 	)
+	c.AddCommand(newGitPromotions(r)...)
+	return c
 }
 
 // newGitUnblock makes `ordain git unblock`.

@@ -103,7 +103,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(), newHook(),
-		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(), newDiscovered(), newNotification(), newOverride(), newGit(), newRollback())
+		newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(), newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(), newDiscovered(), newNotification(), newOverride(), newGit(), newRollback(), newPromote())
 	return root
 }
 

@@ -83,6 +83,10 @@ type Control interface {
 	RollBack(ctx context.Context, env intent.EnvironmentID, to int) (intent.Version, error)
 	BlockedCommits(ctx context.Context, env intent.EnvironmentID) ([]intent.Block, error)
 	UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Block, error)
+	Following(ctx context.Context, env intent.EnvironmentID) (control.Following, error)
+	Promote(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Promotion, error)
+	ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string) error
+	PausePromotions(ctx context.Context, env intent.EnvironmentID, pause bool) error
 	AcceptCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Acceptance, error)
 	EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error
 	PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error

@@ -58,6 +58,10 @@ func TestButtonsDoTheirVerbs(t *testing.T) {
 		{"/git/unblock", url.Values{"commit": {r.Production.Blocks[0].Commit}, "by": {"ann"}, "reason": {"it was the network"}}, "unblock " + r.Production.Blocks[0].Commit},
 		{"/rollback", url.Values{"by": {"ann"}, "reason": {"the shop is down"}}, "rollback 0"},
 		{"/rollback", url.Values{"version": {"6"}, "by": {"ann"}, "reason": {"the shop is down"}}, "rollback 6"},
+		{"/promote/approve", url.Values{"commit": {r.Production.Follow.Promotions[0].Commit}, "by": {"ann"}, "reason": {"well"}}, "approve promotion " + r.Production.Follow.Promotions[0].Commit},
+		{"/promote/pause", url.Values{"by": {"ann"}, "reason": {"the fair"}}, "pause promotions"},
+		{"/promote/resume", url.Values{"by": {"ann"}, "reason": {"it is over"}}, "resume promotions"},
+		{"/promote", url.Values{"commit": {r.Production.Follow.Promotions[0].Commit}, "by": {"ann"}, "reason": {"it cannot wait"}}, "promote " + r.Production.Follow.Promotions[0].Commit},
 		{"/halt", nil, "halt"},
 		{"/resume", nil, "resume"},
 	} {

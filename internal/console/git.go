@@ -23,6 +23,7 @@ type gitPage struct {
 	Commits                    []gitCommitRow
 	Blocks                     []blockRow
 	CanBack                    bool // something was deployed before
+	Follow                     *followView
 }
 
 // blockRow is a commit that a person took back.
@@ -96,7 +97,16 @@ func (c *console) git(r *http.Request) (view, error) {
 	for _, b := range blocks {
 		p.Blocks = append(p.Blocks, blockRow{Commit: short(b.Commit), Full: b.Commit, By: b.By, Reason: b.Reason, At: b.At})
 	}
-	return view{template: "git", data: p}, nil
+	following, err := c.control.Following(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{template: "git"}
+	if p.Follow = followViewOf(f, e, following); p.Follow != nil {
+		v.fragments = []fragment{{"promotion", "promotion", p.Follow.Waits}}
+	}
+	v.data = p
+	return v, nil
 }
 
 func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {

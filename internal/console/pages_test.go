@@ -73,6 +73,32 @@ func TestTheResourcePageSaysWhoDecided(t *testing.T) {
 	}
 }
 
+// The page Git says what an environment follows, what waits and for what, and
+// what was promoted; the page of the one that is followed says by whom.
+func TestTheGitPageShowsTheChain(t *testing.T) {
+	r := apitest.NewRich(present)
+	h := newConsole(t, r)
+	page := get(t, h, paths(r)["git"]).Body.String()
+	for _, want := range []string{
+		`the environment <a href="/e/` + r.Staging.ID.String() + `">` + r.Staging.Name + `</a>`,
+		"soak until 16:05 UTC", "3 resources are not compliant: &lt;b&gt;", "no drift is open", "approval of this commit",
+		">Approve ddddddd<", ">Promote ddddddd now<", ">Pause promotions<", "version 12", `href="/e/` + r.Production.ID.String() + `/versions/7"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if page := get(t, h, paths(r)["empty-git"]).Body.String(); r.Staging.Source.URL != "" && !strings.Contains(page, "Followed by") {
+		t.Error("the page of the environment that is followed does not say so")
+	}
+	r.Do(func() {
+		r.Production.Follow.Promotions, r.Production.Follow.Idle = nil, "staging was rolled back to version 3"
+	})
+	if page := get(t, h, paths(r)["git"]).Body.String(); !strings.Contains(page, "Nothing waits: staging was rolled back to version 3.") || strings.Contains(page, "Promote ") {
+		t.Error("the page does not say why nothing waits")
+	}
+}
+
 // paths are the pages of a rich server.
 func paths(r *apitest.Rich) map[string]string {
 	env := "/e/" + r.Production.ID.String()

@@ -12,6 +12,7 @@ import (
 func (s *stage) push(commit string) {
 	s.parts.mu.Lock()
 	s.parts.tip = commit
+	s.parts.pushed = append(s.parts.pushed, commit)
 	s.parts.mu.Unlock()
 }
 

@@ -30,6 +30,8 @@ type parts struct {
 	changed  map[string][]string // paths by "from to"
 	mu       sync.Mutex
 	tip      string
+	pushed   []string // commits that can be fetched by their hash
+	now      func() time.Time
 	tag      string // end of the name of the newest release
 	fetchErr error
 	fetched  int
@@ -87,6 +89,9 @@ func (p *parts) Fetch(_ context.Context, s control.GitSource) (intent.Revision, 
 	p.source = s
 	if tag, ok := strings.CutPrefix(s.Branch, "semver:"); ok {
 		return intent.Revision{Commit: p.tip, Branch: tag + p.tag, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
+	if slices.Contains(p.pushed, s.Branch) {
+		return intent.Revision{Commit: s.Branch, Branch: s.Branch, Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
 	}
 	if s.Branch != "main" && s.Branch != "" {
 		return intent.Revision{Commit: "of-" + s.Branch, Branch: s.Branch, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
@@ -314,7 +319,7 @@ func (s *stage) control() *control.Control {
 	s.t.Helper()
 	c, err := control.New(control.Config{
 		Store: s.store, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
-		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test",
+		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test", Now: s.parts.now,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -132,6 +132,9 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	if err := c.splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
+	if err := c.staysFollowed(ctx, e); err != nil {
+		return e, err
+	}
 	if err := c.cfg.Store.UpdateEnvironment(ctx, e); err != nil {
 		return e, err
 	}

@@ -165,6 +165,8 @@ func (j *judgement) all(ctx context.Context, waiting []intent.Delivery) (trouble
 		case d.Event.Kind == intent.HookPull:
 			j.pull(ctx, d)
 			continue
+		case j.e.Follows() != "" && d.Event.Kind != intent.HookPing:
+			why = followsInstead(j.e)
 		default:
 			why = j.concerns(d)
 		}

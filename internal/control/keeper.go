@@ -22,8 +22,10 @@ type keeper struct {
 	done    chan struct{}
 	// deployer is set while the environment is owned; guarded by Control.mu.
 	deployer Deployer
+	applying sync.Mutex // one change of the environment at a time
 	previews previews
 	hooks    hooks
+	promote  chan struct{} // what it follows, or how, changed
 }
 
 // ownRetry is how long a replica waits before it tries again to own an environment.
@@ -82,6 +84,7 @@ func (c *Control) keep(_ context.Context, env intent.EnvironmentID) error {
 		control: c, env: env, log: c.cfg.Logger.With("environment", env),
 		wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		previews: previews{wake: make(chan struct{}, 1)}, hooks: hooks{wake: make(chan struct{}, 1)},
+		promote: make(chan struct{}, 1),
 	}
 	c.keepers[env] = k
 	c.wg.Go(func() {
@@ -132,16 +135,38 @@ func (c *Control) deployer(env intent.EnvironmentID) Deployer {
 func (c *Control) environmentChanged(ctx context.Context, env intent.EnvironmentID) {
 	c.hookGeneration.Add(1)
 	c.publish(env, bus.Environment, "")
-	e, err := c.cfg.Store.Environment(ctx, env)
-	if err != nil {
-		c.cfg.Logger.Error("an environment changed but cannot be read", "environment", env, "error", err)
+	c.mu.Lock()
+	k := c.keepers[env]
+	c.mu.Unlock()
+	if k == nil {
 		return
 	}
-	if d := c.deployer(env); d != nil {
-		d.Changed(e)
-		c.watch(ctx, e)
+	if err := k.apply(ctx); err != nil {
+		k.log.Error("the environment changed but cannot be read", "error", err)
+		return
 	}
 	c.wake(env)
+	c.wakePromotions(env)
+}
+
+// apply hands what the environment is now to its deployer and watcher, if it is
+// owned. Who comes last reads last, so that an older state never wins.
+func (k *keeper) apply(ctx context.Context) error {
+	k.applying.Lock()
+	defer k.applying.Unlock()
+	k.control.mu.Lock()
+	deployer := k.deployer
+	k.control.mu.Unlock()
+	if deployer == nil {
+		return nil
+	}
+	e, err := k.control.cfg.Store.Environment(ctx, k.env)
+	if err != nil {
+		return err
+	}
+	deployer.Changed(e)
+	k.control.watch(ctx, e)
+	return nil
 }
 
 // run owns the environment, as long as it can, until ctx ends.
@@ -196,25 +221,23 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 	k.deployer = deployer
 	c.mu.Unlock()
 	defer func() {
+		k.applying.Lock()
 		c.cfg.Watcher.Forget(k.env)
 		c.mu.Lock()
 		k.deployer = nil
 		c.mu.Unlock()
+		k.applying.Unlock()
 		deployer.Stop()
 	}()
 	// A setting that changed while the deployer was made reached nobody.
-	if !k.persist(ctx, "read the environment again", func() (err error) {
-		e, err = c.cfg.Store.Environment(ctx, k.env)
-		return err
-	}) {
+	if !k.persist(ctx, "read the environment again", func() error { return k.apply(ctx) }) {
 		return
 	}
-	deployer.Changed(e)
-	c.watch(ctx, e)
 	c.factsChanged(ctx, k.env)
 	var wg sync.WaitGroup
 	wg.Go(func() { k.keepPreviews(ctx) })
 	wg.Go(func() { k.keepHooks(ctx) })
+	wg.Go(func() { k.keepPromotions(ctx) })
 	k.loop(ctx)
 	cancel()
 	wg.Wait()

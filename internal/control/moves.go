@@ -32,6 +32,13 @@ func (c *Control) SourceMoved(ctx context.Context, env intent.EnvironmentID, com
 func (c *Control) sourceMoved(ctx context.Context, env intent.EnvironmentID, commit, kind, message string) (move, error) {
 	unlock := c.oneMove(env)
 	defer unlock()
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return move{}, err
+	}
+	if e.Follows() != "" { // since the source was looked at
+		return move{reason: followsInstead(e)}, nil
+	}
 	if m, ok, err := c.takenAlong(ctx, env, commit); ok || err != nil {
 		return m, err
 	}
@@ -42,10 +49,6 @@ func (c *Control) sourceMoved(ctx context.Context, env intent.EnvironmentID, com
 	if last != nil && last.Revision != nil {
 		if last.Revision.Commit == commit {
 			return move{compile: &last.ID, reason: short(commit) + " is compiled already"}, nil
-		}
-		e, err := c.cfg.Store.Environment(ctx, env)
-		if err != nil {
-			return move{}, err
 		}
 		if why := c.untouched(ctx, e, last.Revision.Commit, commit); why != "" {
 			return move{reason: why}, nil

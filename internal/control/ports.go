@@ -27,6 +27,7 @@ type Store interface {
 	DeliveryStore
 	ForgeStore
 	GitStore
+	PromotionStore
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
 }
@@ -51,6 +52,31 @@ type GitStore interface {
 	UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error
 	// GitCommits lists the newest compiles that had a commit, and what became of them.
 	GitCommits(ctx context.Context, env intent.EnvironmentID, limit int) ([]intent.GitCommit, error)
+}
+
+// PromotionStore keeps commits on their way from an environment to one that follows it.
+type PromotionStore interface {
+	// Followed gives what an environment has deployed; its Version is 0 when nothing is.
+	Followed(ctx context.Context, env intent.EnvironmentID) (intent.Followed, error)
+	// JudgePromotion looks at what the source of env has deployed. The commit of that
+	// waits from then on, and what waited before is superseded; when its gates are
+	// open it is promoted, with a compile that is asked for. It gives the promotion
+	// that waits or was promoted now; nil when there is nothing to promote. Without a
+	// source what waits is superseded, for the reason why.
+	JudgePromotion(ctx context.Context, env intent.Environment, source *intent.Environment, why string, at time.Time) (*intent.Promotion, error)
+	// Promote promotes the commit that waits in spite of its gates, and records the
+	// intervention. Conflict when another one waits, or what it waits for is no gate
+	// that a person may override.
+	Promote(ctx context.Context, env, source intent.Environment, commit string, by intent.Actor) (intent.Promotion, error)
+	// ApprovePromotion also records the intervention; Conflict when another commit waits.
+	ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error
+	// PausePromotions pauses or resumes, and records the intervention when that was not so before.
+	PausePromotions(ctx context.Context, env intent.EnvironmentID, pause bool, by intent.Actor) error
+	// PromotionPause gives nil when nobody paused them.
+	PromotionPause(ctx context.Context, env intent.EnvironmentID) (*intent.Actor, error)
+	Promotions(ctx context.Context, env intent.EnvironmentID, limit int) ([]intent.Promotion, error) // newest first
+	// LastPromoted gives the newest that was promoted; nil when none was.
+	LastPromoted(ctx context.Context, env intent.EnvironmentID) (*intent.Promotion, error)
 }
 
 // ProjectStore keeps projects.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,8 @@ type run struct {
 	fetching bool
 	// refused is set when the commit may not be deployed.
 	refused bool
+	// wanted is the commit that was promoted, where the environment follows another one.
+	wanted *wanted
 	// preview is set for a commit that is only looked at: its version is never released.
 	preview bool
 }
@@ -181,13 +184,22 @@ func (r *run) init(ctx context.Context) error {
 func (r *run) sync(ctx context.Context) error {
 	name := intent.StageFetch
 	r.fetching = true
-	err := r.patiently(ctx, "read the credentials", func() (err error) {
+	err := r.patiently(ctx, "find out what to fetch", func() (err error) {
+		if r.wanted, err = r.control.wanted(ctx, r.e); err != nil {
+			return err
+		}
+		if r.wanted != nil {
+			r.e.Source.Branch = r.wanted.follows
+		}
 		r.source, err = r.control.gitSource(ctx, r.e)
 		r.job.Credentials = r.source
 		return err
 	})
 	if err != nil {
 		return r.stage(ctx, name, func(Output) (string, error) { return "", err })
+	}
+	if r.wanted != nil {
+		r.source.Branch = r.wanted.commit
 	}
 	if !r.control.cfg.Git.Mirrored(r.source) {
 		name = intent.StageClone
@@ -200,7 +212,7 @@ func (r *run) sync(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if last != nil && last.Revision != nil && (r.e.Source.Branch == "" || last.Revision.Branch == r.e.Source.Branch) {
+		if last != nil && last.Revision != nil && r.same(*last.Revision) {
 			return r.choose(ctx, *last.Revision)
 		}
 	}
@@ -213,13 +225,30 @@ func (r *run) sync(ctx context.Context) error {
 			r.gitFailed(ctx, err)
 			return step.Command, err
 		}
-		out(fmt.Sprintf("%s is at %s %q by %s\n", rev.Branch, rev.Short(), rev.Subject, rev.Author), "")
+		if w := r.wanted; w != nil {
+			if rev.Commit != w.commit { // such as a branch that is named like the commit
+				return step.Command, fault.New("control.sync", fault.Conflict, fmt.Sprintf("the repository gives %s for the commit %s", rev.Commit, w.commit)).
+					Hint("remove the branch or tag of that name from the repository")
+			}
+			rev.Branch = w.branch
+			out(w.why+"\n", "")
+		}
+		out(fmt.Sprintf("%s is at %s %q by %s\n", cmp.Or(r.source.Branch, rev.Branch), rev.Short(), rev.Subject, rev.Author), "")
 		if r.skips(ctx, rev) {
 			out("This commit is compiled already: nothing to do\n", "")
 			return step.Command, errors.Join(r.choose(ctx, rev), errUpToDate)
 		}
 		return step.Command, r.choose(ctx, rev)
 	})
+}
+
+// same tells whether a commit that was compiled before is the one to compile
+// when nothing is fetched.
+func (r *run) same(rev intent.Revision) bool {
+	if r.wanted != nil {
+		return rev.Commit == r.wanted.commit
+	}
+	return r.e.Source.Branch == "" || rev.Branch == r.e.Source.Branch
 }
 
 // skips tells whether a run that only a notice asked for would repeat the last one.

@@ -55,6 +55,11 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 		return fault.New("control.SetSetting", fault.Forbidden, "the setting "+name+" is decided by "+by+" in the environment's repository").
 			Hint("change it there, under environment_settings, and push")
 	}
+	if name == "follow" {
+		if err := c.mayFollow(ctx, e, value); err != nil {
+			return err
+		}
+	}
 	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
 		return err
 	}

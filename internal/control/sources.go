@@ -41,7 +41,7 @@ func (c *Control) splitSource(s *intent.Source, secrets map[string]string) error
 
 // watch begins to watch an environment's source, or stops when there is nothing to watch.
 func (c *Control) watch(ctx context.Context, e intent.Environment) {
-	if e.Source.URL == "" || e.Halted || !e.Bool("server_compile") {
+	if e.Source.URL == "" || e.Halted || !e.Bool("server_compile") || e.Follows() != "" {
 		c.cfg.Watcher.Forget(e.ID)
 		return
 	}

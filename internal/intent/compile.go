@@ -9,9 +9,13 @@ import (
 // pushed to: their newest versions are asked for.
 const TriggerModule = "module"
 
+// TriggerPromotion is the type of triggers of commits that come from the
+// environment that is followed.
+const TriggerPromotion = "promotion"
+
 // Trigger says who or what asked for a compile.
 type Trigger struct {
-	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule, module
+	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule, module, promotion
 	Message string // for people
 }
 

@@ -26,6 +26,8 @@ const (
 	DidRollBack    InterventionKind = "rollback" // to an earlier version
 	DidApprove     InterventionKind = "approve"  // a pull request, or a promotion
 	DidPromote     InterventionKind = "promote"  // a commit from another environment
+	DidPauseFollow InterventionKind = "pause_promotions"
+	DidFollowAgain InterventionKind = "resume_promotions"
 )
 
 // Intervention is one of them, as it is kept.

@@ -91,7 +91,7 @@ func init() {
 		{Name: "pull_previews", People: true, Type: SettingText, Default: "off", Choices: []string{"off", "trusted", "all"}, Doc: "Preview pull requests towards the branch: of authors who may write to the repository (trusted; forks and others wait for a person's approval), or of everybody (all: the code of strangers runs here)."},
 		{Name: "pull_comment", Type: SettingBool, Default: true, Doc: "Keep one comment on each previewed pull request up to date."},
 		{Name: "drift_retention", Type: SettingInt, Default: 90, Most: 36600, Doc: "Days to keep records of drift that ended."},
-	}, gitSettings...) {
+	}, append(gitSettings, followSettings...)...) {
 		settings[s.Name] = s
 	}
 }

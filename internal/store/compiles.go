@@ -84,6 +84,10 @@ func (r compileRow) value() (intent.Compile, error) {
 // EnqueueCompile records a request; the same request again changes nothing.
 func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
 	const op = "store.EnqueueCompile"
+	return s.write(ctx, op, func(tx pgx.Tx) error { return enqueue(ctx, tx, op, c) })
+}
+
+func enqueue(ctx context.Context, tx pgx.Tx, op string, c intent.Compile) error {
 	metadata, err := json.Marshal(c.Metadata)
 	if err != nil {
 		return fault.Wrap(op, fault.Invalid, err)
@@ -95,11 +99,9 @@ func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
 	if c.RemovedSets == nil {
 		c.RemovedSets = []string{}
 	}
-	return s.write(ctx, op, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested,
-			cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables), c.Partial, c.RemovedSets)
-		return err
-	})
+	_, err = tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested,
+		cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables), c.Partial, c.RemovedSets)
+	return err
 }
 
 // StartCompile takes the next request; see control.CompileStore. Conflict when
@@ -158,6 +160,9 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.OutboxCompile, id, end.At); err != nil || end.Notice == nil {

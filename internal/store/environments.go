@@ -81,9 +81,13 @@ func (s *Store) Environment(ctx context.Context, id intent.EnvironmentID) (out i
 	return out, err
 }
 
-// UpdateEnvironment writes name, project, source, description and icon.
+// UpdateEnvironment writes name, project, source, description and icon. Those
+// that follow it do so under its new name.
 func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) error {
 	return s.write(ctx, "store.UpdateEnvironment", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, statements.FollowRename, e.ID, e.Name); err != nil {
+			return err
+		}
 		return affected(tx.Exec(ctx, statements.EnvironmentUpdate, e.ID, e.ProjectID, e.Name,
 			e.Source.URL, e.Source.Branch, e.Source.Subdir, e.Description, e.Icon))
 	})
@@ -131,6 +135,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployTold,
+		statements.ClearPromotions,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err

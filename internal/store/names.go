@@ -56,6 +56,10 @@ type statementTexts struct {
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete string
 	ProjectSecretSet, ProjectSecretDelete, ProjectSecretList             string
 	ProjectKnownHosts, ProjectKnownHostsSet, ProjectKnownHostsAdd        string
+	// promotion.sql
+	Followed, FollowedLock, FollowRename, PromotionWaiting, PromotionLast, PromotionList, PromotionAdd, PromotionJudged string
+	PromotionApprove, PromotionPromote, PromotionSupersede, PromotionCompiled                                           string
+	PromotionPauseSet, PromotionPauseEnd, PromotionPauseGet, ClearPromotions                                            string
 	// release.sql
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates string
 	ReleaseNewStates, ReleaseOrphans, ReleaseBlocked, ReleaseAgents          string
