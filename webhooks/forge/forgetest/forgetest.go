@@ -1,6 +1,7 @@
 // Package forgetest is a forge for tests: an HTTP server that speaks as
 // GitHub, GitLab or Gitea do, and keeps what it is told. It is the edge of the
-// network in tests, and refuses what the real ones refuse.
+// network in tests, refuses what the real ones refuse, and fails a test that asks
+// or gets something that the forge's published OpenAPI document does not have.
 package forgetest
 
 import (
@@ -55,6 +56,8 @@ type Server struct {
 	// Other answers what is not of the API, such as Git; it is set before the first request.
 	Other http.Handler
 
+	t        testing.TB
+	contract *contract
 	mu       sync.Mutex
 	moved    chan struct{}
 	pulls    map[int]*Pull
@@ -69,7 +72,7 @@ type Server struct {
 
 // New starts a forge; it ends with the test.
 func New(t testing.TB, kind string) *Server {
-	s := &Server{Kind: kind, moved: make(chan struct{}), pulls: map[int]*Pull{}, writers: map[string]bool{"ordain": true}, branches: map[string]string{}, next: 100}
+	s := &Server{Kind: kind, t: t, contract: newContract(t, kind), moved: make(chan struct{}), pulls: map[int]*Pull{}, writers: map[string]bool{"ordain": true}, branches: map[string]string{}, next: 100}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -156,7 +159,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	var body map[string]any
 	if len(raw) > 0 && json.Unmarshal(raw, &body) != nil {
-		say(w, 400, map[string]any{"message": "Problems parsing JSON"})
+		say(w, 400, []byte(`{"message":"Problems parsing JSON"}`))
 		return
 	}
 	s.mu.Lock()
@@ -173,22 +176,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !s.known(r) {
-		say(w, 401, map[string]any{"message": "Bad credentials"})
+		say(w, 401, []byte(`{"message":"Bad credentials"}`))
 		return
 	}
 	s.Do(func() {
 		s.calls = append(s.calls, Call{r.Method, r.URL.Path, body})
 		code, out := s.route(r, body)
-		say(w, code, out)
+		answer, err := json.Marshal(out)
+		if err != nil {
+			s.t.Error(err)
+		}
+		s.contract.check(r, raw, code, answer)
+		say(w, code, answer)
 	})
 }
 
-func say(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
+func say(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
-	if body != nil {
-		_ = json.NewEncoder(w).Encode(body)
-	}
+	_, _ = w.Write(body) // who asked went away
 }
 
 func (s *Server) known(r *http.Request) bool {

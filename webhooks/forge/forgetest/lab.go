@@ -1,11 +1,29 @@
 package forgetest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
 	"slices"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
+
+// lab answers what GitLab's own client can read, with no field that it does not know.
+func (s *Server) lab(code int, answer, as any) (int, any) {
+	text, err := json.Marshal(answer)
+	if err == nil {
+		strict := json.NewDecoder(bytes.NewReader(text))
+		strict.DisallowUnknownFields()
+		err = strict.Decode(as)
+	}
+	if err != nil {
+		s.t.Errorf("GitLab does not answer so: %v\n%s", err, text)
+	}
+	return code, answer
+}
 
 // gitlab speaks as GitLab does.
 func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, any) {
@@ -15,7 +33,7 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 		return s.labStatus(p[2], body)
 	case at("GET merge_requests *"):
 		if pull := s.pullNamed(p[2]); pull != nil {
-			return 200, s.labPull(pull)
+			return s.lab(200, s.labPull(pull), &gitlab.MergeRequest{})
 		}
 		return 404, map[string]any{"message": "404 Not found"}
 	case at("GET merge_requests"):
@@ -25,11 +43,11 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 				out = append(out, s.labPull(pull))
 			}
 		}
-		return 200, out
+		return s.lab(200, out, &[]gitlab.MergeRequest{})
 	case at("GET members all *"):
 		for name := range s.writers {
 			if fmt.Sprint(userID(name)) == p[3] {
-				return 200, map[string]any{"id": userID(name), "username": name, "state": "active", "access_level": 30}
+				return s.lab(200, map[string]any{"id": userID(name), "username": name, "name": name, "state": "active", "access_level": 30, "expires_at": nil}, &gitlab.ProjectMember{})
 			}
 		}
 		return 404, map[string]any{"message": "404 Not found"}
@@ -40,13 +58,13 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 				out = append(out, labNote(c))
 			}
 		}
-		return 200, out
+		return s.lab(200, out, &[]gitlab.Note{})
 	case at("POST merge_requests * notes"):
 		pull := s.pullNamed(p[2])
 		if pull == nil || text(body, "body") == "" {
 			return 404, map[string]any{"message": "404 Not found"}
 		}
-		return 201, labNote(s.addComment(pull.Number, text(body, "body")))
+		return s.lab(201, labNote(s.addComment(pull.Number, text(body, "body"))), &gitlab.Note{})
 	case at("PUT merge_requests * notes *"):
 		c := s.commentNamed(p[4])
 		if c == nil {
@@ -56,11 +74,11 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 			return 403, map[string]any{"message": "403 Forbidden"}
 		}
 		c.Body, c.Edits = text(body, "body"), c.Edits+1
-		return 200, labNote(c)
+		return s.lab(200, labNote(c), &gitlab.Note{})
 	case at("POST repository commits"):
 		s.next++
 		s.branches[text(body, "branch")] = fmt.Sprintf("%040x", s.next)
-		return 201, map[string]any{"id": s.branches[text(body, "branch")]}
+		return s.lab(201, map[string]any{"id": s.branches[text(body, "branch")], "message": text(body, "commit_message")}, &gitlab.Commit{})
 	case at("POST merge_requests"):
 		return s.labOpen(body)
 	}
@@ -81,7 +99,8 @@ func (s *Server) labStatus(commit string, body map[string]any) (int, any) {
 		}
 	}
 	s.statuses = append(s.statuses, Status{commit, text(body, "name"), state, text(body, "description"), text(body, "target_url")})
-	return 201, map[string]any{"id": len(s.statuses), "status": state, "name": text(body, "name")}
+	return s.lab(201, map[string]any{"id": len(s.statuses), "sha": commit, "status": state, "name": text(body, "name"), "description": text(body, "description"), "target_url": text(body, "target_url")},
+		&gitlab.CommitStatus{})
 }
 
 func (s *Server) labPull(p *Pull) map[string]any {
@@ -93,11 +112,15 @@ func (s *Server) labPull(p *Pull) map[string]any {
 	if p.Fork {
 		source = 2
 	}
-	return map[string]any{
+	recorded, err := published.ReadFile("openapi/gitlab-merge-request.json")
+	if err != nil {
+		s.t.Error(err)
+	}
+	return filled(s.t, recorded, map[string]any{
 		"id": p.Number + 1000, "iid": p.Number, "state": state, "title": p.Title, "target_branch": p.Base, "source_branch": "feature", "sha": p.Head,
 		"source_project_id": source, "target_project_id": 1, "has_conflicts": p.Unmergeable,
 		"web_url": fmt.Sprintf("%s/acme/shop/-/merge_requests/%d", s.URL, p.Number), "author": map[string]any{"id": userID(p.Author), "username": p.Author},
-	}
+	})
 }
 
 func labNote(c *Comment) map[string]any {
@@ -114,7 +137,7 @@ func (s *Server) labOpen(body map[string]any) (int, any) {
 	s.next++
 	p := &Pull{Number: int(s.next), State: "open", Title: text(body, "title"), Author: "ordain", Base: text(body, "target_branch"), Head: head}
 	s.pulls[p.Number] = p
-	return 201, s.labPull(p)
+	return s.lab(201, s.labPull(p), &gitlab.MergeRequest{})
 }
 
 // userID is the number of a user.
