@@ -400,11 +400,11 @@ func (h *heap) read(v *variable) Read {
 		return Read{State: Unset, Slot: v}
 	}
 	if v.kind == option {
-		if _, empty := v.value.(types.Null); empty {
+		if _, empty := v.content().(types.Null); empty {
 			return Read{State: Optional, Value: null, Slot: v}
 		}
 	}
-	return Read{State: Known, Value: v.value, Slot: v}
+	return Read{State: Known, Value: v.content(), Slot: v}
 }
 
 // Attribute implements Heap.

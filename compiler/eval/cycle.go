@@ -52,9 +52,9 @@ func (c *circles) first(waiting *waitingList) *variable {
 		case !top.counts():
 			minheap.Pop(&c.heap)
 		case top.v.potential() <= 0:
-			top.v.more.parked = true
+			top.v.more().parked = true
 			minheap.Pop(&c.heap)
-		case top.v.more.promises <= 0:
+		case top.v.more().promises <= 0:
 			idle = append(idle, minheap.Pop(&c.heap).(wanted)) // something may be promised yet
 		default:
 			found = top.v
@@ -68,19 +68,22 @@ func (c *circles) first(waiting *waitingList) *variable {
 
 // counts tells that the variable is still out of the queues and without a
 // value, so that the unit still waits for it.
-func (w wanted) counts() bool { return !w.v.has && w.v.more.dropped }
+func (w wanted) counts() bool { return !w.v.has && w.v.more().dropped }
 
 // admit puts what was noted into the heap: of all units that wait for a
 // variable the first.
 func (c *circles) admit(w wanted) {
-	d := w.v.more
-	if !w.counts() || w.v.waiters == nil {
+	if !w.counts() {
+		return
+	}
+	d := w.v.more()
+	if d.waiters == nil {
 		return
 	}
 	if w.w == nil || d.parked {
 		d.parked = false
-		w.w = w.v.waiters.first
-		for _, other := range w.v.waiters.rest {
+		w.w = d.waiters.first
+		for _, other := range d.waiters.rest {
 			if other.base().row < w.w.base().row {
 				w.w = other
 			}

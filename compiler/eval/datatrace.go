@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"sync"
 )
 
 // maxFlow bounds how many variables a value is followed through.
@@ -29,13 +30,13 @@ func (r *run) traceData(e *Error) {
 	var b strings.Builder
 	b.WriteString("data trace:")
 	if v := e.slot.target(); v.has {
-		r.flow(&b, r.label(v), v.value, source{at: v.at, by: v.by, implied: v.implied}, 1)
+		r.flow(&b, r.label(v), v.content(), source{at: v.at, by: v.by, implied: v.implied}, 1)
 	}
 	if e.refused != nil {
 		r.flow(&b, r.label(e.slot), nil, *e.refused, 1)
 	} else if i := e.slot.owner; i != nil {
 		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
-		if d := e.slot.more; d != nil {
+		if d := e.slot.more(); d != nil {
 			for n, item := range d.list.Items {
 				r.flow(&b, "element", item, d.places[n], 2)
 			}
@@ -81,7 +82,7 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	r.origins(b, from.by, indent+"  ")
 	if v, mention := r.mentioned(from.at, from.by); v != nil && v.target().has {
 		v = v.target()
-		r.flow(b, mention, v.value, source{at: v.at, by: v.by, implied: v.implied}, depth+1)
+		r.flow(b, mention, v.content(), source{at: v.at, by: v.by, implied: v.implied}, depth+1)
 	}
 }
 
@@ -102,7 +103,9 @@ func lineOf(at *place) string {
 }
 
 // mention matches an expression that only names something: a, a::b, a.b.c.
-var mention = regexp.MustCompile(`^[a-z_][A-Za-z0-9_]*(::[a-z_][A-Za-z0-9_]*)*(\.[a-z_][A-Za-z0-9_]*)*$`)
+var mention = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z_][A-Za-z0-9_]*(::[a-z_][A-Za-z0-9_]*)*(\.[a-z_][A-Za-z0-9_]*)*$`)
+})
 
 // mentioned finds the variable that the expression at a place is a name of.
 func (r *run) mentioned(at *place, by *origin) (*variable, string) {
@@ -115,7 +118,7 @@ func (r *run) mentioned(at *place, by *origin) (*variable, string) {
 		return nil, ""
 	}
 	text := string(line[from:to])
-	if !mention.MatchString(text) {
+	if !mention().MatchString(text) {
 		return nil, ""
 	}
 	parts := strings.Split(text, ".")

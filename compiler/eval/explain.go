@@ -10,20 +10,18 @@ import (
 // freezeForReader freezes a list because somebody waits for it, and notes who.
 func (r *run) freezeForReader(v *variable) {
 	if at := v.blocked(); at != nil {
-		if v.more.rare == nil {
-			v.more.rare = &rarely{}
-		}
-		v.more.rare.reader = at
+		v.more().rarely().reader = at
 	}
 	v.freeze(r)
 }
 
 // blocked is the place of the first waiter that needs the whole value.
 func (v *variable) blocked() *place {
-	if v.waiters == nil {
+	waiting := v.waiting()
+	if waiting == nil {
 		return nil
 	}
-	for _, w := range append([]waiter{v.waiters.first}, v.waiters.rest...) {
+	for _, w := range append([]waiter{waiting.first}, waiting.rest...) {
 		if c, ok := w.(collector); ok && c.pure() {
 			continue
 		}
@@ -42,8 +40,8 @@ func explainFreeze(v *variable, value types.Value) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr().Name, v.owner.Text())
-	if rare := v.more.rare; rare != nil && rare.reader != nil {
-		fmt.Fprintf(&b, " (%s)", short(rare.reader))
+	if d := v.more(); d != nil && d.rare != nil && d.rare.reader != nil {
+		fmt.Fprintf(&b, " (%s)", short(d.rare.reader))
 	}
 	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.held(), types.Text(value))
 	b.WriteString("Nothing can be added to a relation once something was decided from the whole of it. One of these helps:\n")
@@ -56,9 +54,10 @@ func explainFreeze(v *variable, value types.Value) string {
 
 // held says what there was of a list.
 func (v *variable) held() string {
-	switch n := len(v.more.list.Items); {
-	case v.kind == option:
+	if v.kind == option {
 		return " without a value"
+	}
+	switch n := len(v.more().list.Items); {
 	case n == 0:
 		return " and empty"
 	case n == 1:

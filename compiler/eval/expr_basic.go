@@ -129,6 +129,9 @@ func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
 		f[n.slot] = n.mark
 		return nil
 	}
+	if c != nil {
+		hold(c)
+	}
 	u := r.hooks.one()
 	*u = attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
@@ -212,6 +215,12 @@ func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
 	}
 }
 
+// gatheredList is the variable of a list literal that feeds a relation.
+type gatheredList struct {
+	variable
+	more delayed
+}
+
 // listExpr is `[a, b]` of which something is no constant.
 type listExpr struct {
 	at
@@ -240,15 +249,17 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 	if n.items == nil {
 		return true, n.need(r, s, f)
 	}
-	all := &variable{kind: gathered, more: &delayed{}}
-	f[n.slot] = all
+	all := r.literals.one()
+	all.kind, all.value = gathered, &all.more
 	all.more.promises = int32(len(n.items))
+	f[n.slot] = &all.variable
 	for _, item := range n.items {
 		frame, report, err := item.prepareGradual(r, s, c)
 		if err != nil {
 			return false, err
 		}
-		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true, stmt: n}
+		u := r.items.one()
+		*u = evalUnit{unit: unit{scope: s}, x: item.expr, target: &all.variable, kept: true, stmt: n}
 		if report {
 			u.c = c
 		}
@@ -377,7 +388,7 @@ type evalUnit struct {
 	x      expr
 	target *variable
 	c      collector // gets the value too
-	kept   bool      // a promise of target is kept by it
+	kept   bool      // an item of a list literal: a promise of target is kept by it
 	stmt   node      // what errors are reported in; nil: x
 }
 

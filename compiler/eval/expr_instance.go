@@ -236,9 +236,10 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 		if attr.End.Optional() {
 			v.kind = option
 		}
-		v.more, more = &more[0], more[1:]
+		d := &more[0]
+		v.value, more = d, more[1:]
 		if v.kind == option || attr.End.Low == 0 {
-			v.more.queued = true
+			d.queued = true
 			r.wait.push(v)
 		} else {
 			r.drop(v) // until it has as many as it needs
@@ -373,6 +374,7 @@ type setUnit struct {
 	target *variable
 	stmt   node
 	report bool
+	held   bool // as a collector
 }
 
 func (u *setUnit) by() node                { return u.stmt }

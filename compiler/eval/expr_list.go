@@ -35,6 +35,7 @@ func (n *comprehension) need(r *run, s *scope, f frame) *Error {
 func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
 	target := r.results.one()
 	f[n.slot] = target
+	hold(c)
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
 	frame, report, err := n.iter.prepareGradual(r, s, u)
 	if err != nil {

@@ -34,6 +34,9 @@ func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
 	if err != nil {
 		return err
 	}
+	if c != nil {
+		hold(c)
+	}
 	r.start(&conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
 	return nil
 }
@@ -535,7 +538,7 @@ func (u *definedUnit) receive(r *run, v types.Value, _ *place) *Error {
 	}
 	u.target.put(r, types.Bool(true), &u.n.span)
 	if u.listening && u.watched.target().kind == list {
-		u.watched.target().more.pure++
+		u.watched.target().more().pure++
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (r *run) complete(i *Instance) []*Error {
 	}
 	for n := range i.slots {
 		v := &i.slots[n]
-		if v.has || v.kind == option && v.more.promises <= 0 || v.attr().Name == "self" {
+		if v.has || v.kind == option && v.more().promises <= 0 || v.attr().Name == "self" {
 			continue
 		}
 		if e := incomplete(i, v); e != nil {
@@ -32,11 +32,11 @@ func (r *run) complete(i *Instance) []*Error {
 func incomplete(i *Instance, v *variable) *Error {
 	var e *Error
 	if v.kind == list {
-		if len(v.more.list.Items) >= v.attr().End.Low && v.more.promises <= 0 {
+		if len(v.more().list.Items) >= v.attr().End.Low && v.more().promises <= 0 {
 			return nil
 		}
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
-			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more.list.Items))
+			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more().list.Items))
 	} else {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr().Name, v.attr().At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at))

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/diag"
+	"sync"
 )
 
-var frameLine = regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`)
+var frameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`) })
 
 // frames reads what Python prints of a stack, and keeps what stands in
 // plug-ins. Of a deep recursion both ends are kept.
@@ -17,7 +18,7 @@ func frames(trace string) []diag.Frame {
 	var list []diag.Frame
 	skip := false
 	for line := range strings.SplitSeq(trace, "\n") {
-		if m := frameLine.FindStringSubmatch(line); m != nil {
+		if m := frameLine().FindStringSubmatch(line); m != nil {
 			n, _ := strconv.Atoi(m[2])
 			if skip = !ofPlugin(m[1]); skip {
 				continue

@@ -57,16 +57,16 @@ func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 	if v == nil {
 		return into
 	}
-	if v.kind == list && len(v.more.list.Items) > 0 {
-		for n, item := range v.more.list.Items {
-			into = append(into, v.more.places[n].setting(item))
+	if v.kind == list && len(v.more().list.Items) > 0 {
+		for n, item := range v.more().list.Items {
+			into = append(into, v.more().places[n].setting(item))
 		}
 		return into
 	}
 	if v.at == nil {
 		return into
 	}
-	return append(into, source{at: v.at, by: v.by, implied: v.implied}.setting(v.value))
+	return append(into, source{at: v.at, by: v.by, implied: v.implied}.setting(v.content()))
 }
 
 func (s source) setting(value types.Value) Setting {

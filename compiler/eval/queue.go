@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"slices"
 	"sort"
 
 	"ordain.dev/ordain/compiler/types"
@@ -54,6 +55,8 @@ type run struct {
 	sets      again[setUnit]
 	known     again[knownUnit]
 	evals     slab[evalUnit]
+	items     again[evalUnit] // of list literals
+	literals  slab[gatheredList]
 	assigns   again[assignUnit]
 	chosen    slab[implementUnit]
 	scopes    slab[scope]
@@ -148,7 +151,7 @@ func (r *run) arrived(w waiter) {
 // that somebody wants now.
 func (r *run) noteWaiter(v *variable, w waiter) {
 	v = v.target()
-	switch d := v.more; {
+	switch d := v.more(); {
 	case d == nil:
 	case d.inZero:
 		r.revived = append(r.revived, v)
@@ -160,8 +163,8 @@ func (r *run) noteWaiter(v *variable, w waiter) {
 // enqueueIfComplete puts a delayed variable into the freeze queue when nobody
 // has promised more. A gathered list is frozen at once.
 func (r *run) enqueueIfComplete(v *variable) {
-	d := v.more
-	if d.promises > 0 || v.has || d.queued {
+	d := v.more()
+	if v.has || d.promises > 0 || d.queued {
 		return
 	}
 	switch {
@@ -214,15 +217,18 @@ func (r *run) drainSome(budget *int) *Error {
 	return nil
 }
 
-// over takes a unit back that has run. What gave elements to a list may be
-// held by what they come from.
+// over takes a unit back that has run, unless something holds it.
 func (r *run) over(w waiter) {
 	switch u := w.(type) {
 	case *knownUnit:
 		r.known.back(u)
 	case *setUnit:
-		if u.target.kind != list {
+		if !u.held {
 			r.sets.back(u)
+		}
+	case *evalUnit:
+		if u.kept {
+			r.items.back(u)
 		}
 	case *assignUnit:
 		r.assigns.back(u)
@@ -250,13 +256,11 @@ func (r *run) execute() *Error {
 // freezeNext freezes the next list in order; false when there is nothing left.
 func (r *run) freezeNext() bool {
 	for v := r.wait.pop(); v != nil; v = r.wait.pop() {
-		d := v.more
 		switch {
 		case v.has:
-			d.queued = false
 		case v.potential() <= 0:
 			r.toZero(v)
-		case d.promises > 0:
+		case v.more().promises > 0:
 			r.drop(v)
 		default:
 			r.freezeForReader(v)
@@ -268,7 +272,7 @@ func (r *run) freezeNext() bool {
 		if v.has {
 			continue
 		}
-		if v.more.promises > 0 {
+		if v.more().promises > 0 {
 			r.drop(v)
 			continue
 		}
@@ -279,7 +283,7 @@ func (r *run) freezeNext() bool {
 }
 
 func (r *run) toZero(v *variable) {
-	d := v.more
+	d := v.more()
 	d.inZero = true
 	r.nzero++
 	d.zeroRank = r.nzero
@@ -288,7 +292,7 @@ func (r *run) toZero(v *variable) {
 
 // drop takes a variable out of the queues until its promises are kept.
 func (r *run) drop(v *variable) {
-	d := v.more
+	d := v.more()
 	d.queued = false
 	if !d.dropped {
 		d.dropped, d.parked = true, false
@@ -299,7 +303,7 @@ func (r *run) drop(v *variable) {
 // pick notes that a variable is no longer dropped: it is back in the queue, or
 // has its value.
 func (r *run) pick(v *variable) {
-	if d := v.more; d != nil {
+	if d := v.more(); d != nil {
 		d.dropped = false
 	}
 }
@@ -307,15 +311,14 @@ func (r *run) pick(v *variable) {
 // reviveZero moves what somebody waits for by now from the second queue to
 // the first, in the order of the second.
 func (r *run) reviveZero() {
-	revived := r.revived
+	revived := slices.DeleteFunc(r.revived, func(v *variable) bool { return v.has })
 	r.revived = nil
-	sort.Slice(revived, func(i, j int) bool { return revived[i].more.zeroRank < revived[j].more.zeroRank })
+	sort.Slice(revived, func(i, j int) bool { return revived[i].more().zeroRank < revived[j].more().zeroRank })
 	for _, v := range revived {
-		d := v.more
-		if v.has || !d.inZero || v.potential() <= 0 {
+		if !v.more().inZero || v.potential() <= 0 {
 			continue
 		}
-		d.inZero = false
+		v.more().inZero = false
 		r.wait.push(v)
 	}
 }
@@ -338,10 +341,10 @@ func (r *run) freezeRest() bool {
 	r.zero = pile[*variable]{}
 	for i := zero.n - 1; i >= 0; i-- {
 		v := *zero.at(i)
-		if v.has || !v.more.inZero {
+		if v.has || !v.more().inZero {
 			continue
 		}
-		v.more.inZero = false
+		v.more().inZero = false
 		v.freeze(r)
 		progress = true
 	}

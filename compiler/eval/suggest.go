@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
+	"sync"
 )
 
 // suggest gives the hint "did you mean" when one of the names is near.
@@ -121,12 +122,12 @@ func attributeNames(e *types.Entity) []string {
 	return names
 }
 
-var noAttribute = regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`)
+var noAttribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) })
 
 // Hint is for an exception of Python code that reads an attribute of an
 // instance that it does not have; typeOf is Heap.Type.
 func (e *PluginError) Hint(typeOf func(name string) any) string {
-	m := noAttribute.FindStringSubmatch(strings.TrimSpace(e.Message))
+	m := noAttribute().FindStringSubmatch(strings.TrimSpace(e.Message))
 	if m == nil {
 		return ""
 	}

@@ -28,12 +28,13 @@ const (
 //	option    ──set or freeze──▶ has
 //	list      ──set, set, set … freeze──▶ has
 //
-// Most of the memory of a model is variables, so they are kept small.
+// Most of the memory of a model is variables, so they are kept small: what only
+// matters as long as there is no value lies where the value will be.
 type variable struct {
-	types.IsValue             // a proxy's value is the variable that it stands for, once known
-	value         types.Value // see has
-	waiters       *waiters
-	more          *delayed  // option, list, gathered
+	types.IsValue // a proxy's value is the variable that it stands for, once known
+	// value is what content gives, or else *waiters or *delayed. A list is
+	// *delayed to its end, an option that was frozen too.
+	value         types.Value
 	owner         *Instance // nil for what is no slot of an instance
 	at            *place
 	by            *origin
@@ -45,8 +46,50 @@ type variable struct {
 
 // waiters are the units that wait for a variable, mostly one.
 type waiters struct {
+	types.IsValue
 	first waiter
 	rest  []waiter
+}
+
+// more is what a variable that must be frozen has besides; nil for others, and
+// for an option that was given its value.
+func (v *variable) more() *delayed {
+	d, _ := v.value.(*delayed)
+	return d
+}
+
+// content is the value of a variable that has one.
+func (v *variable) content() types.Value {
+	d, is := v.value.(*delayed)
+	switch {
+	case !is:
+		return v.value
+	case v.kind == option:
+		return null
+	}
+	return &d.list
+}
+
+// waiting are the units that wait; nil when there are none.
+func (v *variable) waiting() *waiters {
+	switch in := v.value.(type) {
+	case *waiters:
+		return in
+	case *delayed:
+		return in.waiters
+	}
+	return nil
+}
+
+// part takes the units that wait away, for who is about to tell them.
+func (v *variable) part() *waiters {
+	waiting := v.waiting()
+	if d := v.more(); d != nil {
+		d.waiters = nil
+	} else if waiting != nil {
+		v.value = nil
+	}
+	return waiting
 }
 
 // attr is the attribute that the variable is a slot for; nil for others.
@@ -68,8 +111,10 @@ type source struct {
 	implied bool // by the other end of the relation
 }
 
-// delayed is what variables that must be frozen have besides.
+// delayed is what variables have that must be frozen.
 type delayed struct {
+	types.IsValue
+	waiters  *waiters
 	list     types.List // what is there, and in the end the value
 	places   []source   // of its items
 	promises int32      // outstanding
@@ -128,11 +173,11 @@ func (v *variable) ready() bool { return v.target().has }
 func (v *variable) get() (types.Value, *Error) {
 	v = v.target()
 	if v.kind == option {
-		if _, null := v.value.(types.Null); null {
+		if _, null := v.content().(types.Null); null {
 			return nil, optionalError(v)
 		}
 	}
-	return v.value, nil
+	return v.content(), nil
 }
 
 func optionalError(v *variable) *Error {
@@ -142,8 +187,10 @@ func optionalError(v *variable) *Error {
 
 // peek reads a value for the result: ok is false when there is none.
 func (v *variable) peek() (types.Value, bool) {
-	v = v.target()
-	return v.value, v.has
+	if v = v.target(); !v.has {
+		return nil, false
+	}
+	return v.content(), true
 }
 
 // waitFor has w told when v has its value; true when it has it already.
@@ -152,21 +199,25 @@ func (v *variable) waitFor(r *run, w waiter) bool {
 	if v.has {
 		return true
 	}
-	if v.waiters == nil {
-		v.waiters = r.waiters.one()
-		v.waiters.first = w
+	if waiting := v.waiting(); waiting != nil {
+		waiting.rest = append(waiting.rest, w)
+		return false
+	}
+	waiting := r.waiters.one()
+	waiting.first = w
+	if d := v.more(); d != nil {
+		d.waiters = waiting
 	} else {
-		v.waiters.rest = append(v.waiters.rest, w)
+		v.value = waiting
 	}
 	return false
 }
 
-func (v *variable) wake(r *run) {
-	waiting := v.waiters
+// wake tells units that what they waited for is there.
+func (r *run) wake(waiting *waiters) {
 	if waiting == nil {
 		return
 	}
-	v.waiters = nil
 	r.arrived(waiting.first)
 	for _, w := range waiting.rest {
 		r.arrived(w)
@@ -176,12 +227,11 @@ func (v *variable) wake(r *run) {
 
 // connect tells a proxy what it stands for.
 func (v *variable) connect(r *run, to *variable) {
+	waiting := v.part()
 	v.value = to
-	waiting := v.waiters
 	if waiting == nil {
 		return
 	}
-	v.waiters = nil
 	to.takeOver(r, waiting.first)
 	for _, w := range waiting.rest {
 		to.takeOver(r, w)
@@ -200,8 +250,9 @@ func (v *variable) takeOver(r *run, w waiter) {
 
 // put is set for a value that needs no check: no instance's slot, no type.
 func (v *variable) put(r *run, value types.Value, at *place) {
+	waiting := v.part()
 	v.value, v.has, v.at = value, true, at
-	v.wake(r)
+	r.wake(waiting)
 }
 
 // set gives the variable a value, or a list one more.
@@ -236,10 +287,10 @@ func placeText(p *place) string {
 func (v *variable) doubleSet(value types.Value, from source) *Error {
 	at := from.at
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.value), placeText(v.at), types.Text(value), at)
+		types.Text(v.content()), placeText(v.at), types.Text(value), at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	e.slot, e.refused = v, &from
-	return e.with("set to "+titleOf(v.value), v.at).focused(at)
+	return e.with("set to "+titleOf(v.content()), v.at).focused(at)
 }
 
 func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
@@ -254,20 +305,21 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 			return err
 		}
 	}
+	waiting := v.part()
 	v.take(value, from)
 	if err := v.setInverse(r, value, from); err != nil {
 		return err
 	}
-	v.wake(r)
+	r.wake(waiting)
 	return nil
 }
 
 func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 	if v.has {
-		if types.Equal(v.value, value) {
+		if types.Equal(v.content(), value) {
 			return nil
 		}
-		if _, empty := v.value.(types.Null); empty {
+		if _, empty := v.content().(types.Null); empty {
 			return afterFreeze(v, value, from.at)
 		}
 		return v.doubleSet(value, from)
@@ -286,8 +338,9 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 		}
 	}
 	r.pick(v)
+	waiting := v.part()
 	v.take(value, from)
-	v.wake(r)
+	r.wake(waiting)
 	return nil
 }
 
@@ -327,7 +380,7 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 }
 
 func (v *variable) holds(value types.Value) bool {
-	d := v.more
+	d := v.more()
 	if i, ok := value.(*Instance); ok && d.rare != nil && d.rare.members != nil {
 		_, have := d.rare.members[i.id]
 		return have
@@ -342,9 +395,9 @@ func (v *variable) holds(value types.Value) bool {
 
 // empty is what null does to a list: it says that there will be nothing.
 func (v *variable) empty(r *run, value types.Value, from source) *Error {
-	if len(v.more.list.Items) > 0 {
-		texts := make([]string, len(v.more.list.Items))
-		for i, item := range v.more.list.Items {
+	if items := v.more().list.Items; len(items) > 0 {
+		texts := make([]string, len(items))
+		for i, item := range items {
 			texts[i] = types.Text(item)
 		}
 		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
@@ -379,7 +432,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		}
 		return nil
 	}
-	d := v.more
+	d := v.more()
 	if v.kind == gathered {
 		d.list.Items = append(d.list.Items, value)
 		d.places = append(d.places, from)
@@ -448,7 +501,7 @@ func (v *variable) late(at *place, values ...types.Value) *Error {
 	for _, value := range values {
 		switch {
 		case v.holds(value):
-		case len(v.more.list.Items) == v.attr().End.High:
+		case len(v.more().list.Items) == v.attr().End.High:
 			return v.full(at)
 		default:
 			return afterFreeze(v, value, at)
@@ -469,20 +522,27 @@ func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
 	e.Importance, e.at = 5, at
 	e.hint = func() string { return explainFreeze(v, value) }
-	if rare := v.more.rare; rare != nil && rare.reader != nil {
-		e.with("it was closed to be read", rare.reader)
+	if d := v.more(); d != nil && d.rare != nil && d.rare.reader != nil {
+		e.with("it was closed to be read", d.rare.reader)
 	}
 	return e
 }
 
 func (v *variable) tell(r *run, value types.Value, at *place) *Error {
-	more := v.more.rare
+	more := v.more().rare
 	for i := 0; more != nil && i < len(more.listeners); i++ {
 		if err := more.listeners[i].receive(r, value, at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hold notes that something may still know of a collector when it has run.
+func hold(c collector) {
+	if u, is := c.(*setUnit); is {
+		u.held = true
+	}
 }
 
 // listen gives c what is there and what will come. A plain variable tells
@@ -493,18 +553,20 @@ func (v *variable) listen(r *run, c collector) *Error {
 	case element:
 		return c.receive(r, v.value, v.at)
 	case list, gathered:
-		for i := 0; i < len(v.more.list.Items); i++ {
-			if err := c.receive(r, v.more.list.Items[i], v.more.places[i].at); err != nil {
+		d := v.more()
+		for i := 0; i < len(d.list.Items); i++ {
+			if err := c.receive(r, d.list.Items[i], d.places[i].at); err != nil {
 				return err
 			}
 		}
 		if v.has {
 			return nil
 		}
-		more := v.more.rarely()
+		hold(c)
+		more := d.rarely()
 		more.listeners = append(more.listeners, c)
 		if c.pure() {
-			v.more.pure++
+			d.pure++
 		}
 	}
 	return nil
@@ -512,28 +574,29 @@ func (v *variable) listen(r *run, c collector) *Error {
 
 // promise announces a value; keep it with fulfil.
 func (v *variable) promise() {
-	if v = v.target(); v.more != nil {
-		v.more.promises++
+	if d := v.target().more(); d != nil {
+		d.promises++
 	}
 }
 
 func (v *variable) fulfil(r *run) {
 	v = v.target()
-	if v.more == nil {
+	d := v.more()
+	if d == nil {
 		return
 	}
-	v.more.promises--
+	d.promises--
 	r.enqueueIfComplete(v)
 }
 
 // potential is how many are blocked until v is frozen.
 func (v *variable) potential() int {
 	n := 0
-	if v.waiters != nil {
-		n = 1 + len(v.waiters.rest)
+	if waiting := v.waiting(); waiting != nil {
+		n = 1 + len(waiting.rest)
 	}
 	if v.kind == list {
-		n -= int(v.more.pure)
+		n -= int(v.more().pure)
 	}
 	if v.attr() != nil && v.attr().End.Leads {
 		n++
@@ -548,12 +611,7 @@ func (v *variable) freeze(r *run) {
 	}
 	v.has = true
 	r.pick(v)
-	if v.kind == option {
-		v.value = types.Null{}
-	} else {
-		v.value = &v.more.list
-	}
-	v.wake(r)
+	r.wake(v.part())
 }
 
 // typeError turns what a type says of a value into an error of the language.

@@ -17,6 +17,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/intent"
+	"sync"
 )
 
 // code finds, for every type of resource, the files and requirements that an
@@ -231,7 +232,7 @@ var byCore = map[string]string{
 
 // distribution is the name in a requirement, in the one way to write it.
 func distribution(requirement string) string {
-	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(requirementName.FindString(strings.TrimSpace(requirement))))
+	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(requirementName().FindString(strings.TrimSpace(requirement))))
 }
 
 // add takes a file into the code of a module and the document.
@@ -319,7 +320,7 @@ func isPackage(dir string) bool {
 	return err == nil
 }
 
-var requirementName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+var requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`) })
 
 // external reports whether a requirement must be installed: inmanta-core is
 // answered by the worker's own runtime, and loaded modules are sent along.

@@ -3,6 +3,9 @@ package modeldoc
 import (
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
@@ -37,7 +40,66 @@ func (w *writer) entry(n int) {
 	}
 }
 
-// encoded appends what is small enough for encoding/json.
+// texts appends a list of strings.
+func (w *writer) texts(list []string) {
+	w.b = append(w.b, '[')
+	for n, text := range list {
+		if n > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = jsontext.AppendString(w.b, text)
+	}
+	w.b = append(w.b, ']')
+}
+
+func (w *writer) warnings(list []Warning) {
+	w.b = append(w.b, '[')
+	for n, one := range list {
+		if n > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = jsontext.AppendString(append(w.b, `{"kind":`...), one.Kind)
+		w.b = jsontext.AppendString(append(w.b, `,"message":`...), one.Message)
+		w.b = append(w.b, `,"location":`...)
+		w.location(one.Location)
+		w.b = append(w.b, '}')
+	}
+	w.b = append(w.b, ']')
+}
+
+func (w *writer) location(l *Location) {
+	if l == nil {
+		w.b = append(w.b, "null"...)
+		return
+	}
+	w.b = jsontext.AppendString(append(w.b, `{"file":`...), l.File)
+	w.b = strconv.AppendInt(append(w.b, `,"line":`...), int64(l.Line), 10)
+	for _, one := range []struct {
+		before string
+		n      int
+	}{{`,"column":`, l.Column}, {`,"end_line":`, l.EndLine}, {`,"end_column":`, l.EndColumn}} {
+		if one.n != 0 {
+			w.b = strconv.AppendInt(append(w.b, one.before...), int64(one.n), 10)
+		}
+	}
+	w.b = append(w.b, '}')
+}
+
+// sets appends the resource sets, in the order of the resources' names.
+func (w *writer) sets(all map[string]string) {
+	w.b = append(w.b, '{')
+	for n, name := range slices.Sorted(maps.Keys(all)) {
+		if n > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = jsontext.AppendString(w.b, name)
+		w.b = jsontext.AppendString(append(w.b, ':'), all[name])
+	}
+	w.b = append(w.b, '}')
+}
+
+// encoded appends what few documents have. encoding/json looks through the types
+// of the whole program when it meets one for the first time.
 func (w *writer) encoded(v any) {
 	text, err := json.Marshal(v)
 	if err != nil && w.err == nil {
@@ -49,8 +111,7 @@ func (w *writer) encoded(v any) {
 // Write writes the document as JSON, an instance, variable or resource a line.
 func (d *Document) Write(to io.Writer) error {
 	w := &writer{to: to, b: make([]byte, 0, flushFrom+flushFrom/4)}
-	w.b = append(w.b, `{"success":`...)
-	w.encoded(d.Success)
+	w.b = strconv.AppendBool(append(w.b, `{"success":`...), d.Success)
 	w.b = append(w.b, ",\n\"instances\":["...)
 	if d.model != nil {
 		w.instances(d.model.Instances)
@@ -65,11 +126,15 @@ func (d *Document) Write(to io.Writer) error {
 		}
 	}
 	w.b = append(w.b, "},\n\"output\":"...)
-	w.encoded(notNil(d.Output))
+	w.texts(d.Output)
 	w.b = append(w.b, ",\n\"warnings\":"...)
-	w.encoded(notNil(d.Warnings))
+	w.warnings(d.Warnings)
 	w.b = append(w.b, ",\n\"error\":"...)
-	w.encoded(d.Error)
+	if d.Error == nil {
+		w.b = append(w.b, "null"...)
+	} else {
+		w.encoded(d.Error)
+	}
 	if d.Further != nil {
 		w.b = append(w.b, ",\n\"further\":"...)
 		w.encoded(d.Further)
@@ -78,18 +143,11 @@ func (d *Document) Write(to io.Writer) error {
 		w.b = append(w.b, ",\n\"resources\":["...)
 		w.resources(d.Resources)
 		w.b = append(w.b, "],\n\"resource_sets\":"...)
-		w.encoded(d.ResourceSets)
+		w.sets(d.ResourceSets)
 	}
 	w.b = append(w.b, "}\n"...)
 	w.flush()
 	return w.err
-}
-
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // shape is how the instances of one entity are written: their attributes and

@@ -207,14 +207,16 @@ func (l *Loader) imports(file *syntax.File) []wanted {
 	return list
 }
 
-var importLine = regexp.MustCompile(`^\s*import\s+([A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)\s*(?:as\s+\w+\s*)?(?:#.*)?$`)
+var importLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*import\s+([A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)\s*(?:as\s+\w+\s*)?(?:#.*)?$`)
+})
 
 // guesses are the imports of a file that does not parse, as its lines look:
 // what they lead to is read for its own errors.
 func guesses(file *syntax.File) []wanted {
 	var list []wanted
 	for _, line := range file.Lines {
-		if m := importLine.FindStringSubmatch(line); m != nil {
+		if m := importLine().FindStringSubmatch(line); m != nil {
 			list = append(list, wanted{name: m[1], guessed: true})
 		}
 	}

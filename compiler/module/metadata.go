@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ordain.dev/ordain/internal/pep440"
+	"sync"
 )
 
 // ProjectMetadata is project.yml.
@@ -66,7 +67,9 @@ func (r PrecedenceRule) String() string {
 	return r.FirstType + "." + r.FirstRelation + " before " + r.ThenType + "." + r.ThenRelation
 }
 
-var precedenceRule = regexp.MustCompile(`^([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)$`)
+var precedenceRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)$`)
+})
 
 // moduleMetadata is module.yml.
 type moduleMetadata struct {
@@ -84,10 +87,12 @@ type yamlFile struct {
 	err  *Error
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+)`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+)`) })
 
 // yamlParserError matches what the library's parser finds, not its scanner.
-var yamlParserError = regexp.MustCompile(`^line \d+: did not find expected ('[-,]|key|node|<)`)
+var yamlParserError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^line \d+: did not find expected ('[-,]|key|node|<)`)
+})
 
 func readYAML(path string) (*yamlFile, error) {
 	text, err := readFile(path)
@@ -98,13 +103,13 @@ func readYAML(path string) (*yamlFile, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		line := 1
-		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 			line, _ = strconv.Atoi(m[1])
 		}
 		problem := strings.TrimPrefix(err.Error(), "yaml: ")
-		if yamlParserError.MatchString(problem) {
+		if yamlParserError().MatchString(problem) {
 			line++ // the library counts these from 0
-			problem = yamlLine.ReplaceAllString(problem, "line "+strconv.Itoa(line))
+			problem = yamlLine().ReplaceAllString(problem, "line "+strconv.Itoa(line))
 		}
 		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid yaml syntax in " + path + ": " + problem, At: at(path, line, 0)}
 	}
@@ -175,7 +180,13 @@ func isNull(n *yaml.Node) bool {
 }
 
 // oldBoolean is what YAML 1.1 takes for a truth value, where it is not quoted.
-var oldBoolean = regexp.MustCompile(`^(yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$`)
+func oldBoolean(text string) bool {
+	switch text {
+	case "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF":
+		return true
+	}
+	return false
+}
 
 // text reads a string; numbers are taken as they are written.
 func (f *yamlFile) text(m *yaml.Node, key string) string {
@@ -191,7 +202,7 @@ func (f *yamlFile) scalar(n *yaml.Node, key string) (string, bool) {
 	if n.Kind == yaml.ScalarNode {
 		switch n.ShortTag() {
 		case "!!str":
-			if n.Style != 0 || !oldBoolean.MatchString(n.Value) {
+			if n.Style != 0 || !oldBoolean(n.Value) {
 				return n.Value, true
 			}
 			f.fail(n, "%s must be a text, and YAML takes %s for a truth value: write it in quotes", key, n.Value)
@@ -341,7 +352,7 @@ func (f *yamlFile) precedence(m *ProjectMetadata) {
 		if !ok {
 			return
 		}
-		p := precedenceRule.FindStringSubmatch(strings.TrimSpace(s))
+		p := precedenceRule().FindStringSubmatch(strings.TrimSpace(s))
 		if p == nil {
 			f.fail(n, "%q is not a rule: write `Type.relation before Type.relation`", s)
 			return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -46,7 +47,7 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	if !ok || name == "" || strings.Contains(c.Name, "_") {
 		return fail("the name %q must be inmanta-module-<name>, with hyphens", c.Name)
 	}
-	if !baseVersion.MatchString(meta["version"]) {
+	if !baseVersion().MatchString(meta["version"]) {
 		return fail("version %s is not a version such as 1.2.3; what comes after that goes to tag_build in [egg_info]", meta["version"])
 	}
 	if !isVersion(c.Version) {
@@ -64,7 +65,7 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	return c, nil
 }
 
-var baseVersion = regexp.MustCompile(`^\s*v?(\d+!)?\d+(\.\d+)*\s*$`)
+var baseVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*v?(\d+!)?\d+(\.\d+)*\s*$`) })
 
 // tag is the suffix that a pre-release or development version has.
 func tag(build string) string {

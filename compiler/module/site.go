@@ -116,7 +116,9 @@ func pathFile(dir, path string) []string {
 	return roots
 }
 
-var finderEntry = regexp.MustCompile(`['"]inmanta_plugins((?:\.[A-Za-z0-9_]+)?)['"]\s*:\s*\[?\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`)
+var finderEntry = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`['"]inmanta_plugins((?:\.[A-Za-z0-9_]+)?)['"]\s*:\s*\[?\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`)
+})
 
 // finder reads the tables of the module that setuptools writes.
 func (s *site) finder(path string) []string {
@@ -125,7 +127,7 @@ func (s *site) finder(path string) []string {
 		return nil
 	}
 	var roots []string
-	for _, m := range finderEntry.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range finderEntry().FindAllStringSubmatch(string(text), -1) {
 		dir := strings.NewReplacer(`\\`, `\`, `\'`, `'`, `\"`, `"`).Replace(m[2][1 : len(m[2])-1])
 		if m[1] == "" {
 			if !slices.Contains(roots, dir) {

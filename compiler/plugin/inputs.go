@@ -21,10 +21,10 @@ const granule = 2 * time.Second
 // Its stamp says that it is the same as long as nothing was written. When the
 // stamp differs, as after a fresh checkout, the content decides.
 type input struct {
-	Path  string `json:"p"`
-	Stamp stamp  `json:"s"`
-	Hash  string `json:"h"`           // of a file's content, or of the names in a folder
-	Fresh bool   `json:"f,omitempty"` // the stamp was too young to be believed
+	Path  string
+	Stamp stamp
+	Hash  string // of a file's content, or of the names in a folder
+	Fresh bool   // the stamp was too young to be believed
 }
 
 // stamp is what the kernel knows of a file; all zero when there is none.

@@ -22,7 +22,7 @@ import (
 
 const (
 	// tableFormat is part of every key: another format is another key.
-	tableFormat = "2"
+	tableFormat = "3"
 	// tablesMax bounds how many tables are kept; the least recently written go.
 	tablesMax = 100
 	// tableSize bounds what is read of a file that claims to be a table.
@@ -31,20 +31,20 @@ const (
 
 // table is what a load told, and all that it depended on.
 type table struct {
-	Python      string              `json:"python"` // version
-	Plugins     []json.RawMessage   `json:"plugins"`
-	Dataclasses []eval.Dataclass    `json:"dataclasses"`
-	Warnings    []remark            `json:"warnings"`
-	Export      json.RawMessage     `json:"export"` // the answer to export_types
-	Code        map[string][]string `json:"code"`   // Python modules by resource type
-	Finalizers  []string            `json:"finalizers"`
-	Shared      []string            `json:"shared"` // modules that cannot wait until they are used
-	Early       []string            `json:"early"`  // modules that another one imports
-	Salt        string              `json:"salt"`
-	Variables   map[string]string   `json:"variables"` // environment: what was asked for, sealed
-	Everything  string              `json:"everything"`
-	Files       []input             `json:"files"`
-	Folders     []input             `json:"folders"`
+	Python      string // version
+	Plugins     []json.RawMessage
+	Dataclasses []eval.Dataclass
+	Warnings    []remark
+	Export      json.RawMessage     // the answer to export_types
+	Code        map[string][]string // Python modules by resource type
+	Finalizers  []string
+	Shared      []string // modules that cannot wait until they are used
+	Early       []string // modules that another one imports
+	Salt        string
+	Variables   map[string]string // environment: what was asked for, sealed
+	Everything  string
+	Files       []input
+	Folders     []input
 
 	signatures []*eval.Signature
 }
@@ -167,6 +167,9 @@ func newTable(reply *loadReply, python string, env []string, began time.Time) (*
 		Export: r.Export, Code: r.Code, Finalizers: r.Finalizers, Shared: r.Shared, Early: r.Early,
 		Salt: hex.EncodeToString(salt), Variables: map[string]string{},
 	}
+	if err := t.parse(); err != nil {
+		return nil, err
+	}
 	if r.Variables == nil {
 		t.Everything = t.seal(strings.Join(slices.Sorted(slices.Values(env)), "\x00"))
 	}
@@ -204,8 +207,8 @@ func (s tables) read(key string) *table {
 	if err != nil {
 		return nil
 	}
-	t := &table{}
-	if json.Unmarshal(text, t) != nil || t.parse() != nil {
+	t, p := &table{}, reader(text)
+	if t.pack(p); p.done() != nil || len(t.Plugins) != len(t.signatures) {
 		return nil
 	}
 	return t
@@ -214,8 +217,8 @@ func (s tables) read(key string) *table {
 // write keeps a table. What cannot be written is not kept: the next compile
 // merely takes longer.
 func (s tables) write(key string, t *table) {
-	text, err := json.Marshal(t)
-	if err != nil || writeSealed(s.path(key), text) != nil {
+	p := &packing{}
+	if t.pack(p); p.done() != nil || writeSealed(s.path(key), p.bytes) != nil {
 		return
 	}
 	s.prune()
@@ -313,28 +316,45 @@ func (c Config) key(modules []moduleCode) (string, error) {
 		}
 		packages = append(packages, dir, found)
 	}
-	text, err := json.Marshal(struct {
-		Format, Runtime, Python, Real, Venv string
-		Interpreter                         stamp
-		Packages                            []string
-		Dir, Name                           string
-		Metadata                            map[string]any
-		Settings                            map[string]map[string]any
-		Modules                             []moduleCode
-	}{
-		tableFormat, filepath.Base(c.RuntimeDir), c.Python, real, string(venv), interpreter, packages,
-		c.ProjectDir, c.ProjectName, c.Metadata, c.Settings, modules,
-	})
-	if err != nil {
-		return "", err
+	p := &packing{}
+	for _, text := range []string{tableFormat, filepath.Base(c.RuntimeDir), c.Python, real, string(venv), c.ProjectDir, c.ProjectName} {
+		p.string(&text)
 	}
-	return checksum(text)[:40], nil
+	for _, n := range interpreter {
+		p.number(&n)
+	}
+	p.strings(&packages)
+	packList(p, &modules, func(m *moduleCode) {
+		p.string(&m.Name)
+		p.string(&m.Root)
+		p.string(&m.Dir)
+		p.strings(&m.Files)
+	})
+	packAny(p, c.Metadata)
+	packMap(p, &c.Settings, func(section *map[string]any) { packAny(p, *section) })
+	return checksum(p.bytes)[:40], p.done()
+}
+
+// packAny writes values that the worker gets as JSON. Most are texts.
+func packAny(p *packing, values map[string]any) {
+	packMap(p, &values, func(value *any) {
+		text, is := (*value).(string)
+		p.flag(&is)
+		if !is {
+			encoded, err := json.Marshal(*value)
+			if err != nil {
+				p.err = err
+			}
+			text = string(encoded)
+		}
+		p.string(&text)
+	})
 }
 
 // habit is what a project needed in its last compile. It only says what may be
 // prepared: nothing depends on it.
 type habit struct {
-	Used []string `json:"used"` // modules of which plug-ins or the like were used
+	Used []string // modules of which plug-ins or the like were used
 }
 
 func (s tables) habitPath(project string) string {
@@ -347,16 +367,15 @@ func (s tables) habit(project string) *habit {
 	if err != nil {
 		return nil
 	}
-	h := &habit{}
-	if json.Unmarshal(text, h) != nil {
+	h, p := &habit{}, reader(text)
+	if p.strings(&h.Used); p.done() != nil {
 		return nil
 	}
 	return h
 }
 
 func (s tables) writeHabit(project string, h *habit) {
-	text, err := json.Marshal(h)
-	if err == nil {
-		_ = writeSealed(s.habitPath(project), text)
-	}
+	p := &packing{}
+	p.strings(&h.Used)
+	_ = writeSealed(s.habitPath(project), p.bytes)
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"ordain.dev/ordain/compiler/eval"
@@ -403,8 +405,8 @@ func TestTwoCompilesAtOnce(t *testing.T) {
 
 // FuzzTable reads tables that somebody else wrote.
 func FuzzTable(f *testing.F) {
-	f.Add([]byte(`{"plugins":[{"name":"a::b","params":[{"name":"x","type":{"k":"list","of":[null]}}]}],"files":[{"p":"/","s":[1,2,3,4,5]}]}`))
-	f.Add([]byte(`{"plugins":[null]}`))
+	f.Add(packed(everything()))
+	f.Add([]byte{0})
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s := tables{dir}
@@ -416,4 +418,56 @@ func FuzzTable(f *testing.F) {
 			read.loaded()
 		}
 	})
+}
+
+// everything is a table that uses all there is.
+func everything() *table {
+	inner := &eval.Annotation{Kind: "dsl", Name: "int", Text: "'int'"}
+	return &table{
+		Python: "3.13.0", Plugins: []json.RawMessage{json.RawMessage(`{"name":"a::b"}`)},
+		signatures: []*eval.Signature{{
+			Name: "a::b", Params: []eval.Param{{Name: "x", Kind: eval.VarArgs, Type: &eval.Annotation{Kind: "list", Of: []*eval.Annotation{inner, nil}}, HasDefault: true}},
+			Return: inner, AllowUnknown: true, Context: true, ContextKeyword: "c", ReplacedBy: "a::c", Deprecated: true, File: "a.py", Line: 7,
+		}},
+		Dataclasses: []eval.Dataclass{{Name: "a::D", Class: "b::D", Fields: []eval.DataclassField{{Name: "f", Type: inner, Default: true}}, Frozen: true, Plain: true, File: "d.py", Line: 8}},
+		Warnings:    []remark{{"old", "w.py", 9}}, Export: json.RawMessage("{}"), Code: map[string][]string{"a::R": {"a"}, "a::S": nil},
+		Finalizers: []string{"a.f"}, Shared: []string{}, Salt: "salt", Variables: map[string]string{"A": "b", "C": ""}, Everything: "all",
+		Files: []input{{"/a.py", stamp{1, -2, 3, 4, 1 << 62}, "hash", true}}, Folders: []input{{Path: "/"}},
+	}
+}
+
+func packed(t *table) []byte {
+	p := &packing{}
+	t.pack(p)
+	return p.bytes
+}
+
+// A table is read as it was written, and nothing that was cut off or goes on is
+// taken for one.
+func TestATableIsReadAsItWasWritten(t *testing.T) {
+	written := everything()
+	bytes := packed(written)
+	s := tables{t.TempDir()}
+	s.write("k", written)
+	read := s.read("k")
+	if read == nil {
+		t.Fatal("it cannot be read")
+	}
+	if diff := cmp.Diff(written, read, cmp.AllowUnexported(table{})); diff != "" {
+		t.Error(diff)
+	}
+	for n := range bytes {
+		if err := writeSealed(s.path("k"), bytes[:n]); err != nil {
+			t.Fatal(err)
+		}
+		if s.read("k") != nil {
+			t.Errorf("%d of %d bytes are a table", n, len(bytes))
+		}
+	}
+	if err := writeSealed(s.path("k"), append(bytes, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if s.read("k") != nil {
+		t.Error("what goes on is a table")
+	}
 }

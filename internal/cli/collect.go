@@ -15,30 +15,48 @@ const (
 	laterPercent = 60
 	// betweenFrom is how large the heap has to be to be collected before an export.
 	betweenFrom = 16 << 20
+	// smallHeap is what a compile has at the start. No model that is not much
+	// larger makes the process as large as its start did.
+	smallHeap = 4 << 20
 	// minimalHeap is where the runtime's first collection lies at 100 percent.
 	minimalHeap = 4 << 20
 )
 
-// collectLate tunes the collector for a process that does one thing and ends.
-// GOGC and GOMEMLIMIT in the environment have precedence.
-func collectLate() {
+// memory tunes a process that does one thing and ends.
+type memory struct {
+	program pages
+	export  bool // evaluating is not all
+}
+
+// tuned has the first collection come late. GOGC and GOMEMLIMIT in the
+// environment have precedence.
+func tuned(export bool) memory {
+	runtime.MemProfileRate = 0 // nobody asks where memory was taken
+	m := memory{programPages(), export}
+	m.program.forget() // of the start, which touches the most
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
+		return m
 	}
 	debug.SetGCPercent(-1)
 	largePages()
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
 	// The cleanup of something that nobody holds runs after a collection.
 	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)
+	return m
 }
 
-// collectBetween collects garbage between evaluating and exporting: what
-// evaluating used is enough for most exports, and the process stays a tenth
-// smaller. A large heap was collected as it grew.
-func collectBetween() {
+// stageOver gives back what a stage leaves: pages of the program, and between
+// evaluating and exporting also garbage. What evaluating used is enough for
+// most exports, and the process stays a tenth smaller. A large heap was
+// collected as it grew.
+func (m memory) stageOver(stage string) {
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	if now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
+	if now.HeapAlloc < smallHeap {
+		return
+	}
+	m.program.forget()
+	if m.export && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
 		runtime.GC()
 	}
 }

@@ -98,15 +98,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
-	collectLate()
-	program := programPages()
-	program.forget()
-	f.options.OnStage = func(name string) {
-		program.forget()
-		if name == "evaluate" && f.options.Export {
-			collectBetween()
-		}
-	}
+	f.options.OnStage = tuned(f.options.Export).stageOver
 	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
 	if err := f.say.check(); err != nil {
 		return err

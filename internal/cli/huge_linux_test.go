@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -50,8 +51,10 @@ func flagsAt(t *testing.T, address uintptr) []string {
 	for lines := bufio.NewScanner(bytes.NewReader(mappings)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		if !strings.HasSuffix(fields[0], ":") {
-			from, to := addresses(fields[0])
-			inside = from <= address && address < to
+			low, high, _ := strings.Cut(fields[0], "-")
+			from, _ := strconv.ParseUint(low, 16, 64)
+			to, _ := strconv.ParseUint(high, 16, 64)
+			inside = from <= uint64(address) && uint64(address) < to
 		} else if inside && fields[0] == "VmFlags:" {
 			return fields[1:]
 		}

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"os"
-	"strconv"
-	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,32 +12,62 @@ import (
 // process most of all.
 type pages [][2]uintptr
 
-// programPages finds them.
-//
-// Only pages that are as they lie in the file can be given back. The loader
-// may have changed some in mappings that nobody can write to any more, so the
-// kernel is asked.
+// header is a program header of a 64-bit ELF file.
+type header struct {
+	kind, flags                                                uint32
+	offset, address, physical, sizeInFile, sizeInMemory, align uint64
+}
+
+const (
+	auxHeaders, auxHeaderSize, auxHeaderCount = 3, 4, 5 // of the auxiliary vector
+
+	kindLoad, kindHeaders = 1, 6
+	flagWrite             = 2
+)
+
+// programPages finds them, by the headers of the program, which lie in memory.
+// Only what nobody can have written to can be given back: the loader may have
+// changed pages of the other mappings.
 func programPages() pages {
-	mappings, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
+	vector, err := unix.Auxv()
+	if err != nil || unsafe.Sizeof(uintptr(0)) != 8 {
 		return nil // there is more memory in use, and that is all
 	}
-	program, err := os.Readlink("/proc/self/exe")
-	if err != nil {
+	var at, size, count uintptr
+	for _, entry := range vector {
+		switch entry[0] {
+		case auxHeaders:
+			at = entry[1]
+		case auxHeaderSize:
+			size = entry[1]
+		case auxHeaderCount:
+			count = entry[1]
+		}
+	}
+	if at == 0 || size != unsafe.Sizeof(header{}) {
+		return nil
+	}
+	headers := unsafe.Slice(*(**header)(unsafe.Pointer(&at)), count)
+	return readOnly(headers, at, uintptr(os.Getpagesize()))
+}
+
+// readOnly gives the mappings of a program whose headers lie at an address.
+func readOnly(headers []header, at, page uintptr) pages {
+	var moved uintptr
+	known := false
+	for _, h := range headers {
+		if h.kind == kindHeaders {
+			moved, known = at-uintptr(h.address), true
+		}
+	}
+	if !known {
 		return nil
 	}
 	var found pages
-	var from, to uintptr // of the mapping that the lines are about, when it is one of the file
-	for lines := bufio.NewScanner(bytes.NewReader(mappings)); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		switch {
-		case len(fields) >= 5 && !strings.HasSuffix(fields[0], ":"):
-			from, to = 0, 0
-			if strings.HasSuffix(lines.Text(), " "+program) && (fields[1] == "r-xp" || fields[1] == "r--p") {
-				from, to = addresses(fields[0])
-			}
-		case from < to && len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0":
-			found = append(found, [2]uintptr{from, to})
+	for _, h := range headers {
+		if h.kind == kindLoad && h.flags&flagWrite == 0 {
+			from, to := moved+uintptr(h.address), moved+uintptr(h.address+h.sizeInFile)
+			found = append(found, [2]uintptr{from &^ (page - 1), (to + page - 1) &^ (page - 1)})
 		}
 	}
 	return found
@@ -51,18 +78,4 @@ func (p pages) forget() {
 	for _, m := range p {
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m[0], m[1]-m[0], unix.MADV_DONTNEED)
 	}
-}
-
-// addresses reads `from-to` in hexadecimal.
-func addresses(text string) (from, to uintptr) {
-	low, high, _ := strings.Cut(text, "-")
-	first, err := strconv.ParseUint(low, 16, 64)
-	if err != nil {
-		return 0, 0
-	}
-	last, err := strconv.ParseUint(high, 16, 64)
-	if err != nil {
-		return 0, 0
-	}
-	return uintptr(first), uintptr(last)
 }

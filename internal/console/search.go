@@ -11,9 +11,10 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"sync"
 )
 
-var commitText = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+var commitText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,40}$`) })
 
 // search goes to what was named: a version, a commit, a resource, or else to
 // the resources whose value holds the text; outside an environment, to the
@@ -50,7 +51,7 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 			return versionURL(env, n), nil
 		}
 	}
-	if commitText.MatchString(text) {
+	if commitText().MatchString(text) {
 		page, err := c.control.Versions(ctx, env, intent.ListQuery{Limit: 1000, Sort: "version", Desc: true})
 		if err != nil {
 			return "", err

@@ -9,13 +9,14 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"sync"
 )
 
 // VariablePrefix begins the names of secrets that handlers find in their
 // process environment: variable:API_TOKEN is their API_TOKEN.
 const VariablePrefix = "variable:"
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 const variableNameMax = 128
 
@@ -29,7 +30,7 @@ func checkSecret(name, value string) error {
 	case !is:
 		return fault.New(op, fault.Invalid, "there is no secret called "+name).
 			Hint("use " + strings.Join(sharedSecrets, ", ") + ", or " + VariablePrefix + "NAME for a variable of handlers")
-	case len(variable) > variableNameMax, !variableName.MatchString(variable):
+	case len(variable) > variableNameMax, !variableName().MatchString(variable):
 		return fault.New(op, fault.Invalid, "a variable cannot be called "+variable).Hint("use letters, digits and _, at most 128, and begin with no digit")
 	case strings.HasPrefix(variable, "ORDAIN_"), strings.HasPrefix(variable, "PYTHON"):
 		return fault.New(op, fault.Forbidden, "the variable "+variable+" is the server's own").Hint("names that begin with ORDAIN_ or PYTHON decide how the executor runs")

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // joined finds the beginning of another pattern within the brackets of one,
 // which a missing bracket hides.
-var joined = regexp.MustCompile(`,\s*[A-Za-z_][\w*?]*::[\w:*?]*\[`)
+var joined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,\s*[A-Za-z_][\w*?]*::[\w:*?]*\[`) })
 
 // ParsePatterns reads patterns of resource ids, one per line or with commas
 // between. A comma within brackets belongs to the id.
@@ -68,7 +69,7 @@ func checkPattern(p string) error {
 		return fmt.Errorf("a pattern is longer than %d bytes", maxPatternLength)
 	case strings.ContainsFunc(p, unicode.IsControl):
 		return fmt.Errorf("the pattern %q holds a control character", p)
-	case joined.MatchString(p):
+	case joined().MatchString(p):
 		return fmt.Errorf("%q looks like several patterns: close the brackets of each, or write one per line", p)
 	case strings.ContainsAny(p, "*?"):
 		return nil

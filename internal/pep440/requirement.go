@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Requirement is what a package or module asks for: name[extra]>=1 ; marker.
@@ -15,21 +16,23 @@ type Requirement struct {
 	Marker   string // the condition after the semicolon
 }
 
-var requirementPattern = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*(.*)$`)
+var requirementPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*(.*)$`)
+})
 
 // ParseRequirement reads a requirement.
 func ParseRequirement(text string) (Requirement, error) {
 	body, marker, _ := strings.Cut(strings.TrimSpace(text), ";")
-	if name, url, ok := strings.Cut(text, "@"); ok && requirementPattern.MatchString(strings.TrimSpace(name)) && !strings.ContainsAny(name, "<>=~!") {
+	if name, url, ok := strings.Cut(text, "@"); ok && requirementPattern().MatchString(strings.TrimSpace(name)) && !strings.ContainsAny(name, "<>=~!") {
 		// The semicolon of a marker stands alone; one in a URL does not.
 		url, marker, _ := strings.Cut(strings.TrimSpace(url), " ;")
-		m := requirementPattern.FindStringSubmatch(strings.TrimSpace(name))
+		m := requirementPattern().FindStringSubmatch(strings.TrimSpace(name))
 		if m[3] != "" || url == "" {
 			return Requirement{}, malformed(text)
 		}
 		return Requirement{Name: m[1], Extras: m[2], URL: strings.TrimSpace(url), Marker: strings.TrimSpace(marker)}, nil
 	}
-	m := requirementPattern.FindStringSubmatch(strings.TrimSpace(body))
+	m := requirementPattern().FindStringSubmatch(strings.TrimSpace(body))
 	if m == nil {
 		return Requirement{}, malformed(text)
 	}
@@ -68,9 +71,20 @@ func (r Requirement) String() string {
 	return s
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
-
-// Normal is the form in which names of packages are compared.
+// Normal is the form in which names of packages are compared: one dash for any
+// run of separators.
 func Normal(name string) string {
-	return strings.ToLower(separators.ReplaceAllString(strings.TrimSpace(name), "-"))
+	name = strings.TrimSpace(name)
+	b := make([]byte, 0, len(name))
+	for i := range len(name) {
+		switch c := name[i]; c {
+		case '-', '_', '.':
+			if i == 0 || !strings.Contains("-_.", name[i-1:i]) {
+				b = append(b, '-')
+			}
+		default:
+			b = append(b, c)
+		}
+	}
+	return strings.ToLower(string(b))
 }

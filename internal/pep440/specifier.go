@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Specifiers are conditions on a version that hold together: >=1.2,!=1.3.
@@ -17,7 +18,7 @@ type Specifier struct {
 	wildcard bool // 1.2.*
 }
 
-var specifierPattern = regexp.MustCompile(`^(~=|===|==|!=|<=|>=|<|>)\s*(\S+)$`)
+var specifierPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(~=|===|==|!=|<=|>=|<|>)\s*(\S+)$`) })
 
 // ParseSpecifiers reads conditions separated by commas; none is fine.
 func ParseSpecifiers(text string) (Specifiers, error) {
@@ -36,7 +37,7 @@ func ParseSpecifiers(text string) (Specifiers, error) {
 }
 
 func parseSpecifier(text string) (Specifier, error) {
-	m := specifierPattern.FindStringSubmatch(text)
+	m := specifierPattern().FindStringSubmatch(text)
 	if m == nil {
 		return Specifier{}, fmt.Errorf("%q is not a condition on a version, such as >=1.2", text)
 	}

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Version is one version, such as 1!2.0rc1.post2.dev3+local.
@@ -22,11 +23,13 @@ type Version struct {
 	local   []string
 }
 
-var versionPattern = regexp.MustCompile(`(?i)^v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
-	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?(\d*))?` +
-	`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
-	`(?:[-_.]?(dev)[-_.]?(\d*))?` +
-	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+var versionPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
+		`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?(\d*))?` +
+		`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
+		`(?:[-_.]?(dev)[-_.]?(\d*))?` +
+		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+})
 
 var preNames = map[string]string{
 	"alpha": "a", "a": "a", "beta": "b", "b": "b", "c": "rc", "pre": "rc", "preview": "rc", "rc": "rc",
@@ -34,14 +37,15 @@ var preNames = map[string]string{
 
 // Parse reads a version.
 func Parse(text string) (Version, error) {
-	m := versionPattern.FindStringSubmatch(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	if plain(text) {
+		return Version{epoch: new(big.Int), release: numbers(text)}, nil
+	}
+	m := versionPattern().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, fmt.Errorf("%q is not a version", text)
 	}
-	v := Version{epoch: number(m[1])}
-	for part := range strings.SplitSeq(m[2], ".") {
-		v.release = append(v.release, number(part))
-	}
+	v := Version{epoch: number(m[1]), release: numbers(m[2])}
 	if m[3] != "" {
 		v.pre, v.preN = preNames[strings.ToLower(m[3])], number(m[4])
 	}
@@ -57,6 +61,32 @@ func Parse(text string) (Version, error) {
 		v.local = strings.FieldsFunc(strings.ToLower(m[10]), func(r rune) bool { return strings.ContainsRune("-_.", r) })
 	}
 	return v, nil
+}
+
+// plain tells the versions that are nothing but a release: most are, and the
+// pattern takes longer to compile than all of them to read.
+func plain(text string) bool {
+	dotted := true // what comes next has to be a digit
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			dotted = false
+		case c == '.' && !dotted:
+			dotted = true
+		default:
+			return false
+		}
+	}
+	return !dotted
+}
+
+func numbers(release string) []*big.Int {
+	parts := strings.Split(release, ".")
+	list := make([]*big.Int, len(parts))
+	for i, part := range parts {
+		list[i] = number(part)
+	}
+	return list
 }
 
 // number reads digits; none are 0.

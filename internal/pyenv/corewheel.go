@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -103,16 +104,16 @@ func coreWheel() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var requirementName = regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`)
-var nameSeparators = regexp.MustCompile(`[-_.]+`)
+var requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) })
+var nameSeparators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
 // distribution gives the normalized name that a requirement is for.
 func distribution(requirement string) string {
-	m := requirementName.FindStringSubmatch(requirement)
+	m := requirementName().FindStringSubmatch(requirement)
 	if m == nil {
 		return ""
 	}
-	return strings.ToLower(nameSeparators.ReplaceAllString(m[1], "-"))
+	return strings.ToLower(nameSeparators().ReplaceAllString(m[1], "-"))
 }
 
 // ownsCore says whether the requirements list inmanta-core itself; then the

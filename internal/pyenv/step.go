@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -49,10 +50,10 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	return step, err
 }
 
-var credentials = regexp.MustCompile(`(\w+://)[^/\s@"']+@`)
+var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\w+://)[^/\s@"']+@`) })
 
 // Redact takes user names and passwords out of the addresses in a text.
-func Redact(text string) string { return credentials.ReplaceAllString(text, "${1}***@") }
+func Redact(text string) string { return credentials().ReplaceAllString(text, "${1}***@") }
 
 // tail keeps the end of what is written to it.
 type tail struct {

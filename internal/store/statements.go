@@ -7,22 +7,21 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
-// statements holds the text of every statement of sql/*.sql under its name. It
-// is filled once at start and never changed.
-var statements = mustLoad(statementFiles)
+// statements holds the text of every statement of sql/*.sql under its name. The
+// first Open fills it: most commands need no database.
+var statements statementTexts
 
-func mustLoad(files fs.FS) statementTexts {
-	var s statementTexts
-	if err := loadStatements(files, &s); err != nil {
+var fillStatements = sync.OnceFunc(func() {
+	if err := loadStatements(statementFiles, &statements); err != nil {
 		panic("store: " + err.Error()) // the files are part of the program; a test loads them
 	}
-	return s
-}
+})
 
 // statementKinds are what `-- name: Name :kind` may say of a statement's rows.
 var statementKinds = []string{"one", "many", "exec", "list"}

@@ -41,6 +41,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Logger == nil {
 		return nil, fault.New(op, fault.Internal, "store.Config.Logger is missing")
 	}
+	fillStatements()
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		// pgx hides the password in its message.
