@@ -39,8 +39,9 @@ type Options struct {
 	DeleteSets []string
 	// ExportFunctions are run with an export, by the names that they have.
 	ExportFunctions []string
-	// NoProvenance leaves out of an export where fields were set.
-	NoProvenance bool
+	// ModelOnly leaves out of an export what only its own document has: where
+	// fields were set, and hashes.
+	ModelOnly bool
 	// Python runs plug-ins: the interpreter of the project's virtual
 	// environment. SitePackages replaces the folders of packages that the
 	// project's own .env has, when it is set.
@@ -303,7 +304,7 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 	r.timed("export", func() {
 		err := export.Export(ctx, export.Input{
 			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
-			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, NoProvenance: r.o.NoProvenance, Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, ModelOnly: r.o.ModelOnly, Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
 		})
 		if err != nil {
 			r.fail(export.Diagnostics(err)...)

@@ -33,7 +33,7 @@ func BenchmarkInside(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					out := compiler.Run(context.Background(), compiler.Options{
-						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python), CacheDir: cache, Export: export, NoProvenance: true,
+						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python), CacheDir: cache, Export: export, ModelOnly: true,
 					})
 					if !out.Document.Success {
 						b.Fatal(out.Text)

@@ -32,6 +32,22 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		written[a.Name.Name] = true
 		n.explicit = append(n.explicit, a.Name.Name)
 	}
+	direct, all := 0, 0
+	for name := range written {
+		if all++; indexed[name] {
+			direct++
+		}
+	}
+	for _, d := range info.defaults {
+		if written[d.name] {
+			continue
+		}
+		if all++; indexed[d.name] {
+			direct++
+		}
+	}
+	n.direct = make([]argument, 0, direct+1) // and the inverse
+	n.indirect = make([]argument, 0, all-direct)
 	misnamed := false
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)

@@ -199,14 +199,19 @@ func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 			return nil, duplicate(n, have, "Type found in index is not an exact match")
 		}
 		if found != nil && found != have {
-			e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
-			one, other := by, index
-			e.hint = func() string { return explainCollision(found, have, one, other) }
-			return nil, e.in(n)
+			return nil, collision(found, have, by, index).in(n)
 		}
 		found, by = have, index
 	}
 	return found, nil
+}
+
+// collision is in a function of its own: what a closure holds is allocated at
+// each call.
+func collision(first, second *Instance, one, other *types.Index) *Error {
+	e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
+	e.hint = func() string { return explainCollision(first, second, one, other) }
+	return e
 }
 
 func duplicate(n node, have *Instance, message string) *Error {

@@ -404,8 +404,8 @@ func (n *implement) idle() bool {
 
 func (n *implement) start(r *run, i *Instance) *Error {
 	if n.idle() {
-		for _, impl := range n.using {
-			i.choose(impl)
+		for k := range n.using {
+			i.choose(n.using, k)
 		}
 		return nil
 	}
@@ -451,7 +451,7 @@ func (u *implementUnit) run(r *run) *Error {
 
 func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	for n, impl := range using {
-		if !u.i.choose(impl) || len(impl.body.stmts) == 0 {
+		if !u.i.choose(using, n) || len(impl.body.stmts) == 0 {
 			continue
 		}
 		s := r.scopes.one()
@@ -467,13 +467,18 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	return nil
 }
 
-// choose notes that an implementation is one of the instance's; false when it
-// is already.
-func (i *Instance) choose(impl *implementation) bool {
-	if slices.Contains(i.impls, impl) {
+// choose notes that the k-th of some implementations is one of the instance's;
+// false when it is already. Most instances have one, and share the list with the
+// statement.
+func (i *Instance) choose(using []*implementation, k int) bool {
+	if i.impls == nil {
+		i.impls = using[k : k+1 : k+1]
+		return true
+	}
+	if slices.Contains(i.impls, using[k]) {
 		return false
 	}
-	i.impls = append(i.impls, impl)
+	i.impls = append(i.impls, using[k])
 	return true
 }
 

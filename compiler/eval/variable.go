@@ -34,14 +34,14 @@ type variable struct {
 	types.IsValue // a proxy's value is the variable that it stands for, once known
 	// value is what content gives, or else *waiters or *delayed. A list is
 	// *delayed to its end, an option that was frozen too.
-	value         types.Value
-	owner         *Instance // nil for what is no slot of an instance
-	at            *place
-	by            *origin
-	position      int32 // place among the owner's
-	kind          kind
-	has           bool
-	implied       bool // set by the other end of its relation
+	value    types.Value
+	owner    *Instance // nil for what is no slot of an instance
+	at       *place
+	by       *origin
+	position int32 // place among the owner's
+	kind     kind
+	has      bool
+	implied  bool // set by the other end of its relation
 }
 
 // waiters are the units that wait for a variable, mostly one.

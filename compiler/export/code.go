@@ -38,7 +38,7 @@ func (e *exporter) code() error {
 		if used[it.id.Type] == nil {
 			used[it.id.Type] = map[string]bool{}
 		}
-		for _, name := range it.references {
+		for _, name := range it.rarely().references {
 			used[it.id.Type][name] = true
 		}
 	}

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/module"
@@ -54,8 +52,8 @@ func (e *exporter) dependencies() error {
 // managers and export functions have run by then, as in the reference.
 func (e *exporter) fit() error {
 	for _, it := range e.items {
-		if it.unfit != "" {
-			return fail("TypeError", "%s", it.unfit).at(it.instance)
+		if unfit := it.rarely().unfit; unfit != "" {
+			return fail("TypeError", "%s", unfit).at(it.instance)
 		}
 	}
 	return nil
@@ -166,7 +164,7 @@ func (e *exporter) manage() error {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, it.undefined})
+		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, it.rarely().undefined})
 	}
 	request := dependenciesRequest{Rows: rows}
 	for _, m := range e.managers {
@@ -300,36 +298,35 @@ func (e *exporter) acyclic() error {
 func (e *exporter) finish() error {
 	slices.SortFunc(e.items, func(a, b *item) int { return compareID(a.id, b.id) })
 	e.doc.Resources = make([]Resource, len(e.items))
-	var done sync.WaitGroup
-	part := max(1000, 1+len(e.items)/runtime.GOMAXPROCS(0))
-	for from := 0; from < len(e.items); from += part {
-		done.Go(func() {
-			var scratch []byte
-			for n := from; n < min(from+part, len(e.items)); n++ {
-				e.doc.Resources[n] = e.items[n].resource(&scratch)
+	inParts(len(e.items), func(from, to int) {
+		var scratch []byte
+		for n, it := range e.items[from:to] {
+			made := it.resource()
+			if !e.in.ModelOnly {
+				made.AttributeHash = attributeHash(made.Attributes, made.Requires, &scratch)
 			}
-		})
-	}
-	done.Wait()
+			e.doc.Resources[from+n] = made
+		}
+	})
 	return e.unknowns()
 }
 
 // resource is the item as the document holds it.
-func (it *item) resource(scratch *[]byte) Resource {
+func (it *item) resource() Resource {
 	requires := make([]intent.ResourceID, 0, len(it.requires))
 	for _, other := range it.requires {
 		requires = append(requires, other.id)
 	}
 	slices.SortFunc(requires, compareID)
 	requires = slices.Compact(requires)
-	slices.Sort(it.undefined)
+	undefined := it.rarely().undefined
+	slices.Sort(undefined)
 	return Resource{
 		ID:            it.id,
 		Attributes:    it.attributes,
-		AttributeHash: attributeHash(it.attributes, requires, scratch),
 		Requires:      requires,
 		ResourceSet:   it.resourceSet,
-		Undefined:     slices.Compact(it.undefined),
+		Undefined:     slices.Compact(undefined),
 		SendEvent:     it.sendEvent,
 		ReceiveEvents: it.receiveEvents,
 		ReportOnly:    it.reportOnly,

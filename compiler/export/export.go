@@ -39,8 +39,9 @@ type Input struct {
 	DeleteSets []string
 	// Functions are the export functions to run, by name.
 	Functions []string
-	// NoProvenance leaves out where fields were set.
-	NoProvenance bool
+	// ModelOnly leaves out what only the export's own document has: where fields
+	// were set, and hashes.
+	ModelOnly bool
 	// ProjectDir is what places of Python functions are shown relative to.
 	ProjectDir string
 }
@@ -137,19 +138,41 @@ type item struct {
 	id         intent.ResourceID
 	values     []json.RawMessage // of the fields, in the order of kind.names; nil: not there
 	attributes json.RawMessage   // values, once they are sealed
-	python     []string          // fields that Python has to make
-	undefined  []string
-	references []string // types of references and mutators in it
 	requires   []*item
 	ignored    bool
-	unfit      string // why a value is none of JSON; empty when all are
 	visited    visit
 	// what some of the fields say, once they are sealed
 	sendEvent, receiveEvents, reportOnly, purged bool
-	// resourceSet is the set that it belongs to.
-	resourceSet string
-	same        *item             // of the same kind, with the same hash of the id
-	reads       map[string][]read // what the functions of fields read of the model
+	same                                         *item // of the same kind, with the same hash of the id
+	resourceSet                                  string
+	rare                                         *rareOfItem
+}
+
+// rareOfItem is what few resources have.
+type rareOfItem struct {
+	python     []string // fields that Python has to make
+	undefined  []string
+	references []string          // types of references and mutators in it
+	unfit      string            // why a value is none of JSON; empty when all are
+	reads      map[string][]read // what the functions of fields read of the model
+}
+
+var plainItem rareOfItem
+
+// rarely is what it has of that, to be read.
+func (it *item) rarely() *rareOfItem {
+	if it.rare == nil {
+		return &plainItem
+	}
+	return it.rare
+}
+
+// more is what it has of that, to be written.
+func (it *item) more() *rareOfItem {
+	if it.rare == nil {
+		it.rare = &rareOfItem{}
+	}
+	return it.rare
 }
 
 type exporter struct {
@@ -165,10 +188,17 @@ type exporter struct {
 	byInstance []*item // by id: the last one, where an instance is exported for two types
 	sources    <-chan *sources
 	expected   map[*types.Entity]bool
-	values     []json.RawMessage // of the item in work
-	texts      arena             // of fields
-	written    arena             // attributes
+	written    arena // attributes that Python made something of
 	wrong      failures
+}
+
+// writer writes what needs no Python. Several may be at work, on one heap.
+type writer struct {
+	heap    eval.Heap
+	items   []item            // unused
+	values  []json.RawMessage // of the item in work
+	texts   arena             // of fields
+	written arena             // attributes
 }
 
 func (e *exporter) run() error {
@@ -219,12 +249,7 @@ func (e *exporter) resources() error {
 // make makes the resources of one type. What is wrong with one of them is noted.
 func (e *exporter) make(k *kind) error {
 	k.arrange()
-	var made []*item
-	for _, instance := range e.heap.Instances(k.Name) {
-		if it := e.begin(k, instance); it != nil {
-			made = append(made, it)
-		}
-	}
+	made := e.beginAll(k, e.heap.Instances(k.Name))
 	for rows := range slices.Chunk(made, rowsPerRequest) {
 		if err := e.askFields(k, rows); err != nil {
 			return err
@@ -276,19 +301,44 @@ func (k *kind) unique(made []*item, wrong *failures) {
 	}
 }
 
+// beginAll begins the resources of one type, on all processors.
+func (e *exporter) beginAll(k *kind, instances []types.Instance) []*item {
+	all := make([]*item, len(instances))
+	do := func(from, to int) {
+		w := writer{heap: e.heap}
+		for n := from; n < to; n++ {
+			all[n] = w.begin(k, instances[n])
+		}
+	}
+	if _, same := e.heap.(*finished); same { // nothing changes it
+		inParts(len(all), do)
+	} else {
+		do(0, len(all))
+	}
+	return slices.DeleteFunc(all, func(it *item) bool { return it == nil })
+}
+
+// itemsAtOnce is how many items are one allocation.
+const itemsAtOnce = 32
+
 // begin writes what Go can write of a resource; nil when it is not exported.
-func (e *exporter) begin(k *kind, instance types.Instance) *item {
-	e.values = append(e.values[:0], make([]json.RawMessage, len(k.names))...)
-	it := &item{kind: k, instance: instance, values: e.values}
-	before := e.texts.mark()
+func (w *writer) begin(k *kind, instance types.Instance) *item {
+	w.values = append(w.values[:0], make([]json.RawMessage, len(k.names))...)
+	if len(w.items) == 0 {
+		w.items = make([]item, itemsAtOnce)
+	}
+	it := &w.items[0]
+	w.items = w.items[1:]
+	*it = item{kind: k, instance: instance, values: w.values}
+	before := w.texts.mark()
 	if !k.OwnID {
-		agent, state := e.text(instance, k.Agent)
+		agent, state := w.text(instance, k.Agent)
 		if state == undefined {
 			return nil
 		}
 		if state == written {
 			var value string
-			if value, state = e.idValue(instance, k.IDAttribute); state == undefined {
+			if value, state = w.idValue(instance, k.IDAttribute); state == undefined {
 				return nil
 			}
 			if state == written {
@@ -299,18 +349,18 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 	for n, f := range k.Fields {
 		name, how := f[0], f[1]
 		if how == "python" {
-			it.python = append(it.python, name)
+			it.more().python = append(it.more().python, name)
 			continue
 		}
-		raw, state := e.field(instance, name, how)
+		raw, state := w.field(instance, name, how)
 		switch state {
 		case ignored:
 			return nil
 		case needPython:
-			it.python = append(it.python, name)
+			it.more().python = append(it.more().python, name)
 			continue
 		case undefined:
-			it.undefined = append(it.undefined, name)
+			it.more().undefined = append(it.more().undefined, name)
 		}
 		it.values[k.places[n]] = raw
 	}
@@ -319,25 +369,25 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 	if it.waitsForPython() {
 		it.values = slices.Clone(it.values)
 	} else {
-		it.seal(&e.written)
-		e.texts.release(before)
+		it.seal(&w.written)
+		w.texts.release(before)
 	}
 	return it
 }
 
 // waitsForPython reports whether Python has something to make of the resource.
-func (it *item) waitsForPython() bool { return len(it.python) > 0 || it.id.IsZero() }
+func (it *item) waitsForPython() bool { return len(it.rarely().python) > 0 || it.id.IsZero() }
 
 // text follows a path of attributes to a string. What is wrong with it is for
 // Python to say.
-func (e *exporter) text(instance types.Instance, path string) (string, outcome) {
+func (w *writer) text(instance types.Instance, path string) (string, outcome) {
 	var v types.Value = instance
 	for name := range strings.SplitSeq(path, ".") {
 		at, ok := v.(types.Instance)
 		if !ok {
 			return "", needPython
 		}
-		read := e.heap.Attribute(at, name)
+		read := w.heap.Attribute(at, name)
 		if read.State != eval.Known {
 			return "", needPython
 		}
@@ -356,8 +406,8 @@ func (e *exporter) text(instance types.Instance, path string) (string, outcome) 
 }
 
 // idValue is the value of the attribute that is part of the id.
-func (e *exporter) idValue(instance types.Instance, name string) (string, outcome) {
-	read := e.heap.Attribute(instance, name)
+func (w *writer) idValue(instance types.Instance, name string) (string, outcome) {
+	read := w.heap.Attribute(instance, name)
 	if read.State != eval.Known {
 		return "", needPython
 	}
@@ -438,8 +488,8 @@ func (e *exporter) row(it *item, all []string) (row [3]any, err error) {
 	if !it.id.IsZero() {
 		row[1] = []string{it.id.Agent, it.id.Attribute, it.id.Value}
 	}
-	if !slices.Equal(it.python, all) {
-		row[2] = it.python
+	if python := it.rarely().python; !slices.Equal(python, all) {
+		row[2] = python
 	}
 	return row, nil
 }
@@ -467,7 +517,7 @@ func (it *item) take(row answered) error {
 	if len(row.ID) == 3 {
 		it.id = intent.ResourceID{Type: it.kind.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
 	}
-	it.reads, it.unfit = row.Reads, row.Unfit
+	it.more().reads, it.more().unfit = row.Reads, row.Unfit
 	for name, raw := range row.Values {
 		value, err := canonical(raw)
 		if err != nil {
@@ -479,7 +529,7 @@ func (it *item) take(row answered) error {
 	}
 	for _, name := range row.Undefined {
 		it.set(name, json.RawMessage(undefinedText))
-		it.undefined = append(it.undefined, name)
+		it.more().undefined = append(it.more().undefined, name)
 	}
 	if row.References != nil {
 		return it.refer(row.References, row.Mutators)
@@ -516,7 +566,7 @@ func (it *item) refer(references, mutators json.RawMessage) error {
 			return err
 		}
 		for _, d := range described {
-			it.references = append(it.references, d.Type)
+			it.more().references = append(it.more().references, d.Type)
 		}
 	}
 	return nil

@@ -25,15 +25,15 @@ const (
 )
 
 // field gets the value of a field in one of the ways that need no Python.
-func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, outcome) {
-	read := e.heap.Attribute(i, name)
+func (w *writer) field(i types.Instance, name, how string) (json.RawMessage, outcome) {
+	read := w.heap.Attribute(i, name)
 	switch how {
 	case "flag_false", "flag_true":
 		if read.State == eval.Known {
 			if _, reference := read.Value.(*types.Reference); reference {
 				return nil, needPython
 			}
-			if raw, state := e.texts.plain(read.Value); state == written {
+			if raw, state := w.texts.plain(read.Value); state == written {
 				return raw, written
 			}
 		}
@@ -59,7 +59,7 @@ func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, o
 	if _, unknown := read.Value.(types.Unknown); unknown {
 		return json.RawMessage(undefinedText), undefined
 	}
-	return e.texts.plain(read.Value)
+	return w.texts.plain(read.Value)
 }
 
 // arena holds the text of fields: many short ones in one allocation.

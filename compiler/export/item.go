@@ -95,7 +95,9 @@ func (it *item) change(fields map[string]json.RawMessage, into *arena) error {
 			return err
 		}
 		it.set(name, raw)
-		it.undefined = slices.DeleteFunc(it.undefined, func(u string) bool { return u == name })
+		if it.rare != nil {
+			it.rare.undefined = slices.DeleteFunc(it.rare.undefined, func(u string) bool { return u == name })
+		}
 	}
 	it.seal(into)
 	return nil

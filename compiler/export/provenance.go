@@ -52,7 +52,7 @@ const maxReads = 30
 
 // provenance notes where the fields of all resources were set.
 func (e *exporter) provenance() error {
-	if e.in.Result == nil || e.in.NoProvenance {
+	if e.in.Result == nil || e.in.ModelOnly {
 		return nil
 	}
 	p := &provenancer{exporter: e, Tracer: lineage.New(), labels: map[uint64]string{}}
@@ -95,7 +95,7 @@ func (p *provenancer) resource(it *item) {
 // function notes a field that Python computed, and what it read for that.
 func (p *provenancer) function(it *item, name string, f function) {
 	p.Function(&p.entry, name, provenance.Place{File: p.shown(f.File), Line: f.Line}, f.Name)
-	for n, r := range it.reads[name] {
+	for n, r := range it.rarely().reads[name] {
 		if n == maxReads {
 			break
 		}

@@ -184,28 +184,45 @@ func shapeOf(e *types.Entity) *shape {
 }
 
 func (w *writer) instances(all []*eval.Instance) {
-	shapes := map[*types.Entity]*shape{}
-	for n, i := range all {
-		s := shapes[i.Entity()]
-		if s == nil {
-			s = shapeOf(i.Entity())
-			shapes[i.Entity()] = s
+	w.flush()
+	inTurns(len(all), func() func(b []byte, from, to int) []byte {
+		shapes := map[*types.Entity]*shape{}
+		return func(b []byte, from, to int) []byte {
+			for n := from; n < to; n++ {
+				i := all[n]
+				s := shapes[i.Entity()]
+				if s == nil {
+					s = shapeOf(i.Entity())
+					shapes[i.Entity()] = s
+				}
+				if n > 0 {
+					b = append(b, ',')
+				}
+				b = s.instance(append(b, '\n'), i)
+			}
+			return b
 		}
-		w.entry(n)
-		w.b = append(w.b, `{"id":"`...)
-		w.b = appendID(w.b, i)
-		w.b = append(w.b, s.begin...)
-		for _, a := range s.attributes {
-			v, _ := i.ValueAt(a.position)
-			w.b = appendValue(append(w.b, a.before...), v)
+	}, func(b []byte) {
+		if w.err == nil {
+			_, w.err = w.to.Write(b)
 		}
-		w.b = append(w.b, `},"relations":{`...)
-		for _, a := range s.relations {
-			v, _ := i.ValueAt(a.position)
-			w.b = appendRelated(append(w.b, a.before...), v)
-		}
-		w.b = append(w.b, `}}`...)
+	})
+}
+
+func (s *shape) instance(b []byte, i *eval.Instance) []byte {
+	b = append(b, `{"id":"`...)
+	b = appendID(b, i)
+	b = append(b, s.begin...)
+	for _, a := range s.attributes {
+		v, _ := i.ValueAt(a.position)
+		b = appendValue(append(b, a.before...), v)
 	}
+	b = append(b, `},"relations":{`...)
+	for _, a := range s.relations {
+		v, _ := i.ValueAt(a.position)
+		b = appendRelated(append(b, a.before...), v)
+	}
+	return append(b, `}}`...)
 }
 
 // appendRelated writes the list of what a relation holds.

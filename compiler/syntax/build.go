@@ -42,9 +42,15 @@ type arguments struct {
 	splats []Splat
 }
 
+// usualArguments is how many named ones most calls do not exceed.
+const usualArguments = 6
+
 func (a *arguments) push(one any) *arguments {
 	switch one := one.(type) {
 	case Argument:
+		if a.named == nil {
+			a.named = make([]Argument, 0, usualArguments)
+		}
 		a.named = append(a.named, one)
 	case Splat:
 		a.splats = append(a.splats, one)

@@ -27,6 +27,7 @@ var lattice = []struct {
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/jsontext", ""},
+	{"internal/lean", ""},
 	{"internal/pep440", ""},
 	{"docs/errors", ""},
 	{"layout", "internal/fault internal/intent"},

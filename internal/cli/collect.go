@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"ordain.dev/ordain/internal/lean"
 )
 
 const (
@@ -24,16 +26,14 @@ const (
 
 // memory tunes a process that does one thing and ends.
 type memory struct {
-	program pages
-	export  bool // evaluating is not all
+	export bool // evaluating is not all
 }
 
 // tuned has the first collection come late. GOGC and GOMEMLIMIT in the
 // environment have precedence.
 func tuned(export bool) memory {
 	runtime.MemProfileRate = 0 // nobody asks where memory was taken
-	m := memory{programPages(), export}
-	m.program.forget() // of the start, which touches the most
+	m := memory{export}
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return m
 	}
@@ -55,7 +55,7 @@ func (m memory) stageOver(stage string) {
 	if now.HeapAlloc < smallHeap {
 		return
 	}
-	m.program.forget()
+	lean.Forget()
 	if m.export && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
 		runtime.GC()
 	}

@@ -99,7 +99,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	f.options.OnStage = tuned(f.options.Export).stageOver
-	f.options.NoProvenance = f.exportJSON == "" // the only file that has it
+	f.options.ModelOnly = f.exportJSON == ""
 	if err := f.say.check(); err != nil {
 		return err
 	}

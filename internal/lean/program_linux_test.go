@@ -1,4 +1,4 @@
-package cli
+package lean
 
 import (
 	"reflect"
@@ -10,22 +10,30 @@ var written = 1 // lies among what can be written to
 // What is given back of the program is what nobody can have written to: its
 // code is, its variables are not. It is there again when it is touched.
 func TestOnlyWhatLiesInTheFileIsForgotten(t *testing.T) {
-	program := programPages()
-	if !program.have(reflect.ValueOf(TestOnlyWhatLiesInTheFileIsForgotten).Pointer()) {
-		t.Errorf("the code is in none of %x", program)
+	if !has(reflect.ValueOf(TestOnlyWhatLiesInTheFileIsForgotten).Pointer()) {
+		t.Errorf("the code is in none of %x", parts)
 	}
-	if variable := reflect.ValueOf(&written).Pointer(); program.have(variable) {
-		t.Errorf("a variable at %x is in one of %x", variable, program)
+	if variable := reflect.ValueOf(&written).Pointer(); has(variable) {
+		t.Errorf("a variable at %x is in one of %x", variable, parts)
 	}
 	written = 2
-	program.forget()
+	Forget()
 	if written != 2 {
 		t.Error("a variable has its first value again")
 	}
 }
 
+func has(address uintptr) bool {
+	for _, m := range parts {
+		if m[0] <= address && address < m[1] {
+			return true
+		}
+	}
+	return false
+}
+
 // A program that is loaded elsewhere than it was linked for is found there.
-func TestThePagesOfAProgramThatWasMoved(t *testing.T) {
+func TestThePartsOfAProgramThatWasMoved(t *testing.T) {
 	headers := []header{
 		{kind: kindHeaders, address: 0x40},
 		{kind: kindLoad, address: 0, sizeInFile: 0x1234},
@@ -33,19 +41,10 @@ func TestThePagesOfAProgramThatWasMoved(t *testing.T) {
 		{kind: kindLoad, address: 0x5800, sizeInFile: 0x10},
 	}
 	found := readOnly(headers, 0x700040, 0x1000)
-	if want := (pages{{0x700000, 0x702000}, {0x705000, 0x706000}}); !reflect.DeepEqual(found, want) {
+	if want := [][2]uintptr{{0x700000, 0x702000}, {0x705000, 0x706000}}; !reflect.DeepEqual(found, want) {
 		t.Errorf("found %x, want %x", found, want)
 	}
 	if found := readOnly(headers[1:], 0x700040, 0x1000); found != nil {
 		t.Errorf("found %x without knowing where the program lies", found)
 	}
-}
-
-func (p pages) have(address uintptr) bool {
-	for _, m := range p {
-		if m[0] <= address && address < m[1] {
-			return true
-		}
-	}
-	return false
 }

@@ -1,0 +1,131 @@
+package lean
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// parts are the mappings of the program file that nobody can have written to:
+// the loader may have changed pages of the others.
+var parts [][2]uintptr
+
+func init() {
+	parts = program()
+	onlyTouched(parts)
+	Forget() // of the runtime's start, which looks through the tables
+}
+
+// Forget gives back what the program file takes of memory. What is used comes
+// back when it is touched.
+func Forget() {
+	for _, m := range parts {
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m[0], m[1]-m[0], syscall.MADV_DONTNEED)
+	}
+}
+
+// header is a program header of a 64-bit ELF file.
+type header struct {
+	kind, flags                                                uint32
+	offset, address, physical, sizeInFile, sizeInMemory, align uint64
+}
+
+const (
+	auxHeaders, auxHeaderSize, auxHeaderCount = 3, 4, 5 // of the auxiliary vector
+
+	kindLoad, kindHeaders = 1, 6
+	flagWrite             = 2
+)
+
+// program finds the parts by the headers of the program, which lie in memory.
+func program() [][2]uintptr {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		return nil
+	}
+	f, err := syscall.Open("/proc/self/auxv", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil // there is more memory in use, and that is all
+	}
+	var vector [64][2]uintptr
+	_, err = syscall.Read(f, unsafe.Slice((*byte)(unsafe.Pointer(&vector)), unsafe.Sizeof(vector)))
+	_ = syscall.Close(f)
+	if err != nil {
+		return nil
+	}
+	var at, size, count uintptr
+	for _, entry := range vector {
+		switch entry[0] {
+		case auxHeaders:
+			at = entry[1]
+		case auxHeaderSize:
+			size = entry[1]
+		case auxHeaderCount:
+			count = entry[1]
+		}
+	}
+	if at == 0 || size != unsafe.Sizeof(header{}) {
+		return nil
+	}
+	headers := unsafe.Slice(*(**header)(unsafe.Pointer(&at)), count)
+	return readOnly(headers, at, uintptr(syscall.Getpagesize()))
+}
+
+// readOnly gives the mappings of a program whose headers lie at an address.
+func readOnly(headers []header, at, page uintptr) [][2]uintptr {
+	var moved uintptr
+	known := false
+	for _, h := range headers {
+		if h.kind == kindHeaders {
+			moved, known = at-uintptr(h.address), true
+		}
+	}
+	if !known {
+		return nil
+	}
+	var found [][2]uintptr
+	for _, h := range headers {
+		if h.kind == kindLoad && h.flags&flagWrite == 0 {
+			from, to := moved+uintptr(h.address), moved+uintptr(h.address+h.sizeInFile)
+			found = append(found, [2]uintptr{from &^ (page - 1), (to + page - 1) &^ (page - 1)})
+		}
+	}
+	return found
+}
+
+// Of <linux/userfaultfd.h>.
+const (
+	userModeOnly   = 1
+	faultsAPI      = 0xaa
+	writesUnwaited = 1 << 15 // UFFD_FEATURE_WP_ASYNC
+	watchWrites    = 1 << 1  // UFFDIO_REGISTER_MODE_WP
+	askAPI         = 0xc018aa3f
+	register       = 0xc020aa00
+
+	noHugePage = 15 // MADV_NOHUGEPAGE: no 2 MiB at once either
+)
+
+// onlyTouched has the kernel map the pages that are touched and no others.
+//
+// It maps nothing around where a process watches what is written. That is asked
+// for here; nothing is ever written there, and nobody is waited for. Linux does
+// so from 6.7 on. Where it does not, or may not, there is more memory in use.
+func onlyTouched(parts [][2]uintptr) {
+	number, known := map[string]uintptr{"amd64": 323, "arm64": 282}[runtime.GOARCH]
+	if !known || len(parts) == 0 {
+		return
+	}
+	watch, _, failed := syscall.Syscall(number, syscall.O_CLOEXEC|userModeOnly, 0, 0)
+	if failed != 0 {
+		return
+	}
+	version := struct{ api, features, requests uint64 }{api: faultsAPI, features: writesUnwaited}
+	if _, _, failed = syscall.Syscall(syscall.SYS_IOCTL, watch, askAPI, uintptr(unsafe.Pointer(&version))); failed != 0 {
+		_ = syscall.Close(int(watch))
+		return
+	}
+	for _, m := range parts { // until the process ends: to close it ends the watch
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m[0], m[1]-m[0], noHugePage)
+		part := struct{ from, size, mode, requests uint64 }{from: uint64(m[0]), size: uint64(m[1] - m[0]), mode: watchWrites}
+		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, watch, register, uintptr(unsafe.Pointer(&part)))
+	}
+}
