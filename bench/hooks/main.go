@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
@@ -89,12 +90,16 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions |\n|---|---|---|---|---|---|\n", o.hooks, o.bytes, o.connections)
+	fmt.Printf("%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n", o.hooks, o.bytes, o.connections)
 	for round := range o.rounds {
 		if err := repo.Change(ctx, round); err != nil {
 			return err
 		}
 		if err := repo.Push(ctx); err != nil {
+			return err
+		}
+		before, err := s.CPU()
+		if err != nil {
 			return err
 		}
 		began := time.Now()
@@ -103,15 +108,30 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		all := time.Since(began)
+		busy, err := s.CPU()
+		if err != nil {
+			return err
+		}
 		after, err := s.settled(ctx, version)
 		if err != nil {
 			return err
 		}
 		slices.Sort(times)
-		fmt.Printf("| %d | %s | %s | %s | %s | %d |\n", round+1, ms(all), ms(times[len(times)/2]), ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version)
+		fmt.Printf("| %d | %s | %s | %s | %s | %d | %s |\n", round+1, ms(all), ms(times[len(times)/2]), ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version, spent(before, busy, o.hooks))
 		version = after
 	}
 	return nil
+}
+
+// spent tells what processor time each program took during a burst, per webhook.
+func spent(before, after map[string]time.Duration, hooks int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if took := (after[name] - before[name]) / time.Duration(hooks); took > 0 {
+			parts = append(parts, name+" "+took.Round(time.Microsecond).String())
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }

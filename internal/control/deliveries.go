@@ -19,6 +19,7 @@ type recorder struct {
 	mu      sync.Mutex
 	waiting []*arrival
 	busy    bool
+	storm   storm
 }
 
 // arrival is a delivery on its way into the record.
@@ -39,6 +40,7 @@ const (
 func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error) {
 	a := &arrival{delivery: d, done: make(chan struct{})}
 	r := &c.arrivals
+	r.storm.arrived()
 	r.mu.Lock()
 	r.waiting = append(r.waiting, a)
 	if !r.busy {

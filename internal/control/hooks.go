@@ -78,6 +78,7 @@ func (c *Control) lookForHooks() {
 // keepHooks acts on webhooks until ctx ends.
 func (k *keeper) keepHooks(ctx context.Context) {
 	for ctx.Err() == nil {
+		k.control.arrivals.storm.pass(ctx)
 		again := k.handleHooks(ctx)
 		if again > 0 {
 			pause(ctx, again)

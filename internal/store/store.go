@@ -98,6 +98,22 @@ func (s *Store) read(ctx context.Context, op string, f func(q querier) error) er
 	return translate(op, err)
 }
 
+// state runs one statement that is a transaction of its own, which takes a
+// single exchange with the database. It may run twice when the connection turns
+// out to be dead: the second time it must do no harm.
+func (s *Store) state(ctx context.Context, op string, f func(q querier) error) error {
+	var err error
+	for range attempts {
+		err = f(s.pool)
+		if err != nil && connectionLost(err) && ctx.Err() == nil {
+			s.pool.Reset()
+		} else if !lostRace(err) {
+			break
+		}
+	}
+	return translate(op, err)
+}
+
 // attempts is how often a transaction is tried that lost against others.
 const attempts = 4
 
