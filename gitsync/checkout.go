@@ -19,6 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // CheckoutReport tells what a checkout did.
@@ -190,7 +191,30 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 	if err := w.compare(ctx); err != nil {
 		return err
 	}
+	if err := w.weigh(m); err != nil {
+		return err
+	}
 	return w.stageFiles(ctx, m)
+}
+
+// weigh refuses files that are too large, before anything of them is read.
+func (w *worktree) weigh(m *mirror) error {
+	for _, i := range w.stage {
+		f, from := w.content.files[i], m
+		if f.from != nil {
+			from = f.from
+		}
+		size, err := from.store.EncodedObjectSize(f.hash)
+		if err != nil {
+			return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
+		}
+		if most := w.place.maxFile; most > 0 && size > most {
+			return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("commit %s cannot be checked out: %q has %d MiB, and the setting git_max_file allows %d",
+				short(w.commit.Hash.String()), printable(f.path), (size+1<<20-1)>>20, most>>20)).
+				Hint("keep what is that large outside of the repository, or raise git_max_file")
+		}
+	}
+	return nil
 }
 
 // claim refuses a folder that holds something and is no checkout: it may be
@@ -423,7 +447,7 @@ func (w *worktree) describe(commit string) string {
 	var out strings.Builder
 	subject, _, _ := strings.Cut(strings.TrimSpace(w.commit.Message), "\n")
 	fmt.Fprintf(&out, "HEAD is now at %s %s\n%d written, %d removed, %d unchanged\n", short(commit),
-		strings.ToValidUTF8(subject, "�"), w.report.Written, w.report.Removed, w.report.Unchanged)
+		provenance.Clean(subject), w.report.Written, w.report.Removed, w.report.Unchanged)
 	if subs := w.content.submodules; len(subs) > 0 && !w.place.submodules {
 		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. Switch the setting git_submodules on, or name the modules in project.yml.\n", enumerate(subs, 10))
 	}

@@ -156,9 +156,14 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 // adopt gives a working copy the objects of the mirror.
 // Objects never change, so they are linked where the disk allows it.
 func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
+	unlock, err := lockMirror(ctx, s.mirrorDir(p)) // packs that are listed are not made into others meanwhile
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	objects := filepath.Join(s.mirrorDir(p), "objects")
 	own := filepath.Join(dir, ".git", "objects")
-	err := filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -178,7 +183,6 @@ func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
 		}
 		return copyFile(ctx, path, to)
 	})
-	return err
 }
 
 // packRefs writes the branches, as the remote's, and the tags of the mirror.
@@ -224,7 +228,14 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	if head.Hash().String() == commit {
 		return nil
 	}
-	known, err := withMirror(s.mirrorDir(p), func(m *mirror) (bool, error) { return m.has(head.Hash()), nil })
+	known, err := withMirror(s.mirrorDir(p), func(m *mirror) (bool, error) {
+		to, err := m.peel(plumbing.NewHash(commit))
+		if err != nil {
+			return false, err
+		}
+		_, err = m.readContent(ctx, &s.trees, to, s.kept) // refuses what must not be checked out
+		return m.has(head.Hash()), err
+	})
 	if err != nil {
 		return diskFault(opClone, "the mirror of "+p.shown+" cannot be read", err)
 	}

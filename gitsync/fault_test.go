@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +271,25 @@ func TestDangerousCommits(t *testing.T) {
 		{"git~1", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\tGIT~1") }, []string{`"GIT~1"`}},
 		{".git with a dot", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git. ") }, []string{"belongs to Git"}},
 		{".git with an invisible letter", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.g\u200cit") }, []string{"belongs to Git"}},
+		{"a path as a name", func(o *origin) string { return o.plantRaw("100644", "a/../../b", o.blob("x")) }, []string{`"a/../../b"`, "leads elsewhere"}},
+		{"an absolute name", func(o *origin) string { return o.plantRaw("100644", "/etc/cron.d/x", o.blob("x")) }, []string{`"/etc/cron.d/x"`, "leads elsewhere"}},
+		{"no name", func(o *origin) string { return o.plantRaw("100644", "", o.blob("x")) }, []string{"leads elsewhere"}},
+		{"the same name twice", func(o *origin) string {
+			return o.plantRaw("100644", "twice", o.blob("x"), "100644", "twice", o.blob("y"))
+		}, []string{`"twice"`, "twice"}},
+		{"half of a folder", func(o *origin) string { return o.plantRaw("100644", "x", "") }, []string{"malformed"}},
+		{".git as a file in a folder", func(o *origin) string {
+			return o.plant("040000 tree " + o.treeOf("100644 blob "+o.blob("gitdir: /")+"\t.git") + "\tsub")
+		}, []string{`"sub/.git"`, "belongs to Git"}},
+		{".git as a link", func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.git") }, []string{"belongs to Git"}},
+		{".git as a submodule", func(o *origin) string { return o.plant("160000 commit " + strings.Repeat("1", 40) + "\t.git") }, []string{"belongs to Git"}},
+		{".git and a stream", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git::$INDEX_ALLOCATION") }, []string{"belongs to Git"}},
+		{".git and a backslash", func(o *origin) string { return o.plantRaw("100644", `.git\hooks\post-checkout`, o.blob("x")) }, []string{"belongs to Git"}},
+		{".git and dots", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.GiT. . .") }, []string{"belongs to Git"}},
+		{"project.yml is a link to outside", func(o *origin) string {
+			return o.push("x", map[string]string{"shop/project.yml": "->../../../etc/passwd"})
+		}, []string{`"shop/project.yml"`, "outside"}},
+		{"the modules are a link to outside", func(o *origin) string { return o.push("x", map[string]string{"libs": "->/usr/lib"}) }, []string{`"libs"`, "outside"}},
 		{"kept name", func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.env") }, []string{`".env"`, "virtual environment"}},
 		{"kept pattern", func(o *origin) string { return o.plant("100644 blob " + o.blob("a") + "\t.env-py3.13") }, []string{`".env-py3.13"`}},
 		{"link to an absolute path", func(o *origin) string { return o.push("x", map[string]string{"l": "->/etc/passwd"}) }, []string{`"l" leads to "/etc/passwd"`, "outside"}},
@@ -326,6 +347,42 @@ func TestDangerousCommits(t *testing.T) {
 			unchanged()
 		})
 	}
+}
+
+// plantRaw makes a commit of one folder that no git command makes: of modes,
+// names and hashes as they are given.
+func (o *origin) plantRaw(entries ...string) string {
+	o.t.Helper()
+	var tree strings.Builder
+	for e := range slices.Chunk(entries, 3) {
+		hash, err := hex.DecodeString(e[2])
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		fmt.Fprintf(&tree, "%s %s\x00%s", e[0], e[1], hash)
+	}
+	hash := o.feed(tree.String(), "hash-object", "-w", "-t", "tree", "--stdin", "--literally")
+	commit := o.feed(fmt.Sprintf("tree %s\nauthor M <m@x> 1700000000 +0000\ncommitter M <m@x> 1700000000 +0000\n\nplanted\n", hash),
+		"hash-object", "-w", "-t", "commit", "--stdin", "--literally")
+	// git would not push it: put it there.
+	objects := []string{hash, commit}
+	for e := range slices.Chunk(entries, 3) {
+		if e[2] != "" {
+			objects = append(objects, e[2])
+		}
+	}
+	for _, h := range objects {
+		from, to := filepath.Join(o.work, ".git/objects", h[:2], h[2:]), filepath.Join(o.bare, "objects", h[:2], h[2:])
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, 0o644))
+		}
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	o.run(o.bare, "update-ref", "refs/heads/main", commit)
+	return commit
 }
 
 // treeOf makes a tree of hand-made entries.

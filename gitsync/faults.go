@@ -15,6 +15,7 @@ import (
 
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
@@ -80,6 +81,10 @@ func (p place) remoteFault(op string, err error) error {
 			return wrap(fault.Unavailable, "the answer of "+p.shown+" broke off or is damaged", "it is tried again")
 		}
 		return p.damaged(op, err)
+	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
+		return p.damaged(op, err)
+	case errors.Is(err, objects.ErrTooLarge):
+		return wrap(fault.Invalid, "the repository "+p.shown+" cannot be mirrored", "it holds a large file that Git stores as a difference to another: keep such files outside of it, and take them out of its history")
 	case errors.Is(err, errTooDeep):
 		return wrap(fault.Invalid, "the repository "+p.shown+" cannot be mirrored", fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	case errors.As(err, &dns):

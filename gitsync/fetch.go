@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 const opFetch = "gitsync.Fetch"
@@ -400,8 +401,8 @@ func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, erro
 	}
 	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 	return intent.Revision{
-		Commit: c.Hash.String(), Branch: name, Author: c.Author.Name, Email: c.Author.Email,
-		Subject: strings.ToValidUTF8(strings.TrimSpace(subject), "�"), Time: c.Committer.When,
+		Commit: c.Hash.String(), Branch: name, Author: provenance.Clean(c.Author.Name), Email: provenance.Clean(c.Author.Email),
+		Subject: provenance.Clean(strings.TrimSpace(subject)), Time: c.Committer.When,
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 const opPull = "gitsync.MergePull"
@@ -175,8 +176,8 @@ func (m *mirror) mergeResult(ctx context.Context, q PullRequest, base, forges pl
 func revisionOf(merged plumbing.Hash, head *object.Commit, branch string) intent.Revision {
 	subject, _, _ := strings.Cut(strings.TrimSpace(head.Message), "\n")
 	return intent.Revision{
-		Commit: merged.String(), Branch: branch, Author: head.Author.Name, Email: head.Author.Email,
-		Subject: strings.ToValidUTF8(strings.TrimSpace(subject), "�"), Time: head.Committer.When,
+		Commit: merged.String(), Branch: branch, Author: provenance.Clean(head.Author.Name), Email: provenance.Clean(head.Author.Email),
+		Subject: provenance.Clean(strings.TrimSpace(subject)), Time: head.Committer.When,
 	}
 }
 

@@ -95,6 +95,8 @@ type Source struct {
 	Only string
 	// Submodules are checked out too.
 	Submodules bool
+	// MaxFile is how many bytes a file may have that is checked out; 0: any.
+	MaxFile int64
 }
 
 // ParseSource reads a URL as a person gives it. Credentials in it go to their
@@ -121,6 +123,7 @@ type place struct {
 	only       string
 	branch     string // that is fetched; only matters beside only
 	submodules bool
+	maxFile    int64
 }
 
 // wants reports whether a reference is asked for.
@@ -200,7 +203,7 @@ func (s Source) locate() (place, error) {
 	if err == nil && s.Credentials != (Credentials{}) {
 		p.credentials = s.Credentials
 	}
-	p.trust, p.depth, p.only, p.submodules = s.Trust, max(s.Depth, 0), s.Only, s.Submodules
+	p.trust, p.depth, p.only, p.submodules, p.maxFile = s.Trust, max(s.Depth, 0), s.Only, s.Submodules, s.MaxFile
 	if p.local != "" {
 		p.depth, p.only = 0, ""
 	}

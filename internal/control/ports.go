@@ -369,6 +369,7 @@ type GitSource struct {
 	Depth      int    // commits of history to fetch; 0: all
 	Only       string // the only branch to fetch; empty: all
 	Submodules bool
+	MaxFile    int64 // bytes that a file of a commit may have; 0: any
 }
 
 // GitPull is a pull request as Git sees it: the forge's references, and the

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
@@ -266,4 +268,127 @@ func TestRollback(t *testing.T) {
 	mentions(t, p.must(t, "git", "status", e.Name), "ok")
 	mentions(t, p.must(t, "override", "history", e.Name), "rollback", "block", "ida", "the note is wrong")
 	mentions(t, p.must(t, "git", "unblock", e.Name, bad[:10], "--reason", "it is gone anyway"), bad+" is free")
+}
+
+// Commits that must not be checked out, and a branch that goes away: each is
+// told, and the note that runs stays as it is; the next good push is deployed.
+func TestCommitsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 1); err != nil {
+		t.Fatal(err)
+	}
+	link := func(name, target string) func() {
+		return func() {
+			path := filepath.Join(p.work, name)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		do    func()
+		words []string
+	}{
+		"project.yml is a link to outside":  {link("project.yml", "../../../etc/passwd"), []string{`"project.yml" leads to`, "outside of the repository"}},
+		"the modules are a link to outside": {link("libs", "/usr/lib"), []string{`"libs" leads to`, "outside of the repository"}},
+		"a huge file": {func() {
+			if err := os.WriteFile(filepath.Join(p.work, "huge"), make([]byte, 1<<20+1), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{`"huge" has 2 MiB`, "git_max_file"}},
+	} {
+		ok := t.Run(name, func(t *testing.T) {
+			p.t = t
+			tt.do()
+			p.push(name, nil)
+			mentions(t, p.failed(intent.StageCheckout), tt.words...)
+			p.git("revert", "--no-edit", "HEAD")
+			p.git("push", "-q", "origin", "main")
+			p.compiledWell()
+		})
+		p.t = t
+		if !ok {
+			return
+		}
+	}
+	p.git("push", "-q", "origin", "main:other")
+	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/main")
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), `"main"`, "other")
+	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/other")
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), "empty")
+	p.push("it is back", p.model([3]string{"a", "back", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "back" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+}
+
+// Author and message of a commit are no UTF-8 and speak to terminals, a file
+// has a name of the same kind: it is deployed, and API, console and command
+// line tell of it without doing what it says.
+func TestCommitsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	w := sharedWorld(t)
+	p := deployed(t, w)
+	model := p.model([3]string{"a", "two", "calm"})
+	for name, text := range map[string]string{"main.cf": model["main.cf"], "caf\xe9": "x", "\x1b[2J": "x"} {
+		if err := os.WriteFile(filepath.Join(p.work, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.git("add", "-A")
+	const evil = "\x1b]0;owned\x07 <script>alert(1)</script> \u202e caf\xe9"
+	p.git("-c", "user.name=Ad\xe9 \x1b[31m <b>", "commit", "-q", "--no-verify", "-m", evil)
+	p.git("push", "-q", "origin", "main")
+	done := p.compiledWell()
+	p.settled()
+	if p.note("a") != "two" || done.Revision.Commit != p.head() {
+		t.Errorf("%q, %+v", p.note("a"), done.Revision)
+	}
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{
+		"git status":   w.must(t, "git", "status", e.Name),
+		"version list": w.must(t, "version", "list", e.Name),
+	}
+	for what, path := range map[string]string{
+		"page Git": "/e/" + p.env.String() + "/git", "page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
+		"API": "/api/v2/compilereport/" + done.ID.String(),
+	} {
+		req, err := http.NewRequest(http.MethodGet, w.server.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Inmanta-tid", p.env.String())
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK || res.Body.Close() != nil {
+			t.Fatalf("%s: %s, %v", what, res.Status, err)
+		}
+		seen[what] = string(body)
+	}
+	told := 0
+	for what, text := range seen {
+		if strings.Contains(text, "owned") {
+			told++
+		}
+		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, `\u001b`) || strings.Contains(text, "<script>alert") && what != "API" && what[0] == 'p' {
+			t.Errorf("%s does harm:\n%q", what, text)
+		}
+	}
+	if told < 3 {
+		t.Errorf("the commit is told of in %d places only: %q", told, seen)
+	}
 }

@@ -97,7 +97,7 @@ func (g git) Blame(ctx context.Context, s control.GitSource, commit, path string
 
 func source(s control.GitSource) gitsync.Source {
 	return gitsync.Source{
-		URL: s.URL, Branch: s.Branch, Abbreviated: s.Abbreviated, Depth: s.Depth, Only: s.Only, Submodules: s.Submodules,
+		URL: s.URL, Branch: s.Branch, Abbreviated: s.Abbreviated, Depth: s.Depth, Only: s.Only, Submodules: s.Submodules, MaxFile: s.MaxFile,
 		Credentials: gitsync.Credentials{Username: s.Username, Password: s.Password, SSHKey: s.SSHKey, SSHPassphrase: s.SSHPassphrase},
 		Trust: gitsync.Trust{
 			KnownHosts: s.KnownHosts, AcceptNew: s.AcceptNew, Scope: s.Project.String(), CABundle: s.CABundle, Proxy: s.Proxy,
