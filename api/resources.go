@@ -137,13 +137,21 @@ func (s *server) resourceList(ctx context.Context, a struct {
 	if err != nil {
 		return reply{}, err
 	}
+	flag, summary := "False", map[string]any(nil)
+	if a.Summary {
+		flag = "True"
+		counts, err := s.control.ResourceCounts(ctx, a.Env)
+		if err != nil {
+			return reply{}, err
+		}
+		var total int
+		if summary, total = deploySummary(counts); len(q.Filters) == 0 {
+			q.Total = total
+		}
+	}
 	page, err := s.control.Resources(ctx, a.Env, q)
 	if err != nil {
 		return reply{}, err
-	}
-	flag := "False"
-	if a.Summary {
-		flag = "True"
 	}
 	answer, err := paged("/api/v2/resource", resourceList, q, page, func(r intent.ResourceRow) any {
 		row := versionedResource(r.State.ID, r.Version, r.Requires)
@@ -153,11 +161,13 @@ func (s *server) resourceList(ctx context.Context, a struct {
 	if err != nil || !a.Summary {
 		return answer, err
 	}
-	counts, err := s.control.ResourceCounts(ctx, a.Env)
-	if err != nil {
-		return reply{}, err
-	}
-	byState, total := map[intent.Status]int{}, 0
+	answer.body.(map[string]any)["metadata"].(map[string]any)["deploy_summary"] = summary
+	return answer, nil
+}
+
+// deploySummary is what the summary of a list says of how many resources are in which state.
+func deploySummary(counts map[intent.Status]int) (summary map[string]any, total int) {
+	byState := map[intent.Status]int{}
 	for _, status := range summarized {
 		byState[status] = 0
 	}
@@ -168,9 +178,7 @@ func (s *server) resourceList(ctx context.Context, a struct {
 		byState[status] = n
 		total += n
 	}
-	metadata := answer.body.(map[string]any)["metadata"].(map[string]any)
-	metadata["deploy_summary"] = map[string]any{"total": total, "by_state": byState}
-	return answer, nil
+	return map[string]any{"total": total, "by_state": byState}, total
 }
 
 // resourceV1 gives one resource of a version, with its log when asked.

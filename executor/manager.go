@@ -23,6 +23,8 @@ type Manager struct {
 
 	making sync.RWMutex // held for reading while folders are made, for writing while they are removed
 
+	hands chan func() // goroutines that wait for something to do
+
 	mu        sync.Mutex
 	executors map[string]*executor // by blueprint hash
 	processes int                  // running or being started
@@ -84,6 +86,7 @@ type worker struct {
 
 	// Under the manager's mutex.
 	running   int
+	looked    time.Time // when its files were looked at last
 	idleSince time.Time
 	retired   bool
 	hung      bool
@@ -106,7 +109,7 @@ func NewManager(c Config) (*Manager, error) {
 	}
 	m := &Manager{
 		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
-		workers: map[*worker]bool{}, calm: pyworker.SystemTasks(),
+		workers: map[*worker]bool{}, calm: pyworker.SystemTasks(), hands: make(chan func()),
 	}
 	if !c.KeepDaemons {
 		if n := pyworker.KillMarked(m.mark()); n > 0 {

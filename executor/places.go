@@ -23,8 +23,12 @@ import (
 // connections. A process whose last seat is given up has nobody to serve and
 // ends. Blueprints that wait for a place get it in the order in which they came.
 
-// closeGrace is how long an orderly end may take.
-const closeGrace = 5 * time.Second
+const (
+	// closeGrace is how long an orderly end may take.
+	closeGrace = 5 * time.Second
+	// lookEvery is for how long what a busy process was started on is taken for being there.
+	lookEvery = 2 * time.Millisecond
+)
 
 // seat is one agent in the process of one blueprint.
 type seat struct {
@@ -186,11 +190,21 @@ func (m *Manager) usable(e *executor) *worker {
 		return nil
 	default:
 	}
+	// Beside tasks that run on them anyway, they are not looked at for each.
+	if w.running > 0 && time.Since(w.looked) < lookEvery {
+		return m.current(e, w)
+	}
+	w.looked = time.Now()
 	if path := w.missing(); path != "" {
 		m.c.Logger.Warn("an executor is replaced: what it was started on was removed", "executor", e.hash, "pid", w.session.PID(), "path", path)
 		m.retire(w)
 		return nil
 	}
+	return m.current(e, w)
+}
+
+// current is w, unless it was started before what handlers see changed. The caller holds mu.
+func (m *Manager) current(e *executor, w *worker) *worker {
 	if w.generation != m.generation {
 		m.c.Logger.Info("an executor is replaced: the variables for handlers changed", "executor", e.hash, "pid", w.session.PID())
 		m.retire(w)

@@ -28,10 +28,10 @@ func (m *Manager) Run(ctx context.Context, t Task) Result {
 	}}
 	finished := make(chan struct{})
 	started := make(chan error, 1)
-	go func() {
+	m.hand(func() {
 		defer close(finished)
 		r.do(ctx, started)
-	}()
+	})
 	select {
 	case <-finished:
 	case <-ctx.Done():
@@ -47,6 +47,34 @@ func (m *Manager) Run(ctx context.Context, t Task) Result {
 		}
 	}
 	return r.end("")
+}
+
+// handIdle is how long a goroutine waits for another task.
+const handIdle = time.Second
+
+// hand does work in a goroutine. One that has done some is taken before a new
+// one is made: its stack has grown already.
+func (m *Manager) hand(work func()) {
+	select {
+	case m.hands <- work:
+		return
+	default:
+	}
+	go func() {
+		idle := time.NewTimer(handIdle)
+		defer idle.Stop()
+		for {
+			work()
+			idle.Reset(handIdle)
+			select {
+			case work = <-m.hands:
+			case <-idle.C:
+				return
+			case <-m.ctx.Done():
+				return
+			}
+		}
+	}()
 }
 
 // run is one task under way.

@@ -11,6 +11,9 @@ type ListQuery struct {
 	// Filters holds the values per key: several values are alternatives,
 	// several keys must all hold. The store refuses keys that it does not know.
 	Filters map[string][]string
+	// Total is how many there are in all, where the caller has just counted them;
+	// 0: the store counts. It is for a page without bounds.
+	Total int
 }
 
 // Bound is a place in a sorted list: the value of the sort column in text form

@@ -285,8 +285,13 @@ func page[R, V any](ctx context.Context, s *Store, op string, l list, q intent.L
 			return err
 		}
 		n := len(rows)
-		if !sql.bounded && n < sql.limit {
+		switch {
+		case sql.bounded:
+		case n < sql.limit:
 			out.Total = n
+			return nil
+		case q.Total >= n && n > 0:
+			out.Total, out.After = q.Total, q.Total-n
 			return nil
 		}
 		var total, side int // side: rows on the bound's side of the place

@@ -143,3 +143,20 @@ func TestListsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		}
 	}
 }
+
+// Who has counted says so, and the first page is not counted again. A number
+// that cannot be right is not believed.
+func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.Open(t), t.Context()
+	env := newEnvironment(t, s)
+	release(t, s, env, resources(23))
+	for _, c := range []struct{ limit, known, total, after int }{
+		{5, 0, 23, 18}, {5, 24, 24, 19}, {5, 4, 23, 18}, {23, 23, 23, 0}, {30, 40, 23, 0},
+	} {
+		page := get(s.Resources(ctx, env, intent.ListQuery{Limit: c.limit, Total: c.known}))(t)
+		if page.Total != c.total || page.After != c.after || page.Before != 0 {
+			t.Errorf("%+v: total %d, after %d, before %d", c, page.Total, page.After, page.Before)
+		}
+	}
+}

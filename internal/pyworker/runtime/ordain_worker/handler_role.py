@@ -12,6 +12,7 @@ Log lines leave at once, so that they survive the end of this process. What a
 reference resolved to never leaves it: see Masks in tasks.py.
 """
 
+import gc
 import importlib
 import logging
 import os
@@ -74,6 +75,7 @@ class HandlerRole:
             except BaseException as exc:  # a module may do anything, even exit
                 failed[name] = Failure.of(exc).as_dict()
                 self._failed[name] = f"{type(exc).__name__}: {exc}"
+        gc.freeze()  # what was imported stays: no collection need look at it
         return {"failed": failed}
 
     def agent(self, name: str, lane: int, environment: str) -> AgentInstance:
@@ -151,7 +153,9 @@ class HandlerRole:
             with self._lock:
                 self._running -= 1
                 alone, agents = self._running == 0, len(self._agents)
-        return self._tidied(task, alone, agents)
+        result = self._tidied(task, alone, agents)
+        task.end()
+        return result
 
     def _tidied(self, task: Task, alone: bool, agents: int) -> dict[str, Any]:
         """The result, after a look at what the handler left behind."""

@@ -189,6 +189,10 @@ class Task:
             left, self._lines, self._bytes = self._left_out, 0, 0
             self.ctx.warning("%(count)s more log lines are left out", count=left)
 
+    def end(self) -> None:
+        """Nothing is told any more. Without this the task and its context would keep each other until a collection."""
+        self.ctx._sink = _dropped
+
     def status(self) -> str:
         state = self.ctx.resource_state
         return state.value if state is not None else "failed"
@@ -251,6 +255,10 @@ class Task:
         if stream not in self._output:
             self._output[stream] = Lines(self, stream)
         self._output[stream].write(text)
+
+
+def _dropped(line: LogLine) -> None:
+    """Takes the lines that come after the end of a task: nobody asks for them any more."""
 
 
 class _Unmade:

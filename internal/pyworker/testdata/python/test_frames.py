@@ -1,6 +1,7 @@
 """Frames over real pipes."""
 
 import os
+import select
 import struct
 import threading
 import unittest
@@ -88,6 +89,7 @@ class Pipes(unittest.TestCase):
     def test_a_held_frame_goes_before_the_next(self):
         self.ours.notify("log", {"n": 1}, hold=True)
         self.ours.notify("log", {"n": 2}, hold=True)
+        self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
         self.ours.reply(7, None)
         self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": {"n": 1}}, {"op": "log", "args": {"n": 2}}, {"re": 7, "ok": None}])
         self.assertFalse(self.ours.send_held())
