@@ -215,6 +215,9 @@ func compileBase(c intent.Compile) map[string]any {
 		metadata["commit"], metadata["branch"], metadata["author"], metadata["subject"] =
 			c.Revision.Commit, c.Revision.Branch, c.Revision.Author, c.Revision.Subject
 	}
+	if c.SupersededBy != nil {
+		metadata["superseded_by"] = c.SupersededBy
+	}
 	variables := c.Variables
 	if variables == nil {
 		variables = map[string]string{}

@@ -52,6 +52,7 @@ type Config struct {
 	FactExpire            time.Duration // a fact holds this long
 	FactRenew             time.Duration // a fact is asked for again after this
 	CompileTimeout        time.Duration
+	CompileConcurrency    int    // 0: by the number of processors
 	CompileMemory         uint64 // bytes; 0: no limit
 	LogLevel              string
 	LogSize               uint64        // bytes after which a log file is set aside; 0: any

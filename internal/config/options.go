@@ -78,6 +78,8 @@ var options = []option{
 		set: text(func(c *Config) *string { return &c.Python })},
 	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",
 		set: seconds(func(c *Config) *time.Duration { return &c.CompileTimeout })},
+	{name: "compiler.concurrency", def: "0", doc: "compiles that run at a time, of all environments; as many previews may run beside them. 0: one for each processor, and two at least",
+		set: number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000)},
 	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",

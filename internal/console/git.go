@@ -120,6 +120,8 @@ func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 	switch {
 	case c.Completed == nil:
 		row.State = state{"deploying", "compiling"}
+	case c.Superseded:
+		row.State = state{"none", "cancelled for a newer one"}
 	case c.Success != nil && !*c.Success:
 		row.State = state{"failed", "failed"}
 	case c.Held:

@@ -24,6 +24,7 @@ var (
 	paused     = state{"paused", "paused"}
 	orphan     = state{"orphan", "orphan"}
 	succeeded  = state{"intended", "succeeded"}
+	superseded = state{"none", "cancelled for a newer one"}
 	finished   = state{"intended", "done"}
 	running    = state{"deploying", "running"}
 	notReached = state{"none", "not reached"}
@@ -89,6 +90,8 @@ func runState(c intent.Compile) state {
 		return running
 	case c.Success != nil && *c.Success:
 		return succeeded
+	case c.SupersededBy != nil:
+		return superseded
 	}
 	return failed
 }

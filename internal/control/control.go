@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type Config struct {
 	Forges func(forge.Config) (forge.Forge, error)
 	// PublicURL is the console's address as people reach it, for links; empty: none are given.
 	PublicURL string
+	// Compiles is how many may run at a time, and as many previews beside them; 0: one for each processor, and two at least.
+	Compiles int
 	// Now is the clock; time.Now outside tests.
 	Now func() time.Time
 }
@@ -47,6 +50,8 @@ type Control struct {
 	hookGeneration atomic.Uint64
 	moving         sync.Map // by environment: one move of its source at a time
 	forges         forges
+	compiles       *turns
+	previewing     *turns
 }
 
 // New checks the configuration; nothing runs before Start.
@@ -62,7 +67,11 @@ func New(cfg Config) (*Control, error) {
 	if cfg.Forges == nil {
 		cfg.Forges = forge.New
 	}
+	if cfg.Compiles <= 0 {
+		cfg.Compiles = max(2, runtime.NumCPU())
+	}
 	return &Control{
+		compiles: newTurns(cfg.Compiles), previewing: newTurns(cfg.Compiles),
 		cfg: cfg, keepers: make(map[intent.EnvironmentID]*keeper),
 		forges: forges{wake: make(chan struct{}, 1)},
 	}, nil

@@ -32,7 +32,11 @@ type parts struct {
 	tip      string
 	pushed   []string // commits that can be fetched by their hash
 	now      func() time.Time
-	tag      string // end of the name of the newest release
+	compiles int // that may run at a time
+	running  int // compiles that run, and the most that did
+	most     int
+	order    []string // environments in the order in which they compiled
+	tag      string   // end of the name of the newest release
 	fetchErr error
 	fetched  int
 	checked  []string          // commits checked out
@@ -186,7 +190,19 @@ func (p *parts) Install(context.Context, control.BuildJob, control.Output) (stri
 func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
 	p.mu.Lock()
 	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
+	if !job.Preview {
+		p.running++
+		p.most = max(p.most, p.running)
+		p.order = append(p.order, job.Environment.Name)
+	}
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !job.Preview {
+			p.running--
+		}
+	}()
 	if hold != nil {
 		holding <- struct{}{}
 		select {
@@ -319,7 +335,7 @@ func (s *stage) control() *control.Control {
 	s.t.Helper()
 	c, err := control.New(control.Config{
 		Store: s.store, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
-		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test", Now: s.parts.now,
+		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test", Now: s.parts.now, Compiles: s.parts.compiles,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -26,6 +26,8 @@ type keeper struct {
 	previews previews
 	hooks    hooks
 	promote  chan struct{} // what it follows, or how, changed
+	// cancelled counts the compiles in a row that ended for a newer commit.
+	cancelled int
 }
 
 // ownRetry is how long a replica waits before it tries again to own an environment.
@@ -106,6 +108,8 @@ func (c *Control) release(env intent.EnvironmentID) {
 		k.stop()
 		<-k.done
 	}
+	c.compiles.forget(env)
+	c.previewing.forget(env)
 }
 
 // wake tells the keeper of an environment to look again.
@@ -263,7 +267,7 @@ func (k *keeper) loop(ctx context.Context) {
 		if !e.Halted && e.Bool("server_compile") {
 			gap := time.Duration(e.Float("recompile_backoff") * float64(time.Second))
 			pause(ctx, gap-c.cfg.Now().Sub(lastEnd))
-			compile, err := c.cfg.Store.StartCompile(ctx, k.env, c.cfg.Now())
+			worked, err := k.compileNext(ctx)
 			if err != nil {
 				if ctx.Err() == nil {
 					k.log.Error("cannot look for work", "error", err)
@@ -271,21 +275,43 @@ func (k *keeper) loop(ctx context.Context) {
 				}
 				continue
 			}
-			if compile != nil {
-				// Settings that were made before it was asked for count.
-				if !k.persist(ctx, "read the environment", func() (err error) {
-					e, err = c.cfg.Store.Environment(ctx, k.env)
-					return err
-				}) {
-					continue // it is still open, and starts over
-				}
-				k.compile(ctx, e, *compile)
+			if worked {
 				lastEnd = c.cfg.Now()
 				continue
 			}
 		}
 		k.sleep(ctx, e, next)
 	}
+}
+
+// compileNext runs the next compile, when one waits and it is the environment's turn.
+func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
+	c := k.control
+	if open, err := c.cfg.Store.OpenCompiles(ctx, k.env); err != nil || len(open) == 0 {
+		return false, err
+	}
+	turn, err := c.compiles.take(ctx, k.env)
+	if err != nil {
+		return false, err
+	}
+	defer turn.release()
+	e, err := c.cfg.Store.Environment(ctx, k.env)
+	if err != nil || e.Halted || !e.Bool("server_compile") { // since it waits for its turn
+		return err == nil, err
+	}
+	compile, err := c.cfg.Store.StartCompile(ctx, k.env, c.cfg.Now())
+	if err != nil || compile == nil {
+		return false, err
+	}
+	// Settings that were made before it was asked for count.
+	if !k.persist(ctx, "read the environment", func() (err error) {
+		e, err = c.cfg.Store.Environment(ctx, k.env)
+		return err
+	}) {
+		return true, nil // it is still open, and starts over
+	}
+	k.compile(ctx, e, *compile, turn)
+	return true, nil
 }
 
 // sleep waits until there may be something to compile.

@@ -150,6 +150,11 @@ func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
 // off stays open, for the next owner.
 func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (int, error) {
 	c := k.control
+	turn, err := c.previewing.take(ctx, k.env)
+	if err != nil {
+		return 0, err
+	}
+	defer turn.release()
 	e, err := c.cfg.Store.Environment(ctx, k.env)
 	if err != nil {
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,9 @@ type run struct {
 	refused bool
 	// wanted is the commit that was promoted, where the environment follows another one.
 	wanted *wanted
+	turn   *turn         // its place among the compiles that run
+	ending *cancellation // nil for previews
+	open   *intent.Stage // the stage that runs
 	// preview is set for a commit that is only looked at: its version is never released.
 	preview bool
 }
@@ -49,25 +53,40 @@ var errUpToDate = errors.New("nothing to do")
 
 // compile runs one compile to its end. When ctx ends the run is left open: it
 // starts over when the environment is owned again.
-func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile) {
+func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn) {
 	dir := k.control.cfg.Workspace.CompilerDir(e.ID)
-	r := &run{keeper: k, e: e, compile: compile}
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &run{keeper: k, e: e, compile: compile, turn: turn, ending: &cancellation{cancel: cancel}}
 	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir))}
 	r.log = k.log.With("compile", compile.ID)
 	k.moved(compile.ID)
+	var watching sync.WaitGroup
+	if e.Bool("compile_cancel_older") && compile.Moved() && k.cancelled < mostCancelled {
+		watching.Go(func() { k.watchNewer(own, compile.ID, r.ending) })
+	}
 	deployer := k.control.deployer(k.env)
 	if deployer != nil && compile.Export {
 		deployer.Compiling(true)
 	}
-	err := r.stages(ctx)
+	err := r.stages(own)
 	if deployer != nil && compile.Export {
 		deployer.Compiling(false)
 	}
+	cancel()
+	watching.Wait()
 	if ctx.Err() != nil {
 		return
 	}
 	success := err == nil || errors.Is(err, errUpToDate)
-	end := intent.CompileEnd{Success: success, Version: r.version, Diagnostics: r.diags, At: k.control.cfg.Now(), Notice: r.failure(err, success)}
+	end := intent.CompileEnd{Success: success, Version: r.version, Diagnostics: r.diags, At: k.control.cfg.Now()}
+	k.cancelled++
+	if by := r.ending.superseded(); by != nil && !success {
+		end.SupersededBy, err = &by.ID, errSuperseded
+		r.endSuperseded(ctx, *by)
+	} else {
+		end.Notice, k.cancelled = r.failure(err, success), 0
+	}
 	if !r.persist(ctx, "record the end of a compile", func() error {
 		return k.control.cfg.Store.FinishCompile(ctx, compile.ID, end)
 	}) {
@@ -77,12 +96,15 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 	if end.Notice != nil {
 		k.control.publish(k.env, bus.Notification, "")
 	}
-	if success {
+	switch {
+	case end.SupersededBy != nil:
+		r.log.Info("compile cancelled for a newer commit", "newer", *end.SupersededBy)
+	case success:
 		if r.version != nil {
 			r.log = r.log.With("version", *r.version)
 		}
 		r.log.Info("compile succeeded")
-	} else {
+	default:
 		r.log.Warn("compile failed; what is deployed stays as it is", "error", err)
 	}
 }
@@ -135,6 +157,7 @@ func (r *run) stage(ctx context.Context, name string, do func(out Output) (comma
 	if !r.persist(ctx, "record a stage", func() error { return c.cfg.Store.StartStage(ctx, s) }) {
 		return fmt.Errorf("%s could not be recorded", name)
 	}
+	r.open = &s
 	r.moved(r.compile.ID)
 	out := func(stdout, stderr string) {
 		if err := c.cfg.Store.AppendStage(ctx, s.ID, stdout, stderr); err != nil && ctx.Err() == nil {
@@ -157,6 +180,7 @@ func (r *run) stage(ctx context.Context, name string, do func(out Output) (comma
 	}) {
 		return fmt.Errorf("the end of %s could not be recorded", name)
 	}
+	r.open = nil
 	r.moved(r.compile.ID)
 	return err
 }
@@ -217,7 +241,10 @@ func (r *run) sync(ctx context.Context) error {
 		}
 	}
 	return r.stage(ctx, name, func(out Output) (string, error) {
-		rev, step, err := r.control.cfg.Git.Fetch(ctx, r.source)
+		var rev intent.Revision
+		var step Step
+		var err error
+		r.turn.during(ctx, func() { rev, step, err = r.control.cfg.Git.Fetch(ctx, r.source) })
 		if step.Output != "" {
 			out(step.Output, "")
 		}
@@ -344,11 +371,11 @@ func (r *run) compileModel(ctx context.Context) error {
 		}
 		return command, nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.ending.pass()
 	}
-	if !r.compile.Export {
-		return nil
+	if err != nil || !r.compile.Export {
+		return err
 	}
 	if err := r.store(ctx, doc); err != nil {
 		return err

@@ -43,6 +43,18 @@ type Compile struct {
 	// several equal requests waited.
 	Substitute  *CompileID
 	Diagnostics json.RawMessage // array of diag.Diagnostic; nil when none
+	// SupersededBy is the request of a newer commit for which this one was cancelled.
+	SupersededBy *CompileID
+}
+
+// Moved tells that it was asked for because a commit came, not by a person, a
+// schedule or a client: of several such requests only the newest matters.
+func (c Compile) Moved() bool {
+	switch c.Trigger.Type {
+	case "webhook", "poll", "watch", TriggerPromotion:
+		return c.Update && c.Export && !c.Reinstall && !c.Partial && len(c.Variables) == 0
+	}
+	return false
 }
 
 // Stage is one step of a compile: a line of its report.
@@ -78,6 +90,8 @@ type CompileEnd struct {
 	Version     *int // that it made; nil: none
 	Diagnostics json.RawMessage
 	At          time.Time
+	// SupersededBy is the request for which it was cancelled; nil: it was not.
+	SupersededBy *CompileID
 	// Notice is what people should hear of it; nil: nothing.
 	Notice *Notice
 }

@@ -118,4 +118,6 @@ type GitCommit struct {
 	Status    VersionStatus
 	Released  *time.Time
 	Held      bool
+	// Superseded: its compile was cancelled, for a newer commit was there.
+	Superseded bool
 }

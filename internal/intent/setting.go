@@ -57,6 +57,7 @@ func init() {
 		{Name: "server_compile", Type: SettingBool, Default: true, Doc: "Let the server compile this environment."},
 		{Name: "auto_full_compile", Type: SettingText, Default: "", Interval: true, Doc: "Recompile on this schedule: a cron expression in UTC, empty for never."},
 		{Name: "recompile_backoff", Type: SettingFloat, Default: 0.1, Doc: "Seconds to wait between two compiles, so that a burst of requests becomes one."},
+		{Name: "compile_cancel_older", Type: SettingBool, Default: false, Doc: "Cancel a compile that runs when a newer commit comes, where both were asked for by a move of the branch (or of the environment that is followed), not by a person. At most three in a row are cancelled, so that something is deployed however often commits come."},
 		{Name: "autostart_agent_deploy_interval", Type: SettingText, Default: "600", Interval: true, Doc: "How often resources that are not as intended are tried again: seconds, or a cron expression. 0 for never."},
 		{Name: "autostart_agent_repair_interval", Type: SettingText, Default: "86400", Interval: true, Doc: "How often every resource is verified and repaired: seconds, or a cron expression. 0 for never."},
 		{Name: "autostart_on_start", Type: SettingBool, Default: true, Doc: "Start the scheduler of this environment with the server."},

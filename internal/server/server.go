@@ -306,7 +306,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer, s.layout.Mirrors(), s.log}, Watcher: watch, Builder: build,
 		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
-		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(),
+		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(), Compiles: o.CompileConcurrency,
 	}); err != nil {
 		return nil, err
 	}

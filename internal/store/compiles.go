@@ -34,6 +34,7 @@ type compileRow struct {
 	Revision       json.RawMessage
 	Substitute     *uuid.UUID
 	Diagnostics    json.RawMessage
+	SupersededBy   *uuid.UUID
 }
 
 // revisionJSON is the revision column.
@@ -69,7 +70,7 @@ func (r compileRow) value() (intent.Compile, error) {
 		Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
 		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
 		Partial: r.Partial, RemovedSets: append([]string(nil), r.RemovedSets...),
-		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
+		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics, SupersededBy: r.SupersededBy,
 	}
 	var err3 error
 	if len(r.Revision) > 0 {
@@ -159,7 +160,7 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 // FinishCompile ends a run and all requests that it answers; see control.CompileStore.
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
-		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At)); err != nil {
+		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {

@@ -90,13 +90,14 @@ type gitCommitRow struct {
 	Status         *string
 	Released       *time.Time
 	Held           *bool
+	Superseded     bool
 }
 
 func (r gitCommitRow) value() (intent.GitCommit, error) {
 	revision, err := fromJSON[revisionJSON](r.Revision)
 	c := intent.GitCommit{
 		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage},
-		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released),
+		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released), Superseded: r.Superseded,
 	}
 	if r.Version == nil || r.Status == nil || r.Held == nil {
 		return c, err

@@ -20,13 +20,13 @@ WITH run AS (
 )
 UPDATE compile SET started = $2 FROM run WHERE compile.id = run.id
 RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
 
 -- name: CompileStartNext :one
 UPDATE compile SET started = $2
 WHERE id = (SELECT id FROM compile WHERE environment = $1 AND started IS NULL ORDER BY requested, id LIMIT 1)
 RETURNING id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
 
 -- name: CompileMerge :exec
 -- Waiting requests that ask for nothing more than the run are answered by it.
@@ -46,29 +46,30 @@ UPDATE compile SET
     success = CASE WHEN completed IS NULL THEN $2 ELSE success END,
     version = CASE WHEN completed IS NULL THEN $3 ELSE version END,
     diagnostics = CASE WHEN completed IS NULL THEN $4 ELSE diagnostics END,
+    superseded_by = CASE WHEN completed IS NULL THEN $6::uuid ELSE superseded_by END,
     completed = COALESCE(completed, $5)
 WHERE id = $1 OR substitute = $1;
 
 -- name: CompileGet :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
 FROM compile WHERE id = $1;
 
 -- name: CompileRows :list
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
 FROM compile WHERE environment = $1;
 
 -- name: CompileOpen :many
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
 FROM compile WHERE environment = $1 AND completed IS NULL AND NOT preview
 ORDER BY requested, id;
 
 -- name: CompileLast :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics
-FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview AND superseded_by IS NULL
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;
 
