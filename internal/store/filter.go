@@ -131,131 +131,138 @@ func atLeast(column string) filter {
 	}}
 }
 
-// lists are the paged lists. The columns and filters are those of the API.
-var lists = struct {
+// lists are the paged lists. They are filled together with the statements that they begin with.
+var lists pagedLists
+
+type pagedLists struct {
 	compiles, versions, versionResources, resources, history, logs, parameters, facts, agents, drift, notifications, discovered, deliveries list
-}{
-	compiles: list{
-		base:    statements.CompileRows,
-		columns: map[string]column{"requested": {"requested", moment}},
-		sort:    "requested", desc: true,
-		key: column{"id", identity},
-		filters: map[string]filter{
-			"success": truthful("success"), "started": set("started"), "completed": set("completed"),
-			"requested": within("requested", moment),
+}
+
+// newLists makes them. The columns and filters are those of the API.
+func newLists() pagedLists {
+	return pagedLists{
+		compiles: list{
+			base:    statements.CompileRows,
+			columns: map[string]column{"requested": {"requested", moment}},
+			sort:    "requested", desc: true,
+			key: column{"id", identity},
+			filters: map[string]filter{
+				"success": truthful("success"), "started": set("started"), "completed": set("completed"),
+				"requested": within("requested", moment),
+			},
 		},
-	},
-	versions: list{
-		base:    statements.VersionRows,
-		columns: map[string]column{"version": {"number", number}},
-		sort:    "version", desc: true,
-		key: column{"number", number},
-		filters: map[string]filter{
-			"version": within("number", number), "date": within("created", moment),
-			"status": exact("status"), "released": truthful("(released IS NOT NULL)"),
+		versions: list{
+			base:    statements.VersionRows,
+			columns: map[string]column{"version": {"number", number}},
+			sort:    "version", desc: true,
+			key: column{"number", number},
+			filters: map[string]filter{
+				"version": within("number", number), "date": within("created", moment),
+				"status": exact("status"), "released": truthful("(released IS NOT NULL)"),
+			},
 		},
-	},
-	versionResources: list{
-		base: statements.VersionResourceRows,
-		columns: map[string]column{
-			"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text}, "resource_id": {"id", text},
+		versionResources: list{
+			base: statements.VersionResourceRows,
+			columns: map[string]column{
+				"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text}, "resource_id": {"id", text},
+			},
+			sort: "resource_type", desc: true,
+			key:     column{"id", text},
+			filters: map[string]filter{"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value")},
 		},
-		sort: "resource_type", desc: true,
-		key:     column{"id", text},
-		filters: map[string]filter{"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value")},
-	},
-	resources: list{
-		base: statements.ResourceRows, counted: statements.ResourceCounted,
-		columns: map[string]column{
-			"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
-			"resource_id": {"id", text}, "status": {"status", text},
+		resources: list{
+			base: statements.ResourceRows, counted: statements.ResourceCounted,
+			columns: map[string]column{
+				"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
+				"resource_id": {"id", text}, "status": {"status", text},
+			},
+			sort: "resource_type", desc: true,
+			key: column{"id", text},
+			filters: map[string]filter{
+				"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "status": exactOrNot("status"),
+				"parked": truthful("(parked <> '')"),
+			},
 		},
-		sort: "resource_type", desc: true,
-		key: column{"id", text},
-		filters: map[string]filter{
-			"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "status": exactOrNot("status"),
-			"parked": truthful("(parked <> '')"),
+		history: list{
+			base:    statements.ResourceHistoryRows,
+			columns: map[string]column{"date": {"date", moment}},
+			sort:    "date", desc: true,
+			key: column{"attribute_hash", text},
 		},
-	},
-	history: list{
-		base:    statements.ResourceHistoryRows,
-		columns: map[string]column{"date": {"date", moment}},
-		sort:    "date", desc: true,
-		key: column{"attribute_hash", text},
-	},
-	logs: list{
-		base:    statements.ResourceLogRows,
-		columns: map[string]column{"timestamp": {"moment", moment}},
-		sort:    "timestamp", desc: true,
-		key: column{"line", text},
-		filters: map[string]filter{
-			"action": exact("kind"), "timestamp": within("moment", moment), "message": part("message"),
-			"minimal_log_level": atLeast("severity"),
+		logs: list{
+			base:    statements.ResourceLogRows,
+			columns: map[string]column{"timestamp": {"moment", moment}},
+			sort:    "timestamp", desc: true,
+			key: column{"line", text},
+			filters: map[string]filter{
+				"action": exact("kind"), "timestamp": within("moment", moment), "message": part("message"),
+				"minimal_log_level": atLeast("severity"),
+			},
 		},
-	},
-	parameters: list{
-		base:    statements.ParameterRows,
-		columns: map[string]column{"name": {"name", text}, "source": {"source", text}, "updated": {"updated", moment}},
-		sort:    "name",
-		key:     column{"id", identity},
-		filters: map[string]filter{"name": part("name"), "source": part("source"), "updated": within("updated", moment)},
-	},
-	facts: list{
-		base:    statements.FactRows,
-		columns: map[string]column{"name": {"name", text}, "resource_id": {"resource", text}},
-		sort:    "name",
-		key:     column{"id", identity},
-		filters: map[string]filter{"name": part("name"), "resource_id": part("resource"), "expires": truthful("expires")},
-	},
-	agents: list{
-		base: statements.AgentRows,
-		columns: map[string]column{
-			"name": {"name", text}, "process_name": {"process_name", text}, "paused": {"paused", truth}, "status": {"status", text},
+		parameters: list{
+			base:    statements.ParameterRows,
+			columns: map[string]column{"name": {"name", text}, "source": {"source", text}, "updated": {"updated", moment}},
+			sort:    "name",
+			key:     column{"id", identity},
+			filters: map[string]filter{"name": part("name"), "source": part("source"), "updated": within("updated", moment)},
 		},
-		sort:    "name",
-		key:     column{"name", text},
-		filters: map[string]filter{"name": part("name"), "process_name": part("process_name"), "status": exact("status")},
-	},
-	notifications: list{
-		base:    statements.NotificationRows,
-		columns: map[string]column{"created": {"created", moment}, "last": {"last", moment}},
-		sort:    "created", desc: true,
-		key: column{"id", identity},
-		filters: map[string]filter{
-			"title": part("title"), "message": part("message"), "read": truthful("read"), "cleared": truthful("cleared"), "severity": exact("severity"),
+		facts: list{
+			base:    statements.FactRows,
+			columns: map[string]column{"name": {"name", text}, "resource_id": {"resource", text}},
+			sort:    "name",
+			key:     column{"id", identity},
+			filters: map[string]filter{"name": part("name"), "resource_id": part("resource"), "expires": truthful("expires")},
 		},
-	},
-	discovered: list{
-		base: statements.DiscoveredRows,
-		columns: map[string]column{
-			"discovered_resource_id": {"id", text}, "resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
+		agents: list{
+			base: statements.AgentRows,
+			columns: map[string]column{
+				"name": {"name", text}, "process_name": {"process_name", text}, "paused": {"paused", truth}, "status": {"status", text},
+			},
+			sort:    "name",
+			key:     column{"name", text},
+			filters: map[string]filter{"name": part("name"), "process_name": part("process_name"), "status": exact("status")},
 		},
-		sort: "discovered_resource_id",
-		key:  column{"id", text},
-		filters: map[string]filter{
-			"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "managed": truthful("managed"),
+		notifications: list{
+			base:    statements.NotificationRows,
+			columns: map[string]column{"created": {"created", moment}, "last": {"last", moment}},
+			sort:    "created", desc: true,
+			key: column{"id", identity},
+			filters: map[string]filter{
+				"title": part("title"), "message": part("message"), "read": truthful("read"), "cleared": truthful("cleared"), "severity": exact("severity"),
+			},
 		},
-	},
-	deliveries: list{
-		base:    statements.DeliveryRows,
-		columns: map[string]column{"received": {"received", moment}},
-		sort:    "received", desc: true,
-		key: column{"id", identity},
-		filters: map[string]filter{
-			"forge": exact("forge"), "repository": part("repository"), "ref": part("ref"), "commit": part("commit"), "event": exact("kind"),
-			"state": exact("state"), "received": within("received", moment),
+		discovered: list{
+			base: statements.DiscoveredRows,
+			columns: map[string]column{
+				"discovered_resource_id": {"id", text}, "resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
+			},
+			sort: "discovered_resource_id",
+			key:  column{"id", text},
+			filters: map[string]filter{
+				"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "managed": truthful("managed"),
+			},
 		},
-	},
-	drift: list{
-		base:    statements.DriftRows,
-		columns: map[string]column{"since": {"since", moment}, "resource_id": {"resource", text}},
-		sort:    "since", desc: true,
-		key: column{"id", identity},
-		filters: map[string]filter{
-			"resource_id": part("resource"), "resource": exact("resource"), "attribute": part("attribute"), "open": truthful("(ended IS NULL)"),
-			"ending": exact("ending"), "since": within("since", moment),
+		deliveries: list{
+			base:    statements.DeliveryRows,
+			columns: map[string]column{"received": {"received", moment}},
+			sort:    "received", desc: true,
+			key: column{"id", identity},
+			filters: map[string]filter{
+				"forge": exact("forge"), "repository": part("repository"), "ref": part("ref"), "commit": part("commit"), "event": exact("kind"),
+				"state": exact("state"), "received": within("received", moment),
+			},
 		},
-	},
+		drift: list{
+			base:    statements.DriftRows,
+			columns: map[string]column{"since": {"since", moment}, "resource_id": {"resource", text}},
+			sort:    "since", desc: true,
+			key: column{"id", identity},
+			filters: map[string]filter{
+				"resource_id": part("resource"), "resource": exact("resource"), "attribute": part("attribute"), "open": truthful("(ended IS NULL)"),
+				"ending": exact("ending"), "since": within("since", moment),
+			},
+		},
+	}
 }
 
 // withoutOrphans leaves orphans out of a list of resources unless the filter on
