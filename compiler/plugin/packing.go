@@ -9,7 +9,8 @@ import (
 )
 
 // packing writes values one after the other, or reads them in the same order:
-// one description of a format serves both. Numbers are varints, texts and lists
+// one description of a format serves both. What is written is not touched: others
+// may be reading it. Numbers are varints, texts and lists
 // begin with their length.
 //
 // What every compile reads is packed. JSON took longer to read than the modules
@@ -97,14 +98,16 @@ func (p *packing) flag(b *bool) {
 	if *b {
 		n = 1
 	}
-	p.number(&n)
-	*b = n != 0
+	if p.number(&n); p.reading {
+		*b = n != 0
+	}
 }
 
 func (p *packing) int(i *int) {
 	n := int64(*i)
-	p.number(&n)
-	*i = int(n)
+	if p.number(&n); p.reading {
+		*i = int(n)
+	}
 }
 
 func (p *packing) strings(list *[]string) { packList(p, list, p.string) }
@@ -113,8 +116,7 @@ func (p *packing) strings(list *[]string) { packList(p, list, p.string) }
 func packList[T any](p *packing, list *[]T, each func(*T)) {
 	there := *list != nil
 	if p.flag(&there); !there {
-		*list = nil
-		return
+		return // nil already, where it is read into
 	}
 	n := p.length(len(*list))
 	if !p.reading {
@@ -175,8 +177,9 @@ func (t *table) pack(p *packing) {
 		line := int64(w.Line)
 		p.string(&w.Message)
 		p.string(&w.File)
-		p.number(&line)
-		w.Line = int32(line)
+		if p.number(&line); p.reading {
+			w.Line = int32(line)
+		}
 	})
 	p.raw((*[]byte)(&t.Export))
 	packMap(p, &t.Code, p.strings)
@@ -220,7 +223,6 @@ func packSignature(p *packing, s *eval.Signature) {
 func packAnnotation(p *packing, a **eval.Annotation) {
 	there := *a != nil
 	if p.flag(&there); !there {
-		*a = nil
 		return
 	}
 	if p.depth++; p.depth > deepest {
