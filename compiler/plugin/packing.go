@@ -10,8 +10,7 @@ import (
 
 // packing writes values one after the other, or reads them in the same order:
 // one description of a format serves both. What is written is not touched: others
-// may be reading it. Numbers are varints, texts and lists
-// begin with their length.
+// may be reading it. Numbers are varints, texts and lists begin with their length.
 //
 // What every compile reads is packed. JSON took longer to read than the modules
 // that it is about, and its decoder searches the types of the whole program.

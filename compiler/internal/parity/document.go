@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -162,12 +163,8 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for _, name := range names { // what a variable names differs from what none does
-		if ref, ok := variables[name].(map[string]any); ok {
-			if id, ok := ref["$ref"].(string); ok {
-				colour[id] += " " + name
-			}
-		}
+	for _, name := range names {
+		mark(name, variables[name], colour)
 	}
 	named := func(id string) string {
 		if c, ok := colour[id]; ok {
@@ -206,6 +203,25 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 		vars[name] = plain(v, numbered)
 	}
 	return sorted, vars
+}
+
+// mark tells what a variable names from what none does, and the members of a
+// list by their places: equal instances have no other order.
+func mark(where string, v any, colour map[string]string) {
+	switch v := v.(type) {
+	case []any:
+		for n, item := range v {
+			mark(where+"["+strconv.Itoa(n)+"]", item, colour)
+		}
+	case map[string]any:
+		if id, ok := v["$ref"].(string); ok {
+			colour[id] += " " + where
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			mark(where+"."+key, v[key], colour)
+		}
+	}
 }
 
 // refine tells instances apart by the colours of those they know and of those
