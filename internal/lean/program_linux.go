@@ -26,8 +26,12 @@ func Forget() {
 
 // header is a program header of a 64-bit ELF file.
 type header struct {
-	kind, flags                                                uint32
-	offset, address, physical, sizeInFile, sizeInMemory, align uint64
+	kind, flags uint32
+	_           uint64 // where it is in the file
+	address     uint64
+	_           uint64
+	sizeInFile  uint64
+	_, _        uint64
 }
 
 const (
