@@ -15,6 +15,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
+// go-git leaves multi_ack out of what it says it can, for it does not negotiate
+// in rounds. Azure DevOps refuses who does not say it. We say all that we have
+// at once and read any number of answers, so that it does no harm elsewhere.
+func init() {
+	transport.UnsupportedCapabilities = []capability.Capability{capability.ThinPack}
+}
+
 // packSession speaks Git's pack protocol with one repository, over HTTP or SSH.
 type packSession interface {
 	AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error)
