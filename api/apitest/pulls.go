@@ -124,8 +124,9 @@ func (r *Rich) pulls() {
 	}
 	done := at
 	r.Production.Work = []intent.Outbox{
-		{ID: 2, Environment: env, Kind: intent.OutboxComment, Topic: "comment/7", State: intent.OutboxWaiting, Created: at, Next: at},
-		{ID: 1, Environment: env, Kind: intent.OutboxStatus, Topic: "status/ordain/production/compile/" + head, State: intent.OutboxDead, Attempts: 3, Created: at, Next: at, Done: &done,
+		{ID: 2, Environment: env, Kind: intent.OutboxComment, Topic: "comment/7", Payload: intent.OutboxPayload{Number: 7}, State: intent.OutboxWaiting, Created: at, Next: at},
+		{ID: 1, Environment: env, Kind: intent.OutboxStatus, Topic: "status/ordain/production/compile/" + head,
+			Payload: intent.OutboxPayload{Commit: head, Context: "ordain/production/compile", State: intent.CommitFailure}, State: intent.OutboxDead, Attempts: 3, Created: at, Next: at, Done: &done,
 			Problem: "the forge answered 401 " + Evil},
 	}
 }

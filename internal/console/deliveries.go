@@ -39,6 +39,7 @@ type deliveryRow struct {
 	Commit   string
 	Reason   string
 	Run      string // address of what it started
+	Pull     string // address of the pull request that it is about
 }
 
 // deliveryPage shows one.
@@ -112,6 +113,9 @@ func deliveryRowOf(env uuid.UUID, d intent.Delivery) deliveryRow {
 	row := deliveryRow{State: deliveryStates[o.State], URL: deliveryURL(env, d.ID), Received: d.Received, Forge: d.Forge, What: whatOf(d.Event), Reason: o.Reason}
 	if n := len(d.Event.Commit); n > 0 {
 		row.Commit = d.Event.Commit[:min(n, 7)]
+	}
+	if p := d.Event.Pull; p != nil && o.State == intent.OutcomeStarted {
+		row.Pull = pullURL(env, p.Number)
 	}
 	if o.Compile != nil {
 		row.Run = runURL(env, *o.Compile)

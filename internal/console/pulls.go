@@ -1,7 +1,9 @@
 package console
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +20,11 @@ type pullsPage struct {
 }
 
 type pullList struct {
-	EnvURL string
-	Off    bool
-	Rows   []pullRow
+	EnvURL  string
+	EnvName string
+	Off     bool
+	NoToken bool // nobody can ask the forge
+	Rows    []pullRow
 }
 
 type pullRow struct {
@@ -41,7 +45,7 @@ type outboxList struct {
 
 type outboxRow struct {
 	ID       int64
-	Topic    string
+	What     string
 	State    state
 	Attempts int
 	At       time.Time
@@ -113,7 +117,11 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := pullsPage{frame: f, List: pullList{EnvURL: envURL(e.ID), Off: e.Text("pull_previews") == "off"}, Outbox: outboxList{EnvURL: envURL(e.ID)}}
+	token, err := c.hasForgeToken(r.Context(), e)
+	if err != nil {
+		return view{}, err
+	}
+	p := pullsPage{frame: f, List: pullList{EnvURL: envURL(e.ID), EnvName: e.Name, Off: e.Text("pull_previews") == "off", NoToken: !token}, Outbox: outboxList{EnvURL: envURL(e.ID)}}
 	for _, one := range found {
 		p.List.Rows = append(p.List.Rows, pullRowOf(one))
 	}
@@ -127,8 +135,21 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	return view{template: "pulls", data: p, fragments: []fragment{{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox}}}, nil
 }
 
+// hasForgeToken tells whether the environment, or its project, has a token of the forge.
+func (c *console) hasForgeToken(ctx context.Context, e intent.Environment) (bool, error) {
+	own, err := c.control.SecretNames(ctx, e.ID)
+	if err != nil {
+		return false, err
+	}
+	shared, err := c.control.ProjectSecretNames(ctx, e.ProjectID)
+	return slices.Contains(own, forgeToken) || slices.Contains(shared, forgeToken), err
+}
+
+// forgeToken is the name of the secret with which a forge is spoken to.
+const forgeToken = "forge-token"
+
 func outboxRowOf(w intent.Outbox) outboxRow {
-	row := outboxRow{ID: w.ID, Topic: w.Topic, Attempts: w.Attempts, At: w.Next, Problem: w.Problem, State: state{"waiting", "waits"}}
+	row := outboxRow{ID: w.ID, What: workOf(w), Attempts: w.Attempts, At: w.Next, Problem: w.Problem, State: state{"waiting", "waits"}}
 	if w.Done != nil {
 		row.At = *w.Done
 	}
@@ -139,6 +160,22 @@ func outboxRowOf(w intent.Outbox) outboxRow {
 		row.State, row.Dead = state{"failed", "dead"}, true
 	}
 	return row
+}
+
+// workOf says what a piece of work is.
+func workOf(w intent.Outbox) string {
+	p := w.Payload
+	switch {
+	case w.Kind == intent.OutboxStatus && p.Commit != "":
+		return string(p.State) + " of " + intent.Revision{Commit: p.Commit}.Short() + " as " + p.Context
+	case w.Kind == intent.OutboxComment && p.Number > 0:
+		return "comment on pull request " + strconv.Itoa(p.Number)
+	case w.Kind == intent.OutboxPull && p.Number > 0:
+		return "look at pull request " + strconv.Itoa(p.Number)
+	case w.Kind == intent.OutboxPulls:
+		return "look for pull requests"
+	}
+	return w.Topic
 }
 
 // pullNumber reads the number in the path.
