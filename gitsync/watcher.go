@@ -90,6 +90,7 @@ type watched struct {
 
 	mu     sync.Mutex
 	status WatchStatus
+	proof  proof
 }
 
 type poke struct{ kind, message string }
@@ -312,7 +313,12 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 	}
 	s.mu.Lock()
 	seen := s.status.Seen
+	lost := err == nil && why.kind == KindPoll && tip != seen && s.proof.found(tip)
 	s.mu.Unlock()
+	if lost {
+		w.cfg.Logger.Warn("a commit came that no webhook told of; the repository is looked at as often as before", "environment", s.env, "commit", short(tip),
+			"hint", "look at the deliveries of the webhook at the forge")
+	}
 	if err == nil && tip != seen {
 		err = w.cfg.OnMove(ctx, Move{Environment: s.env, Source: s.source, Commit: tip, Kind: why.kind, Message: why.describe(s.source, seen, tip)})
 		if err == nil {
@@ -336,7 +342,10 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 		if before.Failures > 0 {
 			w.cfg.Logger.Info("a source can be read again", "environment", s.env, "failures", before.Failures)
 		}
-		return jitter(s.interval)
+		s.mu.Lock()
+		every := s.proof.interval(s.interval, time.Now())
+		s.mu.Unlock()
+		return jitter(every)
 	}
 	wait := w.backoff(s.interval, before.Failures+1)
 	if text(before.Err) != text(err) {

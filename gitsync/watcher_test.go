@@ -132,6 +132,84 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 	})
 }
 
+// Webhooks tell of every commit: polls come ten times rarer. The first commit
+// that a poll finds and no webhook told of brings the usual pace back at once, and
+// so does a day without webhooks.
+func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forge{tip: "1", born: time.Now()}
+		w, l := newWatcher(t, f)
+		env := uuid.New()
+		w.Heard(env, []string{"1"}) // nobody watches it
+		w.Watch(env, remoteSource, time.Minute, "1")
+		start(t, w)
+		looks := func(d time.Duration) int {
+			before := f.asked()
+			time.Sleep(d)
+			return f.asked() - before
+		}
+		if n := looks(time.Hour); n < 54 || n > 67 {
+			t.Errorf("%d looks in an hour without webhooks", n)
+		}
+		f.set("2", nil)
+		w.Heard(env, []string{"2"})
+		time.Sleep(2 * time.Minute)
+		if n := looks(2 * time.Hour); n < 10 || n > 14 {
+			t.Errorf("%d looks in two hours while webhooks arrive", n)
+		}
+		gap := f.times()
+		if first, last := gap[len(gap)-2]-gap[len(gap)-3], gap[len(gap)-1]-gap[len(gap)-2]; first == last {
+			t.Error("there is no jitter")
+		}
+		// A poll finds the commit of a webhook before or after that was handled: it was told.
+		f.set("3", nil)
+		w.Heard(env, []string{"", "3"})
+		if n := looks(time.Hour); n < 5 || n > 7 {
+			t.Errorf("%d looks in the hour after", n)
+		}
+		f.set("4", nil) // its webhook is lost
+		time.Sleep(11 * time.Minute)
+		if n := looks(time.Hour); n < 54 || n > 67 {
+			t.Errorf("%d looks in the hour after a commit that no webhook told of", n)
+		}
+		w.Heard(env, []string{"4"})
+		time.Sleep(2 * time.Minute)
+		if n := looks(time.Hour); n < 5 || n > 7 {
+			t.Errorf("%d looks in the hour after webhooks arrive again", n)
+		}
+		time.Sleep(24 * time.Hour)
+		if n := looks(time.Hour); n < 54 || n > 67 {
+			t.Errorf("%d looks in an hour after a day without webhooks", n)
+		}
+		for _, want := range []string{"2", "3", "4"} {
+			if m := <-l.moves; m.Commit != want {
+				t.Errorf("told of %+v, want %s", m, want)
+			}
+		}
+	})
+}
+
+// The longest time between two polls is an hour, unless it is longer anyway;
+// without polls webhooks bring none about.
+func TestHowRarePollsBecome(t *testing.T) {
+	now := time.Now()
+	var p proof
+	p.hear(nil, now)
+	for normal, want := range map[time.Duration]time.Duration{
+		0: 0, time.Minute: 10 * time.Minute, 30 * time.Minute: time.Hour, 2 * time.Hour: 2 * time.Hour,
+	} {
+		if got := p.interval(normal, now); got != want {
+			t.Errorf("%s becomes %s, want %s", normal, got, want)
+		}
+	}
+	for i := range 3 * proofCommits {
+		p.hear([]string{fmt.Sprint(i)}, now)
+	}
+	if len(p.told) != proofCommits || p.found(fmt.Sprint(3*proofCommits-1)) || !p.found("0") {
+		t.Errorf("it remembers %d commits", len(p.told))
+	}
+}
+
 // The forge is down for an hour: looks become rare, up to a cap, and the
 // first that succeeds brings the move and the usual pace back.
 func TestBackoffWhileTheForgeIsDown(t *testing.T) {

@@ -180,6 +180,9 @@ func (p *parts) Forget(env intent.EnvironmentID) {
 	defer p.mu.Unlock()
 	delete(p.watched, env)
 }
+func (p *parts) Heard(_ intent.EnvironmentID, commits []string) {
+	p.note("heard " + strings.Join(commits, " "))
+}
 func (p *parts) Venv(context.Context, control.BuildJob, control.Output) (string, error) {
 	return "", nil
 }

@@ -285,6 +285,7 @@ func (j *judgement) moved(ctx context.Context, pushes []intent.Delivery) error {
 	if err != nil {
 		return j.wait(pushes, err)
 	}
+	j.heard(pushes, tip)
 	cause := pushes[len(pushes)-1]
 	for _, d := range pushes {
 		if d.Event.Commit == tip {
@@ -307,6 +308,20 @@ func (j *judgement) moved(ctx context.Context, pushes []intent.Delivery) error {
 		j.end(d, state, m.compile, "%s", reason)
 	}
 	return nil
+}
+
+// heard tells the watcher of webhooks that the forge sent; one that a person sent
+// again proves nothing.
+func (j *judgement) heard(pushes []intent.Delivery, tip string) {
+	var commits []string
+	for _, d := range pushes {
+		if d.ReplayOf == nil {
+			commits = append(commits, d.Event.Commit)
+		}
+	}
+	if len(commits) > 0 {
+		j.control.cfg.Watcher.Heard(j.e.ID, append(commits, tip))
+	}
 }
 
 // wait leaves webhooks for later, but those that waited for too long.

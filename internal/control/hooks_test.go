@@ -351,3 +351,30 @@ func TestAModulesPushCompilesItsProjects(t *testing.T) {
 		t.Errorf("%+v went through %v only", c.Trigger, stages)
 	}
 }
+
+// A webhook of the branch proves to the watcher that webhooks arrive; one of
+// another branch, or that a person sends again, does not.
+func TestTheWatcherHearsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	s.setTip(commit("b"))
+	first := s.receive("1", pushed("refs/heads/main", commit("a")))
+	s.outcome(first)
+	s.idle()
+	s.outcome(s.receive("2", pushed("refs/heads/next", commit("c"))))
+	again, err := s.Redeliver(t.Context(), s.env, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.outcome(again.ID)
+	heard := []string{}
+	for _, told := range s.parts.toldOf() {
+		if strings.HasPrefix(told, "heard ") {
+			heard = append(heard, told)
+		}
+	}
+	if want := "heard " + commit("a") + " " + commit("b"); len(heard) != 1 || heard[0] != want {
+		t.Errorf("%q, want %q", heard, want)
+	}
+}

@@ -428,6 +428,9 @@ type Watcher interface {
 	// that was compiled last; empty when none was.
 	Watch(env intent.EnvironmentID, s GitSource, interval time.Duration, seen string)
 	Forget(env intent.EnvironmentID)
+	// Heard tells of a webhook that proved where it comes from, and of the commits
+	// that it, and a look at the repository, named. While they arrive polls may be rarer.
+	Heard(env intent.EnvironmentID, commits []string)
 }
 
 // BuildJob is one compile as the builder sees it.
