@@ -113,15 +113,16 @@ const fetchGrace = 5 * time.Second
 // during does something that may wait for others; where that takes long the
 // place is given away meanwhile, and waited for again.
 func (t *turn) during(ctx context.Context, do func()) {
-	lend := time.AfterFunc(fetchGrace, t.release)
+	lent := make(chan struct{})
+	lend := time.AfterFunc(fetchGrace, func() {
+		defer close(lent)
+		t.release()
+	})
 	do()
-	lend.Stop()
-	t.mu.Lock()
-	held := t.held
-	t.mu.Unlock()
-	if held {
+	if lend.Stop() {
 		return
 	}
+	<-lent
 	if again, err := t.turns.take(ctx, t.env); err == nil {
 		t.mu.Lock()
 		t.held, again.held = true, false
