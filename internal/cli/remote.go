@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -105,8 +106,10 @@ func cell(one row, column string) string {
 		return ""
 	case string:
 		return printable(v)
-	case float64, bool:
-		return fmt.Sprint(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64) // people read digits, not exponents
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -118,6 +118,9 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 	return text, nil
 }
 
+// unexpected is how the server begins the message of a code 500.
+const unexpected = "An unexpected error occurred in the server while processing the request: "
+
 // refusal makes a fault of an error answer.
 func refusal(code int, text []byte) error {
 	kind := map[int]fault.Kind{
@@ -132,6 +135,11 @@ func refusal(code int, text []byte) error {
 	}
 	if json.Unmarshal(text, &body) != nil || body.Message == "" {
 		body.Message = fmt.Sprintf("the server answered %d", code)
+	}
+	// A value that a setting cannot take is answered like a fault of the server, as
+	// the reference's clients expect: what is wrong with it is what people want to read.
+	if why, ok := strings.CutPrefix(body.Message, unexpected); ok && strings.HasPrefix(why, "setting ") {
+		kind, body.Message = fault.Invalid, why
 	}
 	return fault.New("client.Call", kind, body.Message)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,9 +64,15 @@ func TestTheCommandLine(t *testing.T) {
 	mentions(t, w.must(t, "compile-report", "show", "cli-lab", second.ID.String()), "Recompiling configuration model")
 	mentions(t, w.must(t, "settings", "set", "cli-lab", "auto_deploy", "false")+w.must(t, "settings", "list", "cli-lab"), "auto_deploy", "false")
 	w.must(t, "settings", "reset", "cli-lab", "auto_deploy")
+	if code, _, errs := w.ordain(t, "", "settings", "set", "cli-lab", "follow_soak", "yesterday"); code != 1 || errs != "ordain: setting follow_soak: yesterday is not of the type int\n" {
+		t.Errorf("a setting that cannot be: %d %s", code, errs)
+	}
 	mentions(t, w.must(t, "agent", "list", "cli-lab"), "desk", "up")
 	mentions(t, w.must(t, "executor", "list", "cli-lab"), "lab", "blueprint")
 	mentions(t, w.must(t, "executor", "disk", "cli-lab"), "venv", "code")
+	if out := w.must(t, "executor", "list", "cli-lab"); regexp.MustCompile(`\de\+\d`).MatchString(out) {
+		t.Errorf("a number of bytes is not written out:\n%s", out)
+	}
 	w.must(t, "agent", "pause", "cli-lab", "desk")
 	mentions(t, w.must(t, "agent", "list", "cli-lab"), "paused")
 	w.must(t, "agent", "unpause", "cli-lab", "desk")

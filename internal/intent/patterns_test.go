@@ -86,16 +86,16 @@ func TestSettingsAreCheckedAtTheDoor(t *testing.T) {
 		{"autostart_agent_repair_interval", "0 0 31 4,6 *", "never comes"},
 		{"autostart_agent_deploy_interval", "0 0 * *", "cron"},
 		{"autostart_agent_deploy_interval", "-5", "negative"},
-		{"autostart_agent_deploy_interval", []any{1}, "not a str"},
+		{"autostart_agent_deploy_interval", []any{1}, "not of the type str"},
 		{"prune_share", 101, "more than 100"},
-		{"prune_share", "a fifth", "not a int"},
-		{"prune_share", true, "not a int"},
+		{"prune_share", "a fifth", "not of the type int"},
+		{"prune_share", true, "not of the type int"},
 		{"prune_minimum", -1, "negative"},
-		{"prune_minimum", 1.5, "not a int"},
+		{"prune_minimum", 1.5, "not of the type int"},
 		{"protected_resources", "std::File", "matches no resource"},
-		{"protected_resources", map[string]any{"a": 1}, "not a str"},
-		{"auto_deploy", "perhaps", "not a bool"},
-		{"auto_deploy", nil, "not a bool"},
+		{"protected_resources", map[string]any{"a": 1}, "not of the type str"},
+		{"auto_deploy", "perhaps", "not of the type bool"},
+		{"auto_deploy", nil, "not of the type bool"},
 	} {
 		def, _ := SettingNamed(c.name)
 		if got, err := def.Convert(c.value); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {

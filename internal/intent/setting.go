@@ -115,7 +115,7 @@ func SettingNamed(name string) (Setting, bool) {
 // Convert checks a value that a client sent, converting text ("42", "true").
 func (s Setting) Convert(v any) (any, error) {
 	bad := func() (any, error) {
-		return nil, fmt.Errorf("setting %s: %v is not a %s", s.Name, v, s.Type)
+		return nil, fmt.Errorf("setting %s: %v is not of the type %s", s.Name, v, s.Type)
 	}
 	switch s.Type {
 	case SettingBool:
@@ -200,7 +200,7 @@ func (s Setting) convertDict(v any) (any, error) {
 		ok = true
 	}
 	if !ok {
-		return nil, fmt.Errorf("setting %s: %v is not a %s", s.Name, v, s.Type)
+		return nil, fmt.Errorf("setting %s: %v is not of the type %s", s.Name, v, s.Type)
 	}
 	if dict == nil {
 		dict = map[string]any{}
