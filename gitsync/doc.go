@@ -7,7 +7,7 @@
 //
 // A Syncer fetches and checks out; a Watcher notices that a repository moved.
 // Neither runs the git program. Local repositories are read directly, others
-// over HTTP. What goes wrong is a fault that names the repository and what to
+// over HTTP and SSH. What goes wrong is a fault that names the repository and what to
 // do, and never holds a credential. Whatever goes wrong, a checkout is left as
 // it was: all of a commit is read, judged and staged before the first file of
 // the checkout is touched.
