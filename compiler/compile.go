@@ -61,6 +61,8 @@ type Options struct {
 	// OnStage is told of each part of a compile that is over: parse, evaluate,
 	// export.
 	OnStage func(name string)
+	// OnHeap is told, now and then, how far evaluating has filled the heap.
+	OnHeap func(address uintptr)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
 	PluginTimeout time.Duration
 	// MaxIterations and MemoryMax (bytes) stop a model that does not end: see
@@ -252,15 +254,14 @@ func (r *run) unreadable(ctx context.Context, project *module.Project, program *
 	}
 	in := r.input(project, program)
 	in.Missing, in.Lint = program.Missing, r.o.Check
-	in.Unload()
-	if result := eval.Check(ctx, in); result.Err != nil {
+	if result := eval.CheckRest(ctx, in); result.Err != nil {
 		r.fail(result.Diagnostics()...)
 	}
 	return nil
 }
 
 func (r *run) input(project *module.Project, program *module.Program) eval.Input {
-	in := eval.Input{DataTrace: r.o.DataTrace, Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax}
+	in := eval.Input{DataTrace: r.o.DataTrace, Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax, OnHeap: r.o.OnHeap}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}

@@ -77,6 +77,14 @@ func (j *journal) String() string {
 
 func newBench(t *testing.T, change func(*Config), python ...string) *bench {
 	t.Helper()
+	b := newBenchOf(t, change, python...)
+	b.t = t
+	return b
+}
+
+// newBenchOf is newBench for benchmarks too.
+func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = t.TempDir()
@@ -93,7 +101,7 @@ func newBench(t *testing.T, change func(*Config), python ...string) *bench {
 	if _, err := maker.Interpreter(t.Context(), ""); err != nil {
 		t.Skip(err)
 	}
-	b := &bench{t: t, files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
+	b := &bench{files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
 	c := Config{Layout: l, Environment: b.env, Maker: maker, Files: b.files, Logger: slog.New(slog.NewTextHandler(b.log, nil)), HangGrace: 5 * time.Second}
 	if change != nil {
 		change(&c)
@@ -141,9 +149,9 @@ func (b *bench) serving() []intent.ExecutorProcess {
 
 // module puts a handler module into the store and gives its blueprint.
 func (b *bench) module(name, source string) intent.Blueprint {
-	hash, err := b.files.PutFile(b.t.Context(), []byte(source))
+	hash, err := b.files.PutFile(context.Background(), []byte(source))
 	if err != nil {
-		b.t.Fatal(err)
+		panic(err)
 	}
 	return intent.Blueprint{Environment: b.env, Sources: []intent.SourceFile{
 		{Module: "inmanta_plugins." + name, Path: "inmanta_plugins/" + name + "/__init__.py", Hash: hash},
@@ -620,6 +628,41 @@ func TestCancelledHandlerFinishes(t *testing.T) {
 	if n := len(b.serving()); n != 1 {
 		t.Errorf("%d processes", n)
 	}
+}
+
+// The same while the handler is being answered: what it asks for may take long.
+func TestCancelledWhileItIsAnswered(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	b := newBench(t, nil)
+	blue := b.module("lab", lab)
+	if err := b.Prepare(t.Context(), []intent.Blueprint{blue}); err != nil {
+		t.Fatal(err)
+	}
+	b.c.Files = slowFiles{b.files, asked, answer}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := make(chan Result)
+	go func() { cancelled <- b.Run(ctx, task(blue, "one", "a", map[string]any{"what": "file"})) }()
+	<-asked
+	cancel()
+	expect(t, <-cancelled, intent.StatusFailed, "left to finish", "Calling read_resource")
+	close(answer)
+	expect(t, b.Run(t.Context(), task(blue, "one", "b", nil)), intent.StatusDeployed)
+}
+
+// slowFiles says when a file is asked for, and answers when it may.
+type slowFiles struct {
+	Files
+	asked  chan<- struct{}
+	answer <-chan struct{}
+}
+
+func (f slowFiles) File(ctx context.Context, hash string) ([]byte, error) {
+	select {
+	case f.asked <- struct{}{}:
+	case <-f.answer:
+	}
+	<-f.answer
+	return f.Files.File(ctx, hash)
 }
 
 // A manager that closes lets what runs finish, for a while, and leaves no

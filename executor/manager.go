@@ -23,8 +23,6 @@ type Manager struct {
 
 	making sync.RWMutex // held for reading while folders are made, for writing while they are removed
 
-	hands chan func() // goroutines that wait for something to do
-
 	mu        sync.Mutex
 	executors map[string]*executor // by blueprint hash
 	processes int                  // running or being started
@@ -109,7 +107,7 @@ func NewManager(c Config) (*Manager, error) {
 	}
 	m := &Manager{
 		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
-		workers: map[*worker]bool{}, calm: pyworker.SystemTasks(), hands: make(chan func()),
+		workers: map[*worker]bool{}, calm: pyworker.SystemTasks(),
 	}
 	if !c.KeepDaemons {
 		if n := pyworker.KillMarked(m.mark()); n > 0 {

@@ -27,7 +27,7 @@ const (
 	// closeGrace is how long an orderly end may take.
 	closeGrace = 5 * time.Second
 	// lookEvery is for how long what a busy process was started on is taken for being there.
-	lookEvery = 2 * time.Millisecond
+	lookEvery = 10 * time.Millisecond
 )
 
 // seat is one agent in the process of one blueprint.

@@ -34,6 +34,33 @@ type reply struct {
 	Retire     string                     `json:"retire"` // why the process wants to be replaced, if it does
 }
 
+// readReply reads what a process says of a task.
+func readReply(raw json.RawMessage) (reply, error) {
+	if r, quick := quickReply(raw); quick {
+		return r, nil
+	}
+	var r reply
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("pyworker: reply to run: %w", err)
+	}
+	return r, nil
+}
+
+// quickReply reads the reply of most tasks, in the form that the worker gives it:
+//
+//	{"status":"deployed","change":"nochange"}
+func quickReply(raw []byte) (r reply, ok bool) {
+	status, rest, is := quickText(raw, `{"status":"`)
+	if !is {
+		return r, false
+	}
+	change, rest, is := quickText(rest, `,"change":"`)
+	if !is || string(rest) != "}" {
+		return r, false
+	}
+	return reply{Status: intent.Status(status), Change: intent.Change(change)}, true
+}
+
 // outcomes are the statuses that a handler can give.
 var outcomes = []intent.Status{
 	intent.StatusDeployed, intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusDry,

@@ -41,9 +41,34 @@ func FuzzQuickLine(f *testing.F) {
 	})
 }
 
-// The form that the worker gives its lines is read quickly.
-func TestQuickLine(t *testing.T) {
+func FuzzQuickReply(f *testing.F) {
+	for _, text := range []string{
+		`{"status":"deployed","change":"nochange"}`, `{"status":"deployed","change":"nochange"} `, `{"status":"a\"b","change":"c"}`,
+		`{"status":"deployed","change":"nochange","retire":"x"}`, `{"status":"é","change":""}`, `{"status":"`, `{}`, `null`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, quick := quickReply([]byte(text))
+		if !quick {
+			return
+		}
+		var want reply
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatalf("%q is read quickly, though it is wrong: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	})
+}
+
+// The forms that the worker gives its lines and its replies are read quickly.
+func TestQuickForms(t *testing.T) {
 	line, quick := quickLine([]byte(`{"level":"DEBUG","msg":"Calling read_resource","kwargs":{"a":1},"timestamp":"2026-11-22T07:42:03.778835+00:00"}`))
+	if r, quick := quickReply([]byte(`{"status":"deployed","change":"nochange"}`)); !quick || r.Status != intent.StatusDeployed || r.Change != intent.NoChange {
+		t.Errorf("%v: %+v", quick, r)
+	}
 	if !quick || line.Message != "Calling read_resource" || line.Level != "DEBUG" || string(line.Arguments) != `{"a":1}` || line.Time.Nanosecond() != 778835000 {
 		t.Errorf("%v: %+v", quick, line)
 	}

@@ -26,55 +26,11 @@ func (m *Manager) Run(ctx context.Context, t Task) Result {
 	r := &run{m: m, task: t, result: Result{
 		Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Started: time.Now(), Change: intent.NoChange,
 	}}
-	finished := make(chan struct{})
-	started := make(chan error, 1)
-	m.hand(func() {
-		defer close(finished)
-		r.do(ctx, started)
-	})
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		if <-started != nil { // it gives up by itself
-			<-finished
-			break
-		}
-		select {
-		case <-finished:
-		default:
-			r.say("ERROR", "The task was cancelled while its handler ran; the handler is left to finish", nil)
-			return r.end(intent.StatusFailed)
-		}
+	if r.do(ctx) {
+		return r.end("")
 	}
-	return r.end("")
-}
-
-// handIdle is how long a goroutine waits for another task.
-const handIdle = time.Second
-
-// hand does work in a goroutine. One that has done some is taken before a new
-// one is made: its stack has grown already.
-func (m *Manager) hand(work func()) {
-	select {
-	case m.hands <- work:
-		return
-	default:
-	}
-	go func() {
-		idle := time.NewTimer(handIdle)
-		defer idle.Stop()
-		for {
-			work()
-			idle.Reset(handIdle)
-			select {
-			case work = <-m.hands:
-			case <-idle.C:
-				return
-			case <-m.ctx.Done():
-				return
-			}
-		}
-	}()
+	r.say("ERROR", "The task was cancelled while its handler ran; the handler is left to finish", nil)
+	return r.end(intent.StatusFailed)
 }
 
 // run is one task under way.
@@ -82,6 +38,7 @@ type run struct {
 	m    *Manager
 	task Task
 
+	desk     desk
 	lastHash string // of the file that the handler reads in parts
 	lastFile []byte
 
@@ -109,15 +66,13 @@ func (r *run) set(status intent.Status) {
 	}
 }
 
-// do does the task. It sends on started once: nil when the handler is about to
-// begin, else why it will not.
-func (r *run) do(ctx context.Context, started chan<- error) {
+// do does the task. It is false when ctx ended while the handler ran.
+func (r *run) do(ctx context.Context) bool {
 	agent := r.task.Resource.ID.Agent
 	lane, leave, err := r.m.enter(ctx, r.task.Blueprint, agent, r.task.Lanes)
 	if err != nil {
-		started <- err
 		r.unavailable(ctx, err)
-		return
+		return true
 	}
 	w, err := r.m.acquire(ctx, r.task.Blueprint, agent)
 	if err == nil && ctx.Err() != nil {
@@ -125,37 +80,64 @@ func (r *run) do(ctx context.Context, started chan<- error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		started <- err
 		leave()
 		r.unavailable(ctx, err)
-		return
+		return true
 	}
-	started <- nil
-	timeout := r.task.Timeout
-	if timeout <= 0 {
-		timeout = r.m.c.HandlerTimeout
+	if r.task.Timeout <= 0 {
+		r.task.Timeout = r.m.c.HandlerTimeout
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
+	late := time.NewTimer(r.task.Timeout)
+	end := func(raw json.RawMessage, err error) {
+		late.Stop()
+		r.finish(w, raw, err, leave)
+	}
+	r.desk.parent, r.desk.until = context.WithoutCancel(ctx), time.Now().Add(r.task.Timeout)
+	request, err := w.session.Send("run", r.arguments(lane), r.answer, r.notice)
+	if err != nil {
+		end(nil, err)
+		return true
+	}
+	raw, err := request.Wait(ctx, late.C)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		go func() {
+			defer request.Drop()
+			end(request.Wait(context.Background(), late.C))
+		}()
+		return false
+	}
+	defer request.Drop()
+	end(raw, err)
+	return true
+}
+
+// finish takes what became of a task that reached its process, and gives back what it held.
+func (r *run) finish(w *worker, raw json.RawMessage, err error, leave func()) {
+	agent := r.task.Resource.ID.Agent
 	var reply reply
-	err = w.session.Call(limited, "run", r.arguments(lane), &reply, r.answer(limited), r.notice)
+	if err == nil {
+		reply, err = readReply(raw)
+	}
 	switch {
 	case err == nil:
 		r.take(reply)
 		if reply.Retire != "" {
 			r.m.retireFor(w, reply.Retire)
 		}
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, pyworker.ErrLate):
 		// The thread of the handler cannot be stopped, only its process.
 		dead := r.m.condemn(w)
 		r.set(intent.StatusFailed)
+		timeout := r.task.Timeout
 		r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
+		r.desk.close()
 		r.m.release(w, agent)
 		go func() { <-dead; leave() }() // the next task of this agent must not meet the hung one
 		return
 	default:
 		r.died(w, err)
 	}
+	r.desk.close()
 	r.m.release(w, agent)
 	leave()
 }
@@ -229,47 +211,77 @@ func (r *run) arguments(lane int) any {
 	return pyworker.Verbatim(append(out, "]}"...))
 }
 
-// answer serves what the handler asks for: files, and calls to the server.
-func (r *run) answer(ctx context.Context) pyworker.Handler {
-	return func(op string, args json.RawMessage) (any, error) {
-		var a struct {
-			Hash   string `json:"hash"`
-			Offset int    `json:"offset"`
-			Length int    `json:"length"`
-			Data   []byte `json:"data"`
+// desk is the time in which a handler is answered. Most ask nothing.
+type desk struct {
+	parent context.Context
+	until  time.Time
+	mu     sync.Mutex
+	ctx    context.Context
+	cancel context.CancelFunc
+	closed bool
+}
+
+func (d *desk) open() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx == nil {
+		d.ctx, d.cancel = context.WithDeadline(d.parent, d.until)
+		if d.closed {
+			d.cancel()
 		}
-		if err := json.Unmarshal(args, &a); err != nil {
-			return nil, err
-		}
-		switch op {
-		case "file":
-			content, err := r.file(ctx, a.Hash)
-			if err != nil {
-				return nil, wire(err)
-			}
-			from := min(max(a.Offset, 0), len(content))
-			to := min(from+max(a.Length, 0), len(content))
-			return map[string]any{"size": len(content), "data": base64.StdEncoding.EncodeToString(content[from:to])}, nil
-		case "stat_file":
-			_, err := r.file(ctx, a.Hash)
-			if fault.Is(err, fault.NotFound) {
-				return false, nil
-			}
-			if err != nil {
-				return nil, wire(err)
-			}
-			return true, nil
-		case "put_file":
-			hash, err := r.m.c.Files.PutFile(ctx, a.Data)
-			if err != nil {
-				return nil, wire(err)
-			}
-			return hash, nil
-		case "call":
-			return r.call(ctx, args)
-		}
-		return nil, &pyworker.Failure{Kind: "protocol", Message: "an executor has no " + op}
 	}
+	return d.ctx
+}
+
+func (d *desk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if d.cancel != nil {
+		d.cancel()
+	}
+}
+
+// answer serves what the handler asks for: files, and calls to the server.
+func (r *run) answer(op string, args json.RawMessage) (any, error) {
+	ctx := r.desk.open()
+	var a struct {
+		Hash   string `json:"hash"`
+		Offset int    `json:"offset"`
+		Length int    `json:"length"`
+		Data   []byte `json:"data"`
+	}
+	if err := json.Unmarshal(args, &a); err != nil {
+		return nil, err
+	}
+	switch op {
+	case "file":
+		content, err := r.file(ctx, a.Hash)
+		if err != nil {
+			return nil, wire(err)
+		}
+		from := min(max(a.Offset, 0), len(content))
+		to := min(from+max(a.Length, 0), len(content))
+		return map[string]any{"size": len(content), "data": base64.StdEncoding.EncodeToString(content[from:to])}, nil
+	case "stat_file":
+		_, err := r.file(ctx, a.Hash)
+		if fault.Is(err, fault.NotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return nil, wire(err)
+		}
+		return true, nil
+	case "put_file":
+		hash, err := r.m.c.Files.PutFile(ctx, a.Data)
+		if err != nil {
+			return nil, wire(err)
+		}
+		return hash, nil
+	case "call":
+		return r.call(ctx, args)
+	}
+	return nil, &pyworker.Failure{Kind: "protocol", Message: "an executor has no " + op}
 }
 
 // call passes a call to the server on.

@@ -200,19 +200,27 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 // weigh refuses files that are too large, before anything of them is read.
 func (w *worktree) weigh(m *mirror) error {
 	for _, i := range w.stage {
-		f, from := w.content.files[i], m
-		if f.from != nil {
-			from = f.from
+		if err := m.weigh(w.content.files[i], w.place, w.commit.Hash.String()); err != nil {
+			return err
 		}
-		size, err := from.store.EncodedObjectSize(f.hash)
-		if err != nil {
-			return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
-		}
-		if most := w.place.maxFile; most > 0 && size > most {
-			return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("commit %s cannot be checked out: %q has %d MiB, and the setting git_max_file allows %d",
-				short(w.commit.Hash.String()), printable(f.path), (size+1<<20-1)>>20, most>>20)).
-				Hint("keep what is that large outside of the repository, or raise git_max_file")
-		}
+	}
+	return nil
+}
+
+// weigh refuses a file of a commit that is too large for what place asks for.
+func (m *mirror) weigh(f file, p place, commit string) error {
+	from := m
+	if f.from != nil {
+		from = f.from
+	}
+	size, err := from.store.EncodedObjectSize(f.hash)
+	if err != nil {
+		return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
+	}
+	if p.maxFile > 0 && size > p.maxFile {
+		return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("commit %s of %s cannot be checked out: %q has %d MiB, and the setting git_max_file allows %d",
+			short(commit), p.shown, printable(f.path), (size+1<<20-1)>>20, p.maxFile>>20)).
+			Hint("keep what is that large outside of the repository, or raise git_max_file")
 	}
 	return nil
 }

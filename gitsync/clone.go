@@ -137,7 +137,7 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "clone")
-	if _, err := s.Checkout(ctx, Source{URL: src.URL, Branch: commit, Credentials: src.Credentials}, commit, fresh); err != nil {
+	if _, err := s.Checkout(ctx, Source{URL: src.URL, Branch: commit, Credentials: src.Credentials, MaxFile: src.MaxFile}, commit, fresh); err != nil {
 		return err
 	}
 	err = errors.Join(s.adopt(ctx, p, fresh), s.packRefs(p, fresh))
@@ -233,8 +233,16 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 		if err != nil {
 			return false, err
 		}
-		_, err = m.readContent(ctx, &s.trees, to, s.kept) // refuses what must not be checked out
-		return m.has(head.Hash()), err
+		content, err := m.readContent(ctx, &s.trees, to, s.kept) // refuses what must not be checked out
+		if err != nil {
+			return false, err
+		}
+		for _, f := range content.files {
+			if err := m.weigh(f, p, commit); err != nil {
+				return false, err
+			}
+		}
+		return m.has(head.Hash()), nil
 	})
 	if err != nil {
 		return diskFault(opClone, "the mirror of "+p.shown+" cannot be read", err)

@@ -109,3 +109,27 @@ func TestSwitchLosesNothing(t *testing.T) {
 		t.Errorf("HEAD and the branch of theirs are at %s", got)
 	}
 }
+
+// A module with a file that is larger than allowed is neither downloaded nor
+// brought to, and the refusal names it.
+func TestAModuleWithAHugeFile(t *testing.T) {
+	o := newOrigin(t)
+	s, dir := newSyncer(t), filepath.Join(t.TempDir(), "m")
+	src := Source{URL: o.bare, MaxFile: 1 << 20}
+	fine := o.push("fine", map[string]string{"a": "1"})
+	huge := o.push("huge", map[string]string{"big": noise(1<<20 + 1)})
+	if _, err := s.Refs(t.Context(), src, true); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{huge[:7], o.bare, `"big" has 2 MiB`, "git_max_file"}
+	wantFault(t, s.Clone(t.Context(), src, huge, dir), fault.Invalid, words...)
+	if err := s.Clone(t.Context(), src, fine, dir); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, s.Switch(t.Context(), src, huge, dir), fault.Invalid, words...)
+	wantTree(t, dir, map[string]string{"a": "1"})
+	src.MaxFile = 0
+	if err := s.Switch(t.Context(), src, huge, dir); err != nil {
+		t.Error(err)
+	}
+}

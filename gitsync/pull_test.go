@@ -142,7 +142,10 @@ func TestWhatDoesNotMerge(t *testing.T) {
 // what came later is kept, and what it cannot tell apart is refused.
 func TestACommitIsTakenBack(t *testing.T) {
 	o := newOrigin(t)
-	first := o.push("first", map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "x\n", "old": "o\n"})
+	first := o.push("first", map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "x\n", "old": "o\n", "run": "r\n"})
+	if err := os.Chmod(filepath.Join(o.work, "run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	bad := o.push("bad", map[string]string{"a": "one\n2\n3\n4\n5\n", "b": "", "new.sh": "#!/bin/sh\n", "old": "other\n"})
 	o.push("later", map[string]string{"a": "one\n2\n3\n4\nfive\n"})
 	s := newSyncer(t)
@@ -156,6 +159,9 @@ func TestACommitIsTakenBack(t *testing.T) {
 		want, err := os.ReadFile(filepath.Join(o.work, c.Path))
 		if (err != nil) != c.Gone || string(want) != string(c.Content) {
 			t.Errorf("%+v, git has %q (%v)", c, want, err)
+		}
+		if c.Executable || c.Chmod != (c.Path == "run") {
+			t.Errorf("%s: executable %v, changed %v", c.Path, c.Executable, c.Chmod)
 		}
 	}
 	if got := strings.Fields(o.git("diff", "--name-only", "main~1", "main")); len(got) != len(changes) {

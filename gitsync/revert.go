@@ -20,6 +20,7 @@ type FileChange struct {
 	Path       string
 	Content    []byte
 	Executable bool
+	Chmod      bool // it is executable now and is not to be, or the other way round
 	Gone       bool
 	Was        string // hash of the blob that the branch has now; empty: it has none
 }
@@ -107,6 +108,7 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 			return nil, err
 		}
 		c := FileChange{Path: path, Content: text, Executable: e.Mode == filemode.Executable}
+		c.Chmod = c.Executable != (had && old.Mode == filemode.Executable)
 		if had {
 			c.Was = old.Hash.String()
 		}

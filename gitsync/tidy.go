@@ -29,15 +29,23 @@ func markUsed(dir string) {
 	_ = os.Chtimes(dir+".lock", now, now)
 }
 
+// Use says that a source is in use. Its commits stay in the mirror, also when
+// branches left them behind long ago.
+type Use struct {
+	Source  Source
+	Commits []string
+}
+
 // Tidy removes the mirrors below a folder (see Below) that are of none of the
-// sources and were not used since a time, with what killed fetches left of
+// sources in use and were not used since a time, with what killed fetches left of
 // them, and tidies the others up: see upkeep. One that is being fetched is
 // left alone. It gives how many it removed.
-func (s *Syncer) Tidy(ctx context.Context, base string, used []Source, since time.Time) (removed int, err error) {
-	keep := map[string]bool{}
-	for _, src := range used {
-		if p, err := src.locate(); err == nil {
-			keep[s.mirrorDir(p)] = true
+func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.Time) (removed int, err error) {
+	keep := map[string][]string{}
+	for _, u := range used {
+		if p, err := u.Source.locate(); err == nil {
+			dir := s.mirrorDir(p)
+			keep[dir] = append(keep[dir], u.Commits...)
 		}
 	}
 	entries, err := os.ReadDir(base)
@@ -58,13 +66,14 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Source, since tim
 			return removed, err
 		}
 		gone := false
-		if !keep[dir] {
+		commits, inUse := keep[dir]
+		if !inUse {
 			gone, err = removeUnused(dir, since)
 		}
 		if gone {
 			removed++
 		} else if err == nil {
-			err = s.upkeep(ctx, dir, since)
+			err = s.upkeep(ctx, dir, commits, since)
 		}
 		if err != nil {
 			failed, err = append(failed, err), nil

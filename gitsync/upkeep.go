@@ -20,7 +20,8 @@ import (
 // many they are made into few, which takes as long as what is new is large.
 // What a branch left behind, by a rewrite or by its end, and what was fetched
 // for a pull request is noted with the time, and is thrown away once that is
-// long ago: until then people look at it, deploy it, or push it again.
+// long ago: until then people look at it, deploy it, or push it again. What an
+// environment uses is never thrown away.
 
 // compact makes few packs of many. The fetch is done already: if this fails,
 // the next one tries again.
@@ -98,8 +99,8 @@ func (m *mirror) leftBehind(to refSet, forced map[string]bool) []plumbing.Hash {
 }
 
 // upkeep tidies one mirror up, unless it is in use: what a killed fetch left,
-// many packs, and what was left behind before a time.
-func (s *Syncer) upkeep(ctx context.Context, dir string, since time.Time) error {
+// many packs, and what was left behind before a time, but for commits in use.
+func (s *Syncer) upkeep(ctx context.Context, dir string, used []string, since time.Time) error {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (s *Syncer) upkeep(ctx context.Context, dir string, since time.Time) error 
 	_, err = withMirror(dir, func(m *mirror) (struct{}, error) {
 		m.store.Sweep()
 		s.compact(ctx, m)
-		return struct{}{}, m.prune(ctx, since)
+		return struct{}{}, m.prune(ctx, used, since)
 	})
 	if errors.Is(err, errNoMirror) || errors.Is(err, errCorrupt) {
 		return nil // the next fetch makes it anew
@@ -119,8 +120,10 @@ func (s *Syncer) upkeep(ctx context.Context, dir string, since time.Time) error 
 	return err
 }
 
-// prune throws away what was left behind before a time and what nothing else needs.
-func (m *mirror) prune(ctx context.Context, since time.Time) error {
+// prune throws away what was left behind before a time and what nothing else
+// needs. Commits in use stay as if they were left behind now: what is deployed is
+// compared with, gone back to, and reverted, whatever became of its branch.
+func (m *mirror) prune(ctx context.Context, used []string, since time.Time) error {
 	list, err := m.retired()
 	if err != nil {
 		return err
@@ -129,6 +132,11 @@ func (m *mirror) prune(ctx context.Context, since time.Time) error {
 	maps.DeleteFunc(list, func(_ plumbing.Hash, noted time.Time) bool { return noted.Before(since) })
 	if len(list) == before {
 		return nil
+	}
+	for _, commit := range used {
+		if h := plumbing.NewHash(commit); m.has(h) {
+			list[h] = time.Now()
+		}
 	}
 	roots := slices.Collect(maps.Keys(list))
 	for _, h := range m.refs.refs {

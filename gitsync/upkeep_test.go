@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 )
 
 // grow adds commits that each change one file, quicker than git push can.
@@ -94,7 +96,7 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	tidy := func(since time.Time) {
 		t.Helper()
-		if removed, err := s.Tidy(t.Context(), base, []Source{src}, since); removed != 0 || err != nil {
+		if removed, err := s.Tidy(t.Context(), base, []Use{{Source: src}}, since); removed != 0 || err != nil {
 			t.Fatal(removed, err)
 		}
 		o.run(mirror, "fsck", "--strict", "--full")
@@ -119,6 +121,50 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	fetch(t, s, src)
 	checkout(t, s, src, old, dir)
 	wantTree(t, dir, map[string]string{"a": "old", "secret": noise(5000)})
+}
+
+// What an environment deployed stays, though its branch was rewritten long ago;
+// it goes when no environment uses it any more and a time has passed.
+func TestACommitInUseStays(t *testing.T) {
+	o := newOrigin(t)
+	base := t.TempDir()
+	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(base) })
+	o.push("first", map[string]string{"a": "1"})
+	deployed := o.push("deployed", map[string]string{"a": "deployed"})
+	tip := o.push("tip", map[string]string{"a": "tip"})
+	src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main"}
+	fetch(t, s, src)
+	o.git("reset", "-q", "--hard", "HEAD~2")
+	next := o.push("next", map[string]string{"a": "next"})
+	fetch(t, s, src)
+	dir := filepath.Join(t.TempDir(), "c")
+	tidy := func(use ...Use) {
+		t.Helper()
+		later := time.Now().Add(time.Hour) // all that was left behind so far is old then
+		if _, err := s.Tidy(t.Context(), base, append(use, Use{Source: src}), later); err != nil {
+			t.Fatal(err)
+		}
+		o.run(s.cfg.MirrorDir(src.URL), "fsck", "--strict", "--full")
+	}
+	gone := func(commit string) {
+		t.Helper()
+		_, err := s.Checkout(t.Context(), src, commit, dir)
+		wantFault(t, err, fault.NotFound, commit[:7])
+	}
+	for range 2 {
+		tidy(Use{Source: src, Commits: []string{deployed, "no commit", strings.Repeat("1", 40)}})
+		gone(tip)
+		checkout(t, s, src, deployed, dir)
+		wantTree(t, dir, map[string]string{"a": "deployed"})
+		// It can be compared with, which is what a rewrite is found by.
+		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, Policy{Signatures: "off", Base: deployed})
+		if refusal := (*intent.Refusal)(nil); !errors.As(err, &refusal) || refusal.Kind != intent.GitRewritten {
+			t.Errorf("a rewrite: %v", err)
+		}
+	}
+	tidy()
+	gone(deployed)
+	checkout(t, s, src, next, dir)
 }
 
 // The packs of a mirror are damaged: the next fetch or checkout notices, and

@@ -498,9 +498,10 @@ func TestPauseAndHalt(t *testing.T) {
 // running task, or on something bad, is not foretold.
 func TestAhead(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a", "x/d 1", "x/e 1", "y/f 1", "x/g 1")
+	known := map[intent.ResourceID]bool{}
 	ahead := func(n int) string {
 		var names []string
-		for _, c := range w.s.Ahead(n) {
+		for _, c := range w.s.Ahead(n, func(id intent.ResourceID) bool { return known[id] }) {
 			names = append(names, short(c.Resource.ID))
 		}
 		return strings.Join(names, " ")
@@ -511,6 +512,13 @@ func TestAhead(t *testing.T) {
 	if got := ahead(9); got != "x/b x/d x/e x/g" {
 		t.Fatal(got)
 	}
+	for _, c := range w.s.Ahead(2, func(intent.ResourceID) bool { return false }) {
+		known[c.Resource.ID] = true
+	}
+	if got := ahead(3); got != "x/e" { // the third after b and d
+		t.Fatal(got)
+	}
+	clear(known)
 	w.log = nil
 	w.end("x/a=failed")
 	w.end("x/b", "x/d")
@@ -608,10 +616,10 @@ func TestYield(t *testing.T) {
 	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
 	w.said("start x/a")
 	w.take(w.s.Yield(true, w.now))
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
-	if ahead := w.s.Ahead(5); len(ahead) != 0 {
+	if ahead := w.s.Ahead(5, func(intent.ResourceID) bool { return false }); len(ahead) != 0 {
 		t.Fatalf("%v", ahead)
 	}
+	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
 	w.end("x/a")
 	if !w.s.Idle() {
 		t.Fatal("something runs")

@@ -75,8 +75,9 @@ func (s *Scheduler) Running() []Running {
 // Ahead foretells, for each agent that is busy, up to n of the tasks that would
 // start there next if nothing else came, in that order. Nothing changes by
 // asking, and nothing is promised. While agents wait because the environment
-// limits how much runs at once, nothing is foretold.
-func (s *Scheduler) Ahead(n int) []Start {
+// limits how much runs at once, nothing is foretold. What the caller knows already
+// counts, and is left out.
+func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 	if s.halted || len(s.able) > 0 || n <= 0 {
 		return nil
 	}
@@ -102,7 +103,12 @@ func (s *Scheduler) Ahead(n int) []Start {
 			for child := 2*at + 1; child <= 2*at+2 && child < len(a.ready); child++ {
 				next = append(next, child)
 			}
-			if w := a.ready[at]; s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) && !s.waits(w) {
+			w := a.ready[at]
+			if known(w.state.ID) {
+				found++
+				continue
+			}
+			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) && !s.waits(w) {
 				out = append(out, s.command(w))
 				found++
 			}

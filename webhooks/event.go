@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -171,7 +172,11 @@ func told(commits []listed, after string, total int) []string {
 
 // decode reads JSON and says where it is wrong, without quoting it.
 func decode(body []byte, into any) error {
-	err := json.Unmarshal(body, into)
+	doc := body
+	if picked, ok := pick(body, wantedBy(reflect.TypeOf(into))); ok {
+		doc = picked
+	}
+	err := json.Unmarshal(doc, into)
 	var (
 		syntax *json.SyntaxError
 		typed  *json.UnmarshalTypeError

@@ -1,11 +1,11 @@
 package webhooks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -181,7 +182,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 		h.reply(w, http.StatusUnauthorized, Answer{Message: err.Error()})
 		return
 	}
-	body, status, err := h.read(w, r)
+	room := bodies.Get().(*bytes.Buffer)
+	defer keep(room)
+	body, status, err := h.read(w, r, room)
 	if err != nil {
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "5")
@@ -200,8 +203,20 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 	h.pass(w, r, delivery, func(secret []byte) bool { return proves(body, secret) })
 }
 
+// bodies is room for payloads of the usual size, used again and again: what is
+// read of a payload is copied. A burst of them would be garbage otherwise, whose
+// collection takes the processors from the answers.
+var bodies = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
+
+func keep(room *bytes.Buffer) {
+	if room.Cap() <= 64<<10 {
+		room.Reset()
+		bodies.Put(room)
+	}
+}
+
 // read takes the body. Big ones wait for room, so that strangers cannot fill the memory.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, room *bytes.Buffer) ([]byte, int, error) {
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the payload is bigger than %d bytes", h.cfg.MaxBody)
 	}
@@ -213,14 +228,14 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, err
 			return nil, http.StatusServiceUnavailable, errors.New("the server is busy with other big payloads; send it again")
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+	_, err := room.ReadFrom(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the payload is bigger than %d bytes", tooBig.Limit)
 	}
 	if err != nil {
 		return nil, http.StatusBadRequest, errors.New("the payload broke off")
 	}
-	return body, 0, nil
+	return room.Bytes(), 0, nil
 }
 
 // pass finds who may be concerned and records the delivery. Nothing else is

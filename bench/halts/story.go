@@ -68,10 +68,14 @@ func (t *teller) pauseOne(ctx context.Context) error {
 	t.ask(ctx, "an action that there is not", http.MethodPost, "/api/v2/agent/a0/dance")
 	t.ask(ctx, "pause an agent that there is not", http.MethodPost, "/api/v2/agent/nobody/pause")
 	t.agents(ctx, "agents")
+	before, err := t.quiet(ctx)
+	if err != nil {
+		return err
+	}
 	if err := t.change(ctx, 0, 1); err != nil {
 		return err
 	}
-	if err := t.compiled(ctx, 1); err != nil {
+	if err := t.compiled(ctx, before); err != nil {
 		return err
 	}
 	if err := t.soon(ctx, "item0 on a0 and item1 on a1 change", "a0 1 available, a0 1 deployed, a1 2 deployed"); err != nil {
@@ -146,6 +150,27 @@ func (t *teller) compiled(ctx context.Context, above int) error {
 	defer cancel()
 	_, err := t.server.WaitVersion(ctx, t.env, above)
 	return err
+}
+
+// quiet waits until no compile runs or waits, and gives the newest version: one
+// that comes later is of what is pushed later. A server may compile a new
+// environment twice.
+func (t *teller) quiet(ctx context.Context) (newest int, err error) {
+	ctx, cancel := limit(ctx, 20*time.Minute)
+	defer cancel()
+	type report struct {
+		Completed *string `json:"completed"`
+	}
+	for {
+		var rows []report
+		if err := t.server.Call(ctx, http.MethodGet, "/api/v2/compilereport?limit=100", t.env, nil, &rows); err != nil {
+			return 0, err
+		}
+		if !slices.ContainsFunc(rows, func(r report) bool { return r.Completed == nil }) {
+			return t.newest(ctx), nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 func (t *teller) add(step, is string) { t.lines = append(t.lines, line{step, is}) }

@@ -5,18 +5,19 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ import (
 
 type options struct {
 	hooks, connections, bytes, rounds int
+	binary                            string
 }
 
 func main() {
@@ -36,6 +38,7 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 16, "connections that send them, each one after another")
 	flag.IntVar(&o.bytes, "bytes", 8000, "bytes of a payload")
 	flag.IntVar(&o.rounds, "rounds", 3, "bursts, each after a push")
+	flag.StringVar(&o.binary, "binary", "", "the program to measure, to compare two; it is built when empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -45,7 +48,10 @@ func main() {
 	}
 }
 
-const secret = "a secret of the benchmark"
+const (
+	secret = "a secret of the benchmark"
+	items  = 10 // resources of the model
+)
 
 // storm is a server with one environment.
 type storm struct {
@@ -63,23 +69,24 @@ func run(ctx context.Context, o options) error {
 	if err := os.Chmod(dir, 0o711); err != nil { // the database runs as another user
 		return err
 	}
-	binary, err := peer.Build(ctx, dir)
-	if err != nil {
-		return err
+	if o.binary == "" {
+		if o.binary, err = peer.Build(ctx, dir); err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o755); err != nil {
 		return err
 	}
-	server, err := peer.StartOrdain(ctx, binary, filepath.Join(dir, "state"), "")
+	server, err := peer.StartOrdain(ctx, o.binary, filepath.Join(dir, "state"), "")
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	repo, err := peer.NewRepository(ctx, filepath.Join(dir, "repo"), peer.Model{Items: 10, Agents: 1})
+	repo, err := peer.NewRepository(ctx, filepath.Join(dir, "repo"), peer.Model{Items: items, Agents: 1})
 	if err != nil {
 		return err
 	}
-	s := &storm{Server: server, url: server.URL(), bare: repo.Bare, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.connections}}}
+	s := &storm{Server: server, url: server.URL(), bare: repo.Bare, client: &http.Client{}}
 	if s.env, err = server.Bind(ctx, repo.Bare, "main"); err != nil {
 		return err
 	}
@@ -88,6 +95,9 @@ func run(ctx context.Context, o options) error {
 	}
 	version, err := server.WaitVersion(ctx, s.env, 0)
 	if err != nil {
+		return err
+	}
+	if err := server.WaitDeployedCount(ctx, s.env, items); err != nil {
 		return err
 	}
 	fmt.Printf("%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n", o.hooks, o.bytes, o.connections)
@@ -145,12 +155,18 @@ func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	signature := webhooks.Sign(body, []byte(secret))
+	senders := make([]*sender, o.connections)
+	for i := range senders {
+		if senders[i], err = connect(ctx, strings.TrimPrefix(s.url, "http://"), body); err != nil {
+			return nil, err
+		}
+		defer senders[i].conn.Close()
+	}
 	times := make([]time.Duration, o.hooks)
 	var next atomic.Int64
 	var failed atomic.Value
 	var wg sync.WaitGroup
-	for range o.connections {
+	for _, from := range senders {
 		wg.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
@@ -158,7 +174,7 @@ func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duratio
 					return
 				}
 				began := time.Now()
-				if err := s.send(ctx, body, signature, fmt.Sprintf("%d-%d", round, i)); err != nil {
+				if err := from.send(fmt.Sprintf("%d-%d", round, i)); err != nil {
 					failed.Store(err)
 					return
 				}
@@ -171,25 +187,51 @@ func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duratio
 	return times, err
 }
 
-func (s *storm) send(ctx context.Context, body []byte, signature, delivery string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/hooks/github", bytes.NewReader(body))
+// sender is a connection of a forge, which is written to by hand: it has the same
+// processors as the server, and net/http's client takes as much of them.
+type sender struct {
+	conn       net.Conn
+	answers    *bufio.Reader
+	head, tail []byte // of a request, around the id of its delivery
+	request    []byte
+}
+
+func connect(ctx context.Context, address string, body []byte) (*sender, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("POST /hooks/github HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-GitHub-Event: push\r\n%s: %s\r\nX-GitHub-Delivery: ",
+		address, len(body), webhooks.HeaderSignature, webhooks.Sign(body, []byte(secret)))
+	return &sender{conn: conn, answers: bufio.NewReader(conn), head: []byte(head), tail: append([]byte("\r\n\r\n"), body...)}, nil
+}
+
+func (s *sender) send(delivery string) error {
+	s.request = append(append(append(s.request[:0], s.head...), delivery...), s.tail...)
+	if _, err := s.conn.Write(s.request); err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-GitHub-Event", "push")
-	req.Header.Set("X-GitHub-Delivery", delivery)
-	req.Header.Set(webhooks.HeaderSignature, signature)
-	res, err := s.client.Do(req)
-	if err != nil {
-		return err
+	const accepted, length = "HTTP/1.1 202 ", "Content-Length: "
+	status, size := "", 0
+	for {
+		line, err := s.answers.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		switch text := strings.TrimSpace(string(line)); {
+		case status == "":
+			status = text
+		case strings.HasPrefix(text, length):
+			if size, err = strconv.Atoi(text[len(length):]); err != nil {
+				return err
+			}
+		case text == "":
+			if _, err := s.answers.Discard(size); err != nil || !strings.HasPrefix(status, accepted) {
+				return fmt.Errorf("answered %q: %w", status, err)
+			}
+			return nil
+		}
 	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusAccepted {
-		err = fmt.Errorf("answered %s: %s", res.Status, answer)
-	}
-	return err
 }
 
 // settled waits until every webhook was acted on and nothing is compiled; it gives the newest version.

@@ -86,7 +86,7 @@ func (o *ordeal) check(ctx context.Context) error {
 		}
 	}
 	records := map[string]record{}
-	var open, deploying, drifting int
+	var open, deploying, ahead, drifting int
 	err := o.query(ctx, func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT id::text, resource, finished, status FROM action WHERE environment = $1 AND kind = 'deploy'", o.env)
 		if err != nil {
@@ -100,13 +100,14 @@ func (o *ordeal) check(ctx context.Context) error {
 		}
 		return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
 			(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
-			(SELECT count(*) FROM drift WHERE environment = $1)`, o.env).Scan(&open, &deploying, &drifting)
+			(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
+			(SELECT count(*) FROM drift WHERE environment = $1)`, o.env).Scan(&open, &deploying, &ahead, &drifting)
 	})
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}
-	if open+deploying+drifting > 0 {
-		o.report.trouble("all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d drifts", open, deploying, drifting)
+	if open+deploying+ahead+drifting > 0 {
+		o.report.trouble("all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d recorded ahead, %d drifts", open, deploying, ahead, drifting)
 	}
 	if err := o.checkJournal(records); err != nil {
 		return err

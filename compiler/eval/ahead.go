@@ -22,10 +22,10 @@ type Ahead interface {
 }
 
 const (
-	// aheadCalls bounds how many calls are posted at once, aheadUnits how far
-	// the queue is searched for them.
-	aheadCalls = 64
-	aheadUnits = 2048
+	// aheadCalls bounds how many calls are posted at once.
+	aheadCalls = 1024
+	// How far the queue is searched for them: half as far after a search in vain.
+	mostAheadUnits, leastAheadUnits = 16384, 512
 )
 
 // runsAhead reports whether calls of a plug-in may be posted: nothing that
@@ -118,8 +118,8 @@ func (r *run) outcome(u *callUnit) Outcome {
 
 // post tells the host of a call and of those that follow in the queue.
 func (r *run) post(host Ahead, first *callUnit) {
-	units := append(make([]*callUnit, 0, aheadCalls), first)
-	for w := range r.ready.first(aheadUnits) {
+	units := []*callUnit{first}
+	for w := range r.ready.first(mostAheadUnits >> r.inVain) {
 		u, ok := w.(*callUnit)
 		if !ok || u.n.plugin == nil || u.pending > 0 {
 			continue
@@ -143,8 +143,12 @@ func (r *run) post(host Ahead, first *callUnit) {
 		}
 	}
 	if len(units) == 1 {
+		if mostAheadUnits>>r.inVain > leastAheadUnits {
+			r.inVain++
+		}
 		return
 	}
+	r.inVain = 0
 	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
 	for n, u := range units {
 		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}

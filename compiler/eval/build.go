@@ -73,6 +73,8 @@ type lhs struct {
 	own  string      // or the hidden variable that holds it
 	attr string
 	hint *types.Entity // the type of the relation, where it is known
+	// plain is the type of an attribute that is no relation: no instance goes there.
+	plain types.Type
 	// gradual: elements are consumed as they arrive.
 	gradual bool
 }
@@ -297,10 +299,19 @@ func (b *builder) assign(st *syntax.Assign) stmt {
 			}
 		}
 		if !ok {
-			_, last, _ := cutLast(target.Name.Text)
+			ns, last, _ := cutLast(target.Name.Text)
 			err := notFound("variable %s not found", last)
 			err.Hint = "a variable of another namespace can only be assigned there"
-			b.failAt(err, *coarse(st.At))
+			if space := b.ns.visible(ns); space == nil {
+				err = noNamespace(ns).hinted(b.ns.suggestImport(ns))
+			} else {
+				space.bare(err)
+			}
+			n := &assign{at: standing(st), value: b.root(st.Value)}
+			if n.absent = err; b.p.in.Lint {
+				b.failAt(err, *coarse(st.At))
+			}
+			return n
 		}
 		return &assign{at: standing(st), index: index, value: b.root(st.Value)}
 	case *syntax.AttrRef:
@@ -530,6 +541,14 @@ func (b *builder) noVariable(name string) *Error {
 	return e
 }
 
+// bare turns an error of looking in a namespace that has no file, which the
+// reference lacks, into what it says then.
+func (ns *namespace) bare(err *Error) {
+	if ns.name == "std" && ns.file == nil {
+		err.Kind, err.foreign = "AssertionError", true
+	}
+}
+
 func (b *builder) qualified(n *ref, ns, last string) {
 	n.kind = refModule
 	space := b.ns.visible(ns)
@@ -544,9 +563,7 @@ func (b *builder) qualified(n *ref, ns, last string) {
 		n.kind = refAbsent
 		n.absent = notFound("variable %s not found", last)
 		n.absent.Hint = suggest("variable", last, space.names)
-		if ns == "std" && space.file == nil { // the reference has no such namespace to look in
-			n.absent.Kind, n.absent.foreign = "AssertionError", true
-		}
+		space.bare(n.absent)
 		n.absent.focused(&n.span)
 		if !space.missing {
 			b.absent(n)

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	}
 	n.direct = make([]argument, 0, direct+1) // and the inverse
 	n.indirect = make([]argument, 0, all-direct)
-	misnamed := false
+	inverse := b.inverse(n, left, written, len(x.Splats) > 0)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -60,17 +61,10 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			err.Stmt = name
 			err.Hint = suggest("attribute", name, attributeNames(e))
 			b.failAt(err, at)
-			misnamed = true
-			return
-		}
-		if made, is := value.(*syntax.Construct); is && attr.End == nil {
-			err := typingError("Can not assign a value of type %s to a variable of type %s", made.Type.Text, attr.Type)
-			err.Stmt = syntax.Render(made)
-			b.failAt(err, made.At)
 			return
 		}
 		if indexed[name] {
-			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), part: b.assigned(value, b.hintFor(attr))})
+			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), part: b.expr(value)})
 			return
 		}
 		later := b.indirect(attr, value)
@@ -93,8 +87,14 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	for _, s := range x.Splats {
 		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
-	if !misnamed { // or else the key may be what was meant
-		b.inverse(n, left)
+	if inverse != "" {
+		var other expr
+		if left.own != "" {
+			other = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
+		} else {
+			other = b.expr(left.of)
+		}
+		n.direct = append(n.direct, argument{name: inverse, slot: slotNumber(e, inverse), part: other})
 	}
 	return n
 }
@@ -124,7 +124,7 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {
 	if attr.End == nil {
-		return nil
+		return &lhs{plain: attr.Type}
 	}
 	return &lhs{attr: attr.Name, hint: attr.End.Target, gradual: attr.End.Multi()}
 }
@@ -148,35 +148,28 @@ func constructs(x syntax.Expr) bool {
 	return false
 }
 
-// inverse adds the one indexed attribute that is not written but is the other
+// inverse finds the one indexed attribute that is not written but is the other
 // end of the relation on the left. Without a `**` it has to be the only one
 // that is not written, in only one index.
-func (b *builder) inverse(n *construct, left *lhs) {
-	have := map[string]bool{}
-	for _, a := range n.direct {
-		have[a.name] = true
+func (b *builder) inverse(n *construct, left *lhs, written map[string]bool, splats bool) string {
+	have := maps.Clone(written)
+	for _, d := range n.info.defaults {
+		have[d.name] = true
 	}
 	missing := unwritten(n.info.entity, have)
 	found := slices.IndexFunc(missing, func(name string) bool {
 		end := n.info.entity.Attribute(name).End
 		return left != nil && (left.of != nil || left.own != "") && end != nil && end.Inverse != nil && end.Inverse.Name == left.attr
 	})
-	if len(n.splats) == 0 && len(missing) > 0 && (found < 0 || len(missing) > 1) {
+	if !splats && len(missing) > 0 && (found < 0 || len(missing) > 1) {
 		err := withoutKey(n.info.entity, missing)
 		err.Stmt = n.String()
 		b.failAt(err, n.span)
 	}
 	if found < 0 {
-		return
+		return ""
 	}
-	var x expr
-	if left.own != "" {
-		x = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
-	} else {
-		x = b.expr(left.of)
-	}
-	name := missing[found]
-	n.direct = append(n.direct, argument{name: name, slot: slotNumber(n.info.entity, name), part: x})
+	return missing[found]
 }
 
 // unwritten are the attributes of indexes that a constructor does not have, one
@@ -224,6 +217,12 @@ func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Spla
 
 // entity resolves the type of a constructor or lookup.
 func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entityInfo {
+	if left != nil && left.plain != nil {
+		err := typingError("Can not assign a value of type %s to a variable of type %s", name.Text, left.plain)
+		err.Stmt = syntax.Render(whole)
+		b.failAt(err, whole.Where())
+		return nil
+	}
 	thing, err := b.ns.find(name)
 	if err != nil && left != nil && left.hint != nil && !name.Qualified() {
 		if thing = b.hinted(name, left.hint); thing != nil {

@@ -31,7 +31,16 @@ func (b *builder) call(x *syntax.Call) expr {
 		if !b.unloaded(x.Func.Text) {
 			b.failAt(err, x.Func.At)
 		}
-		return n
+		for _, a := range x.Args { // for what is wrong in them
+			b.expr(a)
+		}
+		for _, a := range x.Named {
+			b.expr(a.Value)
+		}
+		for _, s := range x.Splats {
+			b.expr(s.Expr)
+		}
+		return &literal{standing(x), unknown}
 	}
 	switch thing := thing.(type) {
 	case *pluginInfo:

@@ -1,6 +1,10 @@
 package eval
 
-import "context"
+import (
+	"context"
+
+	"ordain.dev/ordain/internal/diag"
+)
 
 // Check finds what can be known to be wrong without running anything: it
 // imports the plug-ins' signatures and goes through the definition phase. No
@@ -43,14 +47,30 @@ func (in *Input) Unload() {
 	}
 }
 
+// CheckRest looks for more that is wrong where not every file could be read:
+// whatever of it depends on what is missing is not told.
+func CheckRest(ctx context.Context, in Input) *Result {
+	in.Unload()
+	result := &Result{}
+	guarded(func() { result = Check(ctx, in) })
+	return result
+}
+
 // alsoWrong adds what is wrong with the model of a compile whose plug-ins
 // could not be imported.
 func (in Input) alsoWrong(ctx context.Context, result *Result) {
 	in.Static = true
 	in.Unload()
 	guarded(func() {
-		if p := define(ctx, in, &Loaded{}); p.wrong() {
-			result.Further = append(result.Further, p.found.list...)
+		p := define(ctx, in, &Loaded{})
+		if !p.wrong() {
+			return
 		}
+		if result.Err.code == diag.Code("InvalidTypeAnnotation") && p.early > 0 {
+			// annotations are looked at once everything is defined
+			result.Further = append([]*Error{result.Err}, result.Further...)
+			result.Err, p.found.list = p.found.list[0], p.found.list[1:]
+		}
+		result.Further = append(result.Further, p.found.list...)
 	})
 }

@@ -134,7 +134,7 @@ func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	p.step(func() { p.addPlugins(loaded.Plugins) })
 	for _, step := range []func(*definitions){
 		p.defineTypedefs, p.defineEntities, p.defineRelations, p.defineIndexes, p.defineImplements,
-		p.resolveTypedefs, p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence,
+		p.noteEarly, p.resolveTypedefs, p.resolvePlugins, p.checkDataclasses, p.resolveBodies, p.applyPrecedence,
 	} {
 		p.step(func() { step(d) })
 	}
@@ -200,8 +200,8 @@ func definesEntity(f *syntax.File) bool {
 func (p *program) builtinEntity(std *namespace) {
 	e := &types.Entity{Name: "std::Entity"}
 	info := p.addEntity(e, nil, std)
-	requires := &types.Attribute{Name: "requires", Type: e, Entity: e, End: &types.End{Target: e, High: -1}}
-	provides := &types.Attribute{Name: "provides", Type: e, Entity: e, End: &types.End{Target: e, High: -1}}
+	requires := &types.Attribute{Name: "requires", Type: e, Entity: e, End: &types.End{Target: e, High: syntax.Unlimited}}
+	provides := &types.Attribute{Name: "provides", Type: e, Entity: e, End: &types.End{Target: e, High: syntax.Unlimited}}
 	requires.End.Inverse, provides.End.Inverse = provides, requires
 	info.own = []*types.Attribute{requires, provides}
 	std.things["Entity"] = info
@@ -321,6 +321,10 @@ func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (
 		return thing.entity, nil
 	case *typedefInfo:
 		return thing.t, nil
+	case *implementationInfo:
+		return types.Nominal(thing.ns.name + "::" + thing.ast.Name.Name), nil
+	case *pluginInfo:
+		return types.Nominal(thing.sig.Name), nil
 	}
 	e := typingError("%s is not a type", name.Text)
 	e.Stmt, e.at = syntax.Render(stmt), &name.At

@@ -262,9 +262,7 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 	}
 	impl, ok := thing.(*implementationInfo)
 	if !ok {
-		e := typingError("%s is not an implementation", name.Text)
-		e.Stmt, e.at = syntax.Render(im.ast), &name.At
-		return nil, e
+		return nil, &Error{Kind: "AssertionError", Message: name.Text + " is not an implementation", foreign: true, focus: &name.At}
 	}
 	target := impl.target
 	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {
@@ -509,7 +507,7 @@ func (p *program) holds(condition root, v types.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if result == nil && r.ended {
+	if r.ended && (result == nil || isUnknown(result)) {
 		return true, nil // a plug-in would have to say it
 	}
 	if result == nil {

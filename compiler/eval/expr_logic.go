@@ -153,15 +153,7 @@ func (n *lazy) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error
 }
 
 func (n *lazy) eval(_ *run, _ *scope, f frame) (types.Value, *Error) {
-	v, err := f[n.slot].get()
-	if err != nil {
-		return nil, err
-	}
-	// a right side that decides nothing was not checked before it was needed
-	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
-		return nil, noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(n)
-	}
-	return v, nil
+	return f[n.slot].get()
 }
 
 // lazyUnit waits for the left side.
@@ -195,8 +187,22 @@ func (u *lazyUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}, f)
+	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}}, f)
 	return nil
+}
+
+// lazyRight takes what the right side gives, which has to be a bool too.
+type lazyRight struct{ evalUnit }
+
+func (u *lazyRight) run(r *run) *Error {
+	v, err := u.x.eval(r, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
+		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
+	}
+	return u.target.set(r, v, u.x.where(), u.scope.by)
 }
 
 // noBool refuses a value where a bool is needed: a reference, too, which has a

@@ -12,6 +12,7 @@ import (
 // definition failed stays defined, as something that may be anything.
 type problems struct {
 	found    *collected
+	early    int // how many of found are wrong with definitions
 	warnedAt int // how many warnings there were at the first one
 }
 
@@ -27,6 +28,13 @@ func (p *program) report(errs ...*Error) {
 			p.direct.ended = true
 		}
 		p.found.add(e)
+	}
+}
+
+// noteEarly notes how many problems there are before types are resolved.
+func (p *program) noteEarly(*definitions) {
+	if p.wrong() {
+		p.early = len(p.found.list)
 	}
 }
 
@@ -47,7 +55,12 @@ func (p *program) step(do func()) {
 
 // tell puts the problems into a result.
 func (p *program) tell(result *Result) {
-	result.Warnings = append(result.Warnings, p.warnings[:p.warnedAt]...)
+	for _, w := range p.warnings[:p.warnedAt] {
+		// names are looked at for shadows once everything is resolved
+		if w.Kind != "VariableShadowWarning" || p.in.Static {
+			result.Warnings = append(result.Warnings, w)
+		}
+	}
 	result.Err, result.Further = p.found.list[0], p.found.further()
 }
 

@@ -79,6 +79,7 @@ type run struct {
 	settled bool   // everything ran that could
 	ended   bool   // there was an error: no plug-in is called any more
 	units   uint64 // that have run
+	inVain  int    // how often in a row no calls to post were found
 	limits  limits
 }
 

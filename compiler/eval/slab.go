@@ -1,14 +1,18 @@
 package eval
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // slab gives short slices out of longer ones, so that a model of a hundred
 // thousand instances is some thousand allocations for the collector to look
 // at. The memory of one slab is free when none of its slices is used: short
 // slabs are for what is dropped soon.
 type slab[T any] struct {
-	size int
-	rest []T
+	size   int
+	rest   []T
+	onMore func(address uintptr) // told of each slab; may be nil
 }
 
 // one gives a zero value.
@@ -21,6 +25,9 @@ func (s *slab[T]) take(n int) []T {
 			return make([]T, n)
 		}
 		s.rest = make([]T, s.size)
+		if s.onMore != nil {
+			s.onMore(uintptr(unsafe.Pointer(unsafe.SliceData(s.rest))))
+		}
 	}
 	taken := s.rest[:n:n]
 	s.rest = s.rest[n:]

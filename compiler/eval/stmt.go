@@ -118,9 +118,14 @@ type assign struct {
 	of    *namespace
 	index int
 	value root
+	// absent: there is no such variable, which is told when the statement runs.
+	absent *Error
 }
 
 func (n *assign) start(r *run, s *scope) *Error {
+	if n.absent != nil {
+		return ptr(*n.absent).in(n)
+	}
 	f, err := n.value.prepare(r, s)
 	if err != nil {
 		return err

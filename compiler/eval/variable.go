@@ -109,6 +109,9 @@ type source struct {
 	// element itself was written somewhere else: `a.l = b.l`.
 	expr    *place
 	implied bool // by the other end of the relation
+	// only: that other end takes one instance and has just been given it, so a
+	// list cannot hold what is added to it.
+	only bool
 }
 
 // delayed is what variables have that must be frozen.
@@ -130,6 +133,7 @@ type delayed struct {
 // rarely is what few of them have.
 type rarely struct {
 	members   map[uint64]struct{} // of the list, when there are many
+	noted     int                 // how many of the items members has
 	listeners []collector
 	reader    *place // who waited for the list when it was frozen
 }
@@ -356,7 +360,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	}
 	slot := other.end(v.attr().End.Inverse)
 	at := from.at
-	from.implied = true
+	from.implied, from.only = true, v.kind == plain
 	if err := slot.setFrom(r, v.owner, from); err != nil {
 		return wrapAttribute(err, other, slot.name(), other, other.at, at)
 	}
@@ -381,9 +385,8 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 
 func (v *variable) holds(value types.Value) bool {
 	d := v.more()
-	if i, ok := value.(*Instance); ok && d.rare != nil && d.rare.members != nil {
-		_, have := d.rare.members[i.id]
-		return have
+	if i, ok := value.(*Instance); ok && len(d.list.Items) >= membersFrom {
+		return d.member(i)
 	}
 	for _, have := range d.list.Items {
 		if types.Equal(have, value) {
@@ -444,20 +447,14 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if err := v.validate(v.attr().End.Target, value); err != nil {
 		return err
 	}
-	if v.holds(value) {
+	if !from.only && v.holds(value) {
 		r.enqueueIfComplete(v)
 		return nil
 	}
 	if isUnknown(value) && v.attr().End.Inverse != nil {
 		return unknownMember(v)
 	}
-	if v.attr().End.High == 0 {
-		return runtimeError("List over full: max nr of items is 0, content is [%s]", types.Repr(value)).coded(diag.Arity)
-	}
 	d.list.Items, d.places = r.values.add(d.list.Items, value), r.sources.add(d.places, from)
-	if i, ok := value.(*Instance); ok && len(d.list.Items) >= membersFrom {
-		d.member(i)
-	}
 	if v.at == nil {
 		v.at, v.by = from.at, from.by
 	}
@@ -467,26 +464,30 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if err := v.setInverse(r, value, from); err != nil {
 		return err
 	}
-	if len(d.list.Items) == v.attr().End.High {
+	if high := v.attr().End.High; len(d.list.Items) > high {
+		return runtimeError("List over full: max nr of items is %d, content is %s", high, types.Repr(&d.list)).coded(diag.Arity)
+	} else if len(d.list.Items) == high {
 		v.freeze(r)
 	}
 	r.enqueueIfComplete(v)
 	return nil
 }
 
-// member notes that a long list holds an instance.
-func (d *delayed) member(i *Instance) {
+// member reports whether a long list holds an instance. Its members are known by
+// their ids once somebody asks.
+func (d *delayed) member(i *Instance) bool {
 	more := d.rarely()
-	if more.members != nil {
-		more.members[i.id] = struct{}{}
-		return
+	if more.members == nil {
+		more.members = make(map[uint64]struct{}, 2*membersFrom)
 	}
-	more.members = make(map[uint64]struct{}, 2*membersFrom)
-	for _, item := range d.list.Items {
+	for _, item := range d.list.Items[more.noted:] {
 		if one, ok := item.(*Instance); ok {
 			more.members[one.id] = struct{}{}
 		}
 	}
+	more.noted = len(d.list.Items)
+	_, have := more.members[i.id]
+	return have
 }
 
 func (d *delayed) rarely() *rarely {

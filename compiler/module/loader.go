@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,6 +114,9 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	if !filepath.IsAbs(main) {
 		main = filepath.Join(l.project.Dir, main)
 	}
+	if autostd {
+		l.ahead("std")
+	}
 	prog := &Program{AutoStd: autostd}
 	for _, w := range l.project.Metadata.Warnings {
 		prog.Warnings = append(prog.Warnings, syntax.Warning{Kind: KindConfiguration, Message: w})
@@ -223,19 +227,33 @@ func guesses(file *syntax.File) []wanted {
 	return list
 }
 
-// ahead begins to read what a file imports.
-func (l *Loader) ahead(file *syntax.File) {
-	for _, w := range l.imports(file) {
-		parts := strings.Split(w.name, "::")
-		l.reading.Go(func() {
-			m, err := l.module(parts[0])
-			if err != nil {
-				return // told when the import is followed in order
-			}
-			for i := range parts {
-				l.begin(m, strings.Join(parts[:i+1], "::"))
-			}
-		})
+// ahead begins to read what an import names.
+func (l *Loader) ahead(name string) {
+	parts := strings.Split(name, "::")
+	l.reading.Go(func() {
+		m, err := l.module(parts[0])
+		if err != nil {
+			return // told when the import is followed in order
+		}
+		for i := range parts {
+			l.begin(m, strings.Join(parts[:i+1], "::"))
+		}
+	})
+}
+
+// longFile is what takes so long to parse that its imports are looked for first.
+const longFile = 16 << 10
+
+// glimpse begins to read what the lines of a file import, by their looks. In
+// vain, where they stand in a text.
+func (l *Loader) glimpse(text []byte) {
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte("import ")) {
+			continue
+		}
+		if m := importLine().FindSubmatch(line); m != nil {
+			l.ahead(string(m[1]))
+		}
 	}
 }
 
@@ -322,11 +340,16 @@ func (l *Loader) read(path, namespace string) (*syntax.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(text) >= longFile {
+		l.glimpse(text)
+	}
 	file, err := syntax.Parse(syntax.FileInfo{Path: l.show(path), Namespace: namespace}, text)
 	if err != nil {
 		return nil, err
 	}
-	l.ahead(file)
+	for _, w := range l.imports(file) {
+		l.ahead(w.name)
+	}
 	return file, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/internal/pyworker"
 )
 
 var _ eval.Ahead = (*Host)(nil)
@@ -47,7 +48,7 @@ func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 	b.WriteString(`]}`)
 	h.posted = posted{calls: calls, heaps: heaps}
 	h.posted.open = h.guarded("plug-in "+calls[0].Plugin.Name, func(ctx context.Context) error {
-		return h.dialogue.Post(ctx, "calls", json.RawMessage(b.Bytes()))
+		return h.dialogue.Post(ctx, "calls", pyworker.Verbatim(b.Bytes()))
 	}) == nil
 	return true
 }
@@ -87,11 +88,7 @@ func (h *Host) receive() {
 	defer func(before eval.Heap) { h.heap = before }(h.heap)
 	h.heap, h.slots = p.heaps[n], h.slots[:0]
 	var reply callReply
-	more := false
-	err := h.guarded("plug-in "+call.Plugin.Name, func(ctx context.Context) (err error) {
-		more, err = h.dialogue.Result(ctx, &reply, h.answer)
-		return err
-	})
+	more, err := h.result(call.Plugin.Name, &reply)
 	switch {
 	case err != nil:
 		p.open = false
@@ -101,6 +98,26 @@ func (h *Host) receive() {
 	default:
 		p.outcomes = append(p.outcomes, h.outcome(h.plugins[call.Plugin], &reply))
 	}
+}
+
+// result reads the reply to a call. One that is there already needs no watch
+// over the time.
+func (h *Host) result(name string, reply *callReply) (more bool, err error) {
+	var raw json.RawMessage
+	read := func(ctx context.Context) (err error) {
+		more, err = h.dialogue.Result(ctx, &raw, h.answer)
+		return err
+	}
+	if h.dialogue.Came() {
+		err = read(h.alive)
+		h.said(err)
+	} else {
+		err = h.guarded("plug-in "+name, read)
+	}
+	if err == nil && more {
+		err = reply.read(raw)
+	}
+	return more, err
 }
 
 // settle reads what the worker still has to say of calls that were posted.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/internal/pyworker"
 )
 
 // Call implements eval.Host.
@@ -28,7 +29,10 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	b := &bytes.Buffer{}
 	err := h.writeCall(b, index, call, !h.introduced[index])
 	if err == nil {
-		err = h.request("call", json.RawMessage(b.Bytes()), &reply, "plug-in "+call.Plugin.Name)
+		var raw json.RawMessage
+		if err = h.request("call", pyworker.Verbatim(b.Bytes()), &raw, "plug-in "+call.Plugin.Name); err == nil {
+			err = reply.read(raw)
+		}
 	}
 	if err != nil {
 		return h.broken(call.Plugin, err)
@@ -42,6 +46,20 @@ type callReply struct {
 	Unset []int           `json:"unset"`
 	Err   *exception      `json:"err"`
 	Out   []string        `json:"out"`
+}
+
+// read reads a reply as the worker writes it; most have a value and nothing else.
+func (r *callReply) read(raw json.RawMessage) error {
+	if v, is := bytes.CutPrefix(raw, []byte(`{"v":`)); is {
+		if v, ends := bytes.CutSuffix(v, []byte("}")); ends && json.Valid(v) {
+			r.V = v
+			return nil
+		}
+	}
+	if err := json.Unmarshal(raw, r); err != nil {
+		return fmt.Errorf("plugin: the reply to a call: %w", err)
+	}
+	return nil
 }
 
 // outcome reads a reply.

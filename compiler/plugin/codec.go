@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 const (
@@ -220,8 +221,7 @@ func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bo
 }
 
 func writeString(b *bytes.Buffer, s string) {
-	text, _ := json.Marshal(s) // a string always can be written
-	b.Write(text)
+	b.Write(jsontext.AppendString(b.AvailableBuffer(), s))
 }
 
 func writeFloat(b *bytes.Buffer, f float64) {
@@ -285,6 +285,9 @@ func (c *codec) decode(raw json.RawMessage) (types.Value, error) {
 	case 'f':
 		return types.Bool(false), nil
 	case '"':
+		if s, plain := jsontext.String(raw); plain {
+			return types.Str(s), nil
+		}
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, err

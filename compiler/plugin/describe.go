@@ -1,6 +1,9 @@
 package plugin
 
-import "ordain.dev/ordain/compiler/types"
+import (
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
 
 // place is a file and a line.
 type place struct {
@@ -71,7 +74,10 @@ func describeAttribute(a *types.Attribute) attributeInfo {
 	if a.End == nil {
 		return attributeInfo{Name: a.Name, Type: a.Type.String()}
 	}
-	info := attributeInfo{Name: a.Name, Type: a.End.Target.Name, Relation: true, Low: a.End.Low, High: max(a.End.High, 0)}
+	info := attributeInfo{Name: a.Name, Type: a.End.Target.Name, Relation: true, Low: a.End.Low}
+	if a.End.High != syntax.Unlimited {
+		info.High = a.End.High
+	}
 	if inverse := a.End.Inverse; inverse != nil {
 		info.End, info.EndEntity = inverse.Name, inverse.Entity.Name
 	}

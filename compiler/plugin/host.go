@@ -351,15 +351,21 @@ func (h *Host) within(limit time.Duration, what string, do func(ctx context.Cont
 	kill := time.AfterFunc(limit+grace, func() { cancel(hang) })
 	defer kill.Stop()
 	err := do(ctx)
-	if err != nil { // no reply comes that would have them
-		h.pending = append(h.pending, h.printed...)
-	}
-	h.printed = nil
+	h.said(err)
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
 		hang.Stack = moduleFrames(h.dialogue.LastWords(), h.config.RuntimeDir)
 		return hang
 	}
 	return err
+}
+
+// said drops what was printed while something ran: its reply has it too, unless
+// it failed and none comes.
+func (h *Host) said(err error) {
+	if err != nil {
+		h.pending = append(h.pending, h.printed...)
+	}
+	h.printed = nil
 }
 
 // Is makes errors.Is compare hangs by identity.

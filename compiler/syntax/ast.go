@@ -127,7 +127,8 @@ type (
 		At      Span
 	}
 
-	// Multiplicity is [n], [l:], [:h] or [l:h]. High < 0 means no limit.
+	// Multiplicity is [n], [l:], [:h] or [l:h]. Without a limit High is
+	// Unlimited; the language takes bounds below zero too.
 	Multiplicity struct{ Low, High int }
 
 	// RelationEnd is one side of a relation: `C.x [m]`. A side without a name

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -186,11 +187,14 @@ func parseFloat(text string) float64 {
 	return f
 }
 
+// Unlimited is the upper bound of a multiplicity that has none.
+const Unlimited = math.MaxInt
+
 // multInt reads a bound of a multiplicity.
 func multInt(t token) int {
 	n, err := strconv.Atoi(t.text)
 	if err != nil {
-		return int(^uint(0) >> 1)
+		return Unlimited
 	}
 	return n
 }

@@ -128,7 +128,7 @@ func (p *parser) typedef(name token, base Name, match Expr) any {
 	}
 	switch name.text {
 	case "string", "float", "int", "number", "bool", "list", "dict":
-		p.file.Warnings = append(p.file.Warnings, Warning{
+		p.warnings = append(p.warnings, Warning{
 			Kind: KindRuntimeWarning, Message: "Trying to override a built-in type: " + name.text, At: p.span(name),
 		})
 	}

@@ -51,7 +51,7 @@ func (s *scanner) decode(raw []byte, warning string) string {
 	}
 	if unknown {
 		at := s.place(s.pos)
-		s.file.Warnings = append(s.file.Warnings, Warning{
+		s.warnings = append(s.warnings, Warning{
 			Kind: KindWarning, Message: warning,
 			At: Span{File: s.file, Start: Pos{s.line, at.Col}, End: Pos{s.line, at.Col}, Coarse: true},
 		})

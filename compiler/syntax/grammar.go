@@ -1188,7 +1188,7 @@ yydefault:
 	case 87:
 		yyDollar = yyS[yypt-4 : yypt+1]
 		{
-			yyVAL.node = Multiplicity{multInt(yyDollar[2].tok), -1}
+			yyVAL.node = Multiplicity{multInt(yyDollar[2].tok), Unlimited}
 		}
 	case 88:
 		yyDollar = yyS[yypt-5 : yypt+1]

@@ -166,7 +166,7 @@ relation_def: class_ref '.' tID multi tREL class_ref '.' tID multi { if $$ = on(
 	| class_ref '.' tID multi operand_list class_ref { if $$ = on(yylex).relation($2, relEnd($1, &$3, $4), relEnd($6, nil, nil), $5); $$ == nil { return 1 } }
 
 multi: '[' tINT ']' { $$ = Multiplicity{multInt($2), multInt($2)} }
-	| '[' tINT ':' ']' { $$ = Multiplicity{multInt($2), -1} }
+	| '[' tINT ':' ']' { $$ = Multiplicity{multInt($2), Unlimited} }
 	| '[' tINT ':' tINT ']' { $$ = Multiplicity{multInt($2), multInt($4)} }
 	| '[' ':' tINT ']' { $$ = Multiplicity{0, multInt($3)} }
 

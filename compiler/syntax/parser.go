@@ -58,8 +58,13 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 // parse fills in a file, or tells why its text is refused. The wreck is nil
 // where nothing is known about how far the parser came.
 func parse(file *File, text []byte) (*Error, *wreck) {
-	p := &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
-	if p.yacc.Parse(p) == 0 && p.err == nil {
+	if parseHalves(file, text) {
+		return nil, nil
+	}
+	p := newParser(file, text)
+	whole := p.all()
+	file.Warnings = append(file.Warnings, p.warnings...)
+	if whole {
 		file.Statements, file.Doc = p.top, p.doc
 		return nil, nil
 	}
@@ -71,6 +76,13 @@ func parse(file *File, text []byte) (*Error, *wreck) {
 	}
 	return p.err, nil
 }
+
+func newParser(file *File, text []byte) *parser {
+	return &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
+}
+
+// all parses the text; false: it is refused.
+func (p *parser) all() bool { return p.yacc.Parse(p) == 0 && p.err == nil }
 
 func invalidUTF8(text []byte) (int, bool) {
 	if utf8.Valid(text) {

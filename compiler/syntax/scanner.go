@@ -21,7 +21,8 @@ type token struct {
 //
 // Places are kept as the reference keeps them: a multi-line string moves the
 // line on but not the begin of the line, so what follows it on its last line has
-// a column counted from the line on which the string began.
+// a column counted from the line on which the string began. Line ends between
+// `matching` and its regex are not counted at all.
 type scanner struct {
 	text []byte
 	pos  int // next byte
@@ -32,8 +33,9 @@ type scanner struct {
 	marked    int
 	markedCol int32
 
-	file *File
-	err  *Error
+	file     *File
+	warnings []Warning
+	err      *Error
 }
 
 var keywords = map[string]int{
@@ -390,12 +392,11 @@ func (s *scanner) regexEnd() (end, slash int) {
 func (s *scanner) regex(t *token, end, slash int) int {
 	pattern := string(s.text[slash+1 : end-1])
 	t.first = s.line
-	if lines := bytes.Count(s.text[s.pos:slash], []byte{'\n'}); lines > 0 {
-		s.line += int32(lines)
-		s.newline(s.pos + bytes.LastIndexByte(s.text[s.pos:slash], '\n') + 1)
-	}
 	t.start = s.place(slash)
 	t.end = s.place(end)
+	below := int32(bytes.Count(s.text[s.pos:slash], []byte{'\n'}))
+	t.start.Line += below
+	t.end.Line += below
 	t.text = pattern
 	s.pos = end
 	if problem := checkRegex(pattern); problem != "" {

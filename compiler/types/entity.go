@@ -53,7 +53,7 @@ func (a *Attribute) Gathers() bool { return a.End != nil && (a.End.Low != 1 || a
 // End is what a relation adds to an attribute.
 type End struct {
 	Target *Entity
-	// Low and High are the multiplicity; High < 0 means no limit.
+	// Low and High are the multiplicity; High may be syntax.Unlimited.
 	Low, High int
 	// Inverse is the other end; nil for a relation in one direction.
 	Inverse *Attribute

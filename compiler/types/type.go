@@ -232,6 +232,21 @@ func (t Union) Validate(v Value) error {
 	return mistyped(v, t.String())
 }
 
+// Nominal is the name of something that is no type, an implementation or a
+// plug-in, where a type is expected. As upstream it takes all values but
+// references.
+type Nominal string
+
+func (t Nominal) String() string { return string(t) }
+
+// Validate implements Type.
+func (t Nominal) Validate(v Value) error {
+	if ref, is := v.(*Reference); is {
+		return ref.mismatch(t)
+	}
+	return nil
+}
+
 // Typedef is a named restriction of another type.
 type Typedef struct {
 	Name string // fully qualified

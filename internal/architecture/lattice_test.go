@@ -44,7 +44,7 @@ var lattice = []struct {
 	{"compiler/module", "internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
-	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/diag internal/fault internal/intent"},
+	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/jsontext internal/diag internal/fault internal/intent"},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/pyworker internal/fault compiler/lineage internal/provenance"},
 	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},

@@ -23,6 +23,7 @@ func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control
 	result, err := b.installer.Install(ctx, install.Request{
 		Dir: job.ProjectDir, Venv: env.CompilerVenv(python.Minor), Update: job.Compile.Reinstall, Refresh: job.Compile.Trigger.Type == intent.TriggerModule, Root: job.Dir,
 		NoLocal: !local(job.Environment.Source.URL), Reach: reach(job), Out: out,
+		MaxFile: job.Environment.GitMaxFile(),
 	})
 	command := strings.Join(result.Commands, " && ")
 	for _, line := range result.Broken {

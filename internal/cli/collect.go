@@ -26,14 +26,15 @@ const (
 
 // memory tunes a process that does one thing and ends.
 type memory struct {
-	export bool // evaluating is not all
+	export  bool // evaluating is not all
+	handing *handing
 }
 
-// tuned has the first collection come late. GOGC and GOMEMLIMIT in the
-// environment have precedence.
+// tuned has the first collection come late, and pages before they are needed.
+// GOGC and GOMEMLIMIT in the environment have precedence.
 func tuned(export bool) memory {
 	runtime.MemProfileRate = 0 // nobody asks where memory was taken
-	m := memory{export}
+	m := memory{export: export, handing: newHanding()}
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return m
 	}
@@ -42,6 +43,9 @@ func tuned(export bool) memory {
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
 	// The cleanup of something that nobody holds runs after a collection.
 	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)
+	if runtime.GOMAXPROCS(0) > 1 {
+		go m.handing.run()
+	}
 	return m
 }
 

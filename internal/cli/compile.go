@@ -98,7 +98,8 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
-	f.options.OnStage = tuned(f.options.Export).stageOver
+	tuning := tuned(f.options.Export)
+	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
 	f.options.ModelOnly = f.exportJSON == ""
 	if err := f.say.check(); err != nil {
 		return err

@@ -297,6 +297,9 @@ func newCompileReport() *cobra.Command {
 			if r.format == "json" {
 				return r.showJSON(c, one)
 			}
+			if newer := cell(one, "metadata.superseded_by"); newer != "" {
+				fmt.Fprintln(c.OutOrStdout(), "Cancelled for a newer commit: "+newer)
+			}
 			stages, _ := one["reports"].([]any)
 			for _, s := range stages {
 				stage, _ := s.(row)

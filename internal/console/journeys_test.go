@@ -208,3 +208,54 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Someone waits for a commit to be promoted: the page shows which gates hold,
+// a gate opens by itself, they approve exactly this commit, and see it promoted.
+func TestJourneyAPromotion(t *testing.T) {
+	r, h := liveRich(t)
+	b := browse(t, h)
+	b.look(1280, 900, "light")
+	waiting := func() *intent.Promotion { return r.Production.Follow.Waiting() }
+	commit, moved := waiting().Commit, bus.Event{Environment: r.Production.ID, Topic: bus.Promotion}
+	env := "/e/" + r.Production.ID.String()
+	gate := func(text string) string {
+		return `[...document.querySelectorAll('#promotion li')].find(x => x.textContent.includes('` + text + `'))?.textContent`
+	}
+	b.open(env)
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="` + env + `/git"]`)))
+	b.until(`document.querySelector('#git-promotion')?.textContent === 'Promotion'`)
+	b.until(`document.getElementById('live').textContent === 'Live'`)
+	b.until(gate("approval of this commit") + `.includes('holds')`)
+	b.until(gate("soak until") + `.includes('holds')`)
+	b.do(chromedp.SendKeys(chromedp.CSS("#promote-by"), "ida"))
+	r.Do(func() {
+		for i := range waiting().Gates {
+			if g := &waiting().Gates[i]; g.Gate != intent.GateApproval {
+				g.Open, g.Text = true, "it is "+string(g.Gate)
+			}
+		}
+	}, moved)
+	b.until(gate("it is soak") + `.includes('open')`)
+	if got := eval[string](b, `document.querySelector('#promote-by').value`); got != "ida" {
+		t.Errorf("what was typed became %q", got)
+	}
+	b.do(chromedp.SendKeys(chromedp.CSS("#promote-reason"), "it looks well"), chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)))
+	b.until(`document.querySelector('.banner.done') !== null && document.readyState === 'complete'`)
+	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "approve promotion "+commit {
+		t.Errorf("%q", verbs)
+	}
+	if eval[bool](b, `document.querySelector('button[formaction$="/promote/approve"]') !== null`) {
+		t.Error("it can be approved again")
+	}
+	b.accessible("a promotion that was approved")
+	b.until(`document.getElementById('live').textContent === 'Live'`)
+	r.Do(func() {
+		now, yes, p := time.Now(), true, waiting()
+		p.State, p.Ended, p.Compile, p.Made, p.Success = intent.PromotionPromoted, &now, &r.Good, 8, &yes
+		r.Production.Follow.Idle = "production has what staging has"
+	}, moved)
+	b.until(`document.querySelector('#promotion').textContent.includes('production has what staging has')`)
+	b.open(env + "/git")
+	b.until(`[...document.querySelectorAll('tr')].some(x => x.textContent.includes('` + commit[:7] + `') && x.textContent.includes('promoted') && x.querySelector('a[href$="/versions/8"]'))`)
+	b.accessible("a commit that was promoted")
+}

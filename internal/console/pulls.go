@@ -74,6 +74,7 @@ type pullHead struct {
 	RunURL     string
 	Sentence   string
 	PageURL    string
+	Refused    string
 	Held       string
 	Waits      []string
 	Errors     []string
@@ -220,6 +221,7 @@ func (c *console) pull(r *http.Request) (view, error) {
 	if report.Hold != nil {
 		p.Head.Held = report.Hold.Text
 	}
+	p.Head.Refused = report.Refused
 	if one.Approved != one.Head {
 		p.Head.ApprovedBy, p.Head.ApprovedAt = "", nil
 	}

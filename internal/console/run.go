@@ -31,6 +31,7 @@ type runHead struct {
 	Update   bool
 	DiffURL  string // to what the version before had
 	Merged   string // address of the run that answered this request
+	Newer    string // address of the run of the newer commit that it was cancelled for
 	Finished bool
 }
 
@@ -96,6 +97,9 @@ func (c *console) run(r *http.Request) (view, error) {
 	}
 	if run.Substitute != nil {
 		p.Head.Merged = runURL(e.ID, *run.Substitute)
+	}
+	if run.SupersededBy != nil {
+		p.Head.Newer = runURL(e.ID, *run.SupersededBy)
 	}
 	if run.Version != nil && *run.Version > 1 {
 		p.Head.DiffURL = compareURL(e.ID, *run.Version-1, *run.Version)

@@ -43,6 +43,7 @@ type parts struct {
 	source   control.GitSource // of the last fetch
 	hold     chan struct{}     // compiles wait for it when it is set
 	holding  chan struct{}     // gets a value when a compile waits
+	venv     func()            // is called while the virtual environment is made
 	released []int             // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]string
 	broken   bool              // the model has errors
@@ -74,10 +75,10 @@ func (p *parts) Mirrored(control.GitSource) bool {
 	return p.fetched > 0
 }
 
-func (p *parts) Tidy(_ context.Context, used []control.GitSource, since time.Time) error {
+func (p *parts) Tidy(_ context.Context, used []control.GitUse, since time.Time) error {
 	urls := []string{}
 	for _, u := range used {
-		urls = append(urls, fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth))
+		urls = append(urls, strings.TrimSpace(fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth, " ", strings.Join(u.Commits, ","))))
 	}
 	slices.Sort(urls)
 	p.note(fmt.Sprint("mirrors ", urls, " ", time.Since(since).Round(time.Hour)))
@@ -114,6 +115,9 @@ func (p *parts) CheckSigners(text string) error {
 func (p *parts) Verify(_ context.Context, _ control.GitSource, rev intent.Revision, policy intent.GitPolicy) (intent.Signer, error) {
 	if policy.Base != "" && !policy.Rewrites && strings.HasPrefix(rev.Commit, "rewritten") && p.descends[rev.Commit] != policy.Base {
 		return intent.Signer{}, &intent.Refusal{Kind: intent.GitRewritten, Commit: rev.Commit, Message: "it does not descend from " + policy.Base, Advice: "accept it"}
+	}
+	if policy.Verify != "off" && strings.HasPrefix(rev.Commit, "unsigned") {
+		return intent.Signer{}, &intent.Refusal{Kind: intent.GitUnsigned, Commit: rev.Commit, Message: "it is not signed", Advice: "sign it"}
 	}
 	if policy.Verify != "off" {
 		return intent.Signer{Name: "Ada", Key: "SHA256:x"}, nil
@@ -184,6 +188,9 @@ func (p *parts) Heard(_ intent.EnvironmentID, commits []string) {
 	p.note("heard " + strings.Join(commits, " "))
 }
 func (p *parts) Venv(context.Context, control.BuildJob, control.Output) (string, error) {
+	if p.venv != nil {
+		p.venv()
+	}
 	return "", nil
 }
 func (p *parts) Install(context.Context, control.BuildJob, control.Output) (string, error) {
@@ -292,8 +299,10 @@ type stage struct {
 	t     *testing.T
 	parts *parts
 	store *store.Store
-	env   intent.EnvironmentID
-	log   *journal
+	// records is what the control is given as its store.
+	records control.Store
+	env     intent.EnvironmentID
+	log     *journal
 }
 
 // journal keeps what a control logs.
@@ -316,7 +325,8 @@ func (j *journal) lines() []string {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, log: &journal{}, store: storetest.Open(t), parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
+	records := storetest.Open(t)
+	s := &stage{t: t, log: &journal{}, store: records, records: records, parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
 	s.Control = s.control()
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -337,7 +347,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) control() *control.Control {
 	s.t.Helper()
 	c, err := control.New(control.Config{
-		Store: s.store, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
+		Store: s.records, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
 		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test", Now: s.parts.now, Compiles: s.parts.compiles,
 	})
 	if err != nil {

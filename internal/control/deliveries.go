@@ -19,7 +19,13 @@ type recorder struct {
 	mu      sync.Mutex
 	waiting []*arrival
 	busy    bool
+	full    chan struct{} // closed when enough wait; nil: nobody waits for that
+	enough  int
 	storm   storm
+
+	// Of who records: how many seem to send side by side, and when some were answered last.
+	crowd    int
+	answered time.Time
 }
 
 // arrival is a delivery on its way into the record.
@@ -33,6 +39,10 @@ type arrival struct {
 const (
 	recordBatch   = 500
 	recordTimeout = 20 * time.Second
+	// gatherMost is how long webhooks wait for those that are sent when the answers
+	// to the last ones arrive. Who would be recorded alone keeps all others waiting
+	// for a commit of its own.
+	gatherMost = 2 * time.Millisecond
 )
 
 // RecordDelivery makes a webhook durable, and returns once it is. It gives the
@@ -43,6 +53,10 @@ func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]inte
 	r.storm.arrived()
 	r.mu.Lock()
 	r.waiting = append(r.waiting, a)
+	if r.full != nil && len(r.waiting) >= r.enough {
+		close(r.full)
+		r.full = nil
+	}
 	if !r.busy {
 		r.busy = true
 		go c.recordArrivals(context.WithoutCancel(ctx))
@@ -60,6 +74,7 @@ func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]inte
 func (c *Control) recordArrivals(ctx context.Context) {
 	r := &c.arrivals
 	for {
+		r.gather()
 		r.mu.Lock()
 		batch := r.waiting[:min(len(r.waiting), recordBatch)]
 		r.waiting = r.waiting[len(batch):]
@@ -70,6 +85,34 @@ func (c *Control) recordArrivals(ctx context.Context) {
 		}
 		r.mu.Unlock()
 		c.recordBatch(ctx, batch)
+		r.mu.Lock()
+		r.crowd = max(len(batch)+len(r.waiting), r.crowd-1-r.crowd/8)
+		r.mu.Unlock()
+		r.answered = time.Now()
+	}
+}
+
+// gather waits a moment while webhooks come in crowds, until all of the crowd wait.
+func (r *recorder) gather() {
+	if r.crowd < 2 || time.Since(r.answered) > gatherMost {
+		return
+	}
+	r.mu.Lock()
+	if len(r.waiting) == 0 || len(r.waiting) >= r.crowd {
+		r.mu.Unlock()
+		return
+	}
+	full := make(chan struct{})
+	r.full, r.enough = full, r.crowd
+	r.mu.Unlock()
+	timer := time.NewTimer(gatherMost)
+	defer timer.Stop()
+	select {
+	case <-full:
+	case <-timer.C:
+		r.mu.Lock()
+		r.full = nil
+		r.mu.Unlock()
 	}
 }
 

@@ -158,7 +158,16 @@ func TestAStormGivesOneCompile(t *testing.T) {
 			t.Fatalf("%+v", o)
 		}
 	}
+	// One more, while the compile runs, is answered by it too.
+	if o := s.outcome(s.receive("late", pushed("refs/heads/main", commit("f")))); o.State != intent.OutcomeSkipped || o.Compile == nil {
+		t.Errorf("%+v", o)
+	}
 	close(hold)
+	s.parts.mu.Lock()
+	if s.parts.asked > n/10 {
+		t.Errorf("%d webhooks gave %d looks at the repository", n, s.parts.asked)
+	}
+	s.parts.mu.Unlock()
 	page, err := s.Compiles(t.Context(), s.env, intent.ListQuery{})
 	if err != nil || started == 0 {
 		t.Fatal(err, started)

@@ -290,6 +290,8 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	if open, err := c.cfg.Store.OpenCompiles(ctx, k.env); err != nil || len(open) == 0 {
 		return false, err
 	}
+	began := time.Now()
+	c.arrivals.storm.over(ctx, began)
 	turn, err := c.compiles.take(ctx, k.env)
 	if err != nil {
 		return false, err
@@ -310,7 +312,7 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	}) {
 		return true, nil // it is still open, and starts over
 	}
-	k.compile(ctx, e, *compile, turn)
+	k.compile(ctx, e, *compile, turn, began)
 	return true, nil
 }
 
@@ -405,13 +407,17 @@ func (c *Control) tidyMirrors(ctx context.Context, envs []intent.Environment) er
 	if err != nil {
 		return err
 	}
-	var used []GitSource
+	commits, err := c.cfg.Store.UsedCommits(ctx)
+	if err != nil {
+		return err
+	}
+	var used []GitUse
 	for _, e := range envs {
 		if e.Source.URL != "" {
-			used = append(used, plainSource(e))
+			used = append(used, GitUse{plainSource(e), commits[e.ID]})
 		}
 		for _, url := range modules[e.ID] {
-			used = append(used, GitSource{URL: url})
+			used = append(used, GitUse{GitSource: GitSource{URL: url}})
 		}
 	}
 	return c.cfg.Git.Tidy(ctx, used, c.cfg.Now().Add(-mirrorRetention))

@@ -48,6 +48,9 @@ type GitStore interface {
 	// GitBlock gives nil when the commit is not blocked.
 	GitBlock(ctx context.Context, env intent.EnvironmentID, commit string) (*intent.Block, error)
 	GitBlocks(ctx context.Context, env intent.EnvironmentID) ([]intent.Block, error)
+	// UsedCommits gives, for every environment, the commits of versions that were
+	// released, how far the branch of one was deployed, and those that are blocked.
+	UsedCommits(ctx context.Context) (map[intent.EnvironmentID][]string, error)
 	// UnblockCommit also records the intervention; Conflict when it is not blocked.
 	UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error
 	// GitCommits lists the newest compiles that had a commit, and what became of them.
@@ -208,8 +211,9 @@ type ResourceStore interface {
 	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
 	// StartActions records that these deployments begin: an action each, and is_deploying.
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
-	// MarkDeploying sets or clears is_deploying, without an entry in the log.
-	MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error
+	// SetAhead records what is about to be deployed without another word; what it recorded before is forgotten.
+	// States has those of them as deploying whose action is in the log neither as begun nor as ended.
+	SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error
 	// FinishActions records their outcomes and the states that follow, facts included.
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []FinishedAction) error
 	// ResetDeploying ends actions that a killed server left open (status cancelled) and clears is_deploying.
@@ -348,6 +352,12 @@ type Vault interface {
 	Open(sealed []byte, context string) ([]byte, error)
 }
 
+// GitUse says that a source is in use, and the commits of it that are.
+type GitUse struct {
+	GitSource
+	Commits []string
+}
+
 // GitSource is where to fetch from, with what the remote asks to see and how
 // it proves itself. It is comparable: an equal one means the same.
 type GitSource struct {
@@ -394,8 +404,9 @@ type Git interface {
 	// Mirrored reports whether the repository was cloned before.
 	Mirrored(s GitSource) bool
 	// Tidy removes the mirrors that are of none of the sources and were not used
-	// since a time, and never one that is being fetched.
-	Tidy(ctx context.Context, used []GitSource, since time.Time) error
+	// since a time, and never one that is being fetched; and what branches left
+	// behind before that time, but for the commits in use.
+	Tidy(ctx context.Context, used []GitUse, since time.Time) error
 	// Fetch brings the mirror up to date and resolves the branch.
 	Fetch(ctx context.Context, s GitSource) (intent.Revision, Step, error)
 	// Tip gives the commit that a source points to now.

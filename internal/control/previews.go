@@ -150,6 +150,8 @@ func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
 // off stays open, for the next owner.
 func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (int, error) {
 	c := k.control
+	began := time.Now()
+	c.arrivals.storm.over(ctx, began)
 	turn, err := c.previewing.take(ctx, k.env)
 	if err != nil {
 		return 0, err
@@ -177,7 +179,7 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 		return 0, err
 	}
 	dir := c.cfg.Workspace.PreviewDir(k.env)
-	r := &run{keeper: k, e: e, compile: compile, preview: true}
+	r := &run{keeper: k, e: e, compile: compile, began: began, preview: true}
 	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir)), Preview: true}
 	r.log = k.log.With("compile", compile.ID, "dryrun", d.ID)
 	k.moved(compile.ID)

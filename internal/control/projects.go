@@ -179,7 +179,7 @@ func plainSource(e intent.Environment) GitSource {
 		URL: e.Source.URL, Branch: e.Source.Branch,
 		KnownHosts: e.Text("git_known_hosts"), AcceptNew: e.Text("git_host_keys") == "accept-new",
 		Project: e.ProjectID, CABundle: e.Text("git_ca_bundle"), Proxy: e.Text("git_proxy"),
-		Depth: e.Int("git_depth"), Submodules: e.Bool("git_submodules"), MaxFile: int64(e.Int("git_max_file")) << 20,
+		Depth: e.Int("git_depth"), Submodules: e.Bool("git_submodules"), MaxFile: e.GitMaxFile(),
 	}
 	if e.Bool("git_single_branch") {
 		s.Only = e.Source.Branch

@@ -372,6 +372,9 @@ func (c *Control) comment(ctx context.Context, e intent.Environment, f forge.For
 // PullReport gathers what is known of the preview of a pull request.
 func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
 	r := forge.Report{Environment: e.Name, Pull: p, Page: c.page(fmt.Sprintf("/e/%s/pulls/%d", e.ID, p.Number)), Command: approveCommand(e, p)}
+	if err := c.refusal(ctx, e, p, &r); err != nil {
+		return r, err
+	}
 	if p.Preview == nil || p.PreviewOf != p.Head {
 		return r, nil
 	}
@@ -404,6 +407,34 @@ func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent
 	}
 	r.Windows = c.waits(e, diffs)
 	return r, nil
+}
+
+// refusal tells whether the environment's signatures are missing. A preview is
+// made all the same: whose code may run is another question. That of the branch
+// moving on is none here, nor is the branch: the merge is still to come.
+func (c *Control) refusal(ctx context.Context, e intent.Environment, p intent.PullRequest, r *forge.Report) error {
+	policy := e.GitPolicy()
+	if p.State != intent.PullIsOpen || p.Head == "" || policy.Verify != "tip" && policy.Verify != "all" {
+		return nil
+	}
+	active, err := c.cfg.Store.ActiveVersion(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	if active != nil {
+		policy.Base = active.Provenance.Commit
+	}
+	policy.Rewrites, policy.Refs = true, nil
+	_, err = c.cfg.Git.Verify(ctx, plainSource(e), intent.Revision{Commit: p.Head}, policy)
+	refusal := (*intent.Refusal)(nil)
+	if !errors.As(err, &refusal) {
+		return nil // it is fine, or was not fetched yet
+	}
+	r.Refused = refusal.Message + "; " + refusal.Advice
+	if policy.Verify == "tip" {
+		r.Refused += " (or merge it with a commit that is signed)"
+	}
+	return nil
 }
 
 // PullText is what the comment on a pull request says, or would say.

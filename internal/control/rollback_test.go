@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,13 @@ func TestRollbackSticks(t *testing.T) {
 	}
 	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 2 || did[0].Kind != intent.DidBlock && did[1].Kind != intent.DidBlock {
 		t.Errorf("%+v, %v", did, err)
+	}
+	// Of all of it the commits are kept, however old they grow.
+	if err := s.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "mirrors [/repo  0 bad-commit,c1] 720h0m0s"; !slices.Contains(s.parts.toldOf(), want) {
+		t.Errorf("%q, want %q", s.parts.toldOf(), want)
 	}
 	s.push("fix")
 	if err := s.SourceMoved(t.Context(), s.env, "fix", "poll", ""); err != nil {

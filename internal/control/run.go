@@ -32,6 +32,8 @@ type run struct {
 	source  GitSource
 	version *int
 	diags   json.RawMessage
+	// began is when the run could have begun, by the wall clock.
+	began time.Time
 	// fetching is set while the source is fetched and a commit chosen.
 	fetching bool
 	// refused is set when the commit may not be deployed.
@@ -53,11 +55,11 @@ var errUpToDate = errors.New("nothing to do")
 
 // compile runs one compile to its end. When ctx ends the run is left open: it
 // starts over when the environment is owned again.
-func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn) {
+func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn, began time.Time) {
 	dir := k.control.cfg.Workspace.CompilerDir(e.ID)
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &run{keeper: k, e: e, compile: compile, turn: turn, ending: &cancellation{cancel: cancel}}
+	r := &run{keeper: k, e: e, compile: compile, turn: turn, began: began, ending: &cancellation{cancel: cancel}}
 	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir))}
 	r.log = k.log.With("compile", compile.ID)
 	k.moved(compile.ID)
@@ -150,9 +152,11 @@ func (r *run) stages(ctx context.Context) error {
 }
 
 // stage records one stage around what it does. The error of do is shown as
-// the last lines of its error output.
+// the last lines of its error output. No stage begins in a burst of webhooks,
+// but one of a run that they held back for long.
 func (r *run) stage(ctx context.Context, name string, do func(out Output) (command string, err error)) error {
 	c := r.control
+	c.arrivals.storm.over(ctx, r.began)
 	s := intent.Stage{ID: uuid.New(), Compile: r.compile.ID, Name: name, Started: c.cfg.Now()}
 	if !r.persist(ctx, "record a stage", func() error { return c.cfg.Store.StartStage(ctx, s) }) {
 		return fmt.Errorf("%s could not be recorded", name)

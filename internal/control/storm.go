@@ -7,7 +7,8 @@ import (
 )
 
 // storm notices that webhooks arrive in a burst. What they ask for waits until
-// it is over: the answers come first, and all of them are acted on at once.
+// it is over, and so does every compile: the answers come first, and all of them
+// are acted on at once.
 type storm struct {
 	mu   sync.Mutex
 	last time.Time // when one arrived
@@ -21,8 +22,8 @@ const (
 	stormSize = 4
 	// stormQuiet without a webhook ends a burst.
 	stormQuiet = 25 * time.Millisecond
-	// stormMost is how long a burst may hold back what it asks for.
-	stormMost = time.Second
+	// stormMost is how long a burst may hold something back.
+	stormMost = 2 * time.Second
 )
 
 // arrived notes a webhook.
@@ -47,10 +48,22 @@ func (s *storm) wait() time.Duration {
 	return stormQuiet - time.Since(s.last)
 }
 
-// pass returns when no burst is on, or when it was held back long enough.
+// pass returns when no burst is on, or when it was held back long enough. It
+// is for what a webhook asks for, and looks first whether more of them come.
 func (s *storm) pass(ctx context.Context) {
-	began := time.Now()
-	for more := stormLook; more > 0 && ctx.Err() == nil; more = min(s.wait(), stormMost-time.Since(began)) {
+	since := time.Now()
+	pause(ctx, stormLook)
+	s.over(ctx, since)
+}
+
+// over is pass for what takes the processors, whoever asked for it: it may be
+// held back until stormMost since a time.
+func (s *storm) over(ctx context.Context, since time.Time) {
+	for ctx.Err() == nil {
+		more := min(s.wait(), stormMost-time.Since(since))
+		if more <= 0 {
+			return
+		}
 		pause(ctx, more)
 	}
 }

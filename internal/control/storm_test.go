@@ -1,9 +1,13 @@
 package control
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 // A webhook that comes alone is acted on at once; those of a burst when it is
@@ -40,7 +44,63 @@ func TestABurstIsAnsweredBeforeItIsActedOn(t *testing.T) {
 				if took := time.Since(began); took < tt.want || took > tt.want+time.Millisecond {
 					t.Errorf("it waited for %v, want %v", took, tt.want)
 				}
+				began = time.Now()
+				if s.over(t.Context(), began); tt.want < stormMost && time.Since(began) > 0 {
+					t.Errorf("a compile waits for %v more", time.Since(began))
+				}
 				close(done)
+			})
+		})
+	}
+}
+
+// slowRecord takes its time for each commit, however many webhooks it is of.
+type slowRecord struct {
+	Store
+	commits []int
+}
+
+func (r *slowRecord) RecordDeliveries(_ context.Context, deliveries []intent.Delivery) ([][]intent.EnvironmentID, error) {
+	time.Sleep(2 * time.Millisecond)
+	r.commits = append(r.commits, len(deliveries))
+	return make([][]intent.EnvironmentID, len(deliveries)), nil
+}
+
+// Senders that wait for their answers send the next ones at nearly one time, when they
+// get them. These are recorded together: none keeps the others waiting for a commit of
+// its own. Who sends alone waits for nobody.
+func TestWhatAnswersBringIsRecordedTogether(t *testing.T) {
+	for name, tt := range map[string]struct {
+		senders int
+		slowest time.Duration // of what comes after the first ones
+		commits int
+	}{
+		"a crowd": {16, 4 * time.Millisecond, 52},
+		"alone":   {1, 2 * time.Millisecond, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				record := &slowRecord{}
+				c := &Control{cfg: Config{Store: record}}
+				var all sync.WaitGroup
+				for i := range tt.senders {
+					all.Go(func() {
+						for n := range 50 {
+							time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+							began := time.Now()
+							if _, err := c.RecordDelivery(t.Context(), intent.Delivery{}); err != nil {
+								t.Error(err)
+							}
+							if took := time.Since(began); n > 1 && took > tt.slowest {
+								t.Errorf("sender %d waited for %v for answer %d", i, took, n)
+							}
+						}
+					})
+				}
+				all.Wait()
+				if len(record.commits) > tt.commits {
+					t.Errorf("%d commits: %v", len(record.commits), record.commits)
+				}
 			})
 		})
 	}

@@ -10,19 +10,23 @@ import (
 
 // Where handlers are quicker than commits, an agent that waits for a commit
 // before each task would mostly wait. So what comes next on a busy agent is
-// marked as deploying together with what is recorded anyway: such a task is
-// *prepared*, and starts without a wait when its turn comes.
+// recorded together with what is recorded anyway: such a task is *prepared*, and
+// starts without a wait when its turn comes.
 //
 //	commit n   ─ a ends, b begins, c d e prepared ─▶  b ▸ c ▸ d ▸ e run one by one
 //	commit n+1 ─ b c d end, f g h prepared         ─▶  f ▸ …
 //
 // The order of things stays: that a resource is being deployed is durable before
-// its task runs, and an end before what depends on it begins. The log gets the
-// entry of such a task when it ends, or when it turns out to take its time. How
+// its task runs, and an end before what depends on it begins. The record has it as
+// one list of resources and of the actions that they will be (Store.SetAhead), written
+// whole each time; a list keeps a task until its end is durable. The log gets the
+// entry of such a task when it ends, or when it turns out to take its time: then the
+// resource shows as deploying too. After a kill, what is in the list and has no entry was cut
+// off, or about to begin. How
 // many are prepared follows from how long commits and handlers take, so that a
-// task is prepared about two commits before it runs; with handlers that are
+// task is prepared several commits before it runs; with handlers that are
 // slower than a commit nothing is. What was prepared and does not come to run (a
-// pause, a new version) loses its mark again.
+// pause, a new version) is taken off the list.
 //
 // A commit costs much the same for one end as for fifty. So while ends come fast,
 // and none of them is waited for, they gather for a moment before they are
@@ -31,6 +35,9 @@ import (
 
 const (
 	mostPrepared = 256 // per agent
+	// reach is for how many usual commits what is prepared lasts: now and then one
+	// takes several times as long, and then every agent would wait for it.
+	reach = 6
 	// gatherTime is how long ends may wait for others. A kill in it repeats them.
 	gatherTime = 10 * time.Millisecond
 	// quickSuccession: ends that follow each other like this are worth gathering.
@@ -71,7 +78,7 @@ func (d *Deployer) lookAhead() int {
 	if pace < d.taskTime {
 		return 0
 	}
-	return int(min(2*pace/d.taskTime, mostPrepared))
+	return int(min(reach*pace/d.taskTime, mostPrepared))
 }
 
 // noteEnd takes note of when a task ended, for the pace of the commits.
@@ -104,14 +111,12 @@ func (d *Deployer) prepare(b *batch) {
 	if d.sched == nil {
 		return
 	}
-	for _, c := range d.sched.Ahead(d.lookAhead()) {
+	known := func(id intent.ResourceID) bool { return d.prepared[id] != nil || d.unsaved[id] > 0 }
+	for _, c := range d.sched.Ahead(d.lookAhead(), known) {
 		id := c.Resource.ID
-		if d.prepared[id] != nil || d.unsaved[id] > 0 {
-			continue
-		}
 		r := d.newRun(c)
 		r.ahead = true
-		d.prepared[id] = r
+		d.prepared[id], d.ahead[r.task.ID] = r, id
 		b.prepared = append(b.prepared, r)
 	}
 }
@@ -161,7 +166,8 @@ func (d *Deployer) unprepare(agent string) {
 // takeBack drops a task that was prepared.
 func (d *Deployer) takeBack(r *run) {
 	delete(d.prepared, r.task.Resource.ID)
-	d.pending.unmark = append(d.pending.unmark, r.task.Resource.ID)
+	delete(d.ahead, r.task.ID)
+	d.pending.relist = true
 }
 
 // save puts an end into the next batch.

@@ -39,17 +39,48 @@ func TestPreparedRun(t *testing.T) {
 	})
 }
 
+// When all that was recorded ahead has ended, and nothing else is to come, nothing
+// is recorded ahead any more.
+func TestNothingStaysAhead(t *testing.T) {
+	s := inMemory(t)
+	m := s.rec.(*memory)
+	gate := make(chan struct{})
+	s.exec.misbehave("x/a", until(gate))
+	s.start()
+	s.wait()
+	s.quick()
+	s.release("x/a 1", "x/b 1", "x/d 1")
+	s.exec.awaits("x/a")
+	if got := m.listed(); got != 2 {
+		t.Errorf("%d are ahead", got)
+	}
+	close(gate)
+	s.wait()
+	s.ran("x/a", "x/b", "x/d")
+	if got := m.listed(); got != 0 {
+		t.Errorf("%d are ahead still", got)
+	}
+}
+
+// firstOfTwo releases x/a and x/b; x/a runs until the channel is closed, x/b is
+// recorded ahead.
+func (s *stage) firstOfTwo() chan<- struct{} {
+	s.t.Helper()
+	gate := make(chan struct{})
+	s.exec.misbehave("x/a", until(gate))
+	s.start()
+	s.wait()
+	s.quick()
+	s.release("x/a 1", "x/b 1")
+	s.exec.awaits("x/a")
+	return gate
+}
+
 // What was recorded ahead and does not come to run says so: after a pause it
 // is no longer deploying, and the log has nothing of it.
 func TestPreparedAndPaused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
-		gate := make(chan struct{})
-		s.exec.misbehave("x/a", until(gate))
-		s.start()
-		s.wait()
-		s.quick()
-		s.release("x/a 1", "x/b 1")
-		s.exec.awaits("x/a")
+		gate := s.firstOfTwo()
 		s.d.SetPaused("x", true)
 		close(gate)
 		s.wait()
@@ -63,6 +94,39 @@ func TestPreparedAndPaused(t *testing.T) {
 		s.ran("x/b")
 		s.status("x/b", intent.StatusDeployed)
 	})
+}
+
+// What is taken back is no longer recorded ahead, while what runs goes on.
+func TestTakenBackWhileAnotherRuns(t *testing.T) {
+	onEach(t, func(t *testing.T, s *stage) {
+		gate := s.firstOfTwo()
+		s.status("x/b", intent.StatusDeploying)
+		s.d.SetPaused("x", true)
+		for s.state("x/b").IsDeploying { // until it is recorded
+			s.d.Snapshot()
+		}
+		close(gate)
+		s.wait()
+	})
+}
+
+// An end is recorded beside the list of what is ahead, not before it: the list keeps
+// it, so that it is not taken for one that never began, and loses it afterwards.
+func TestTheListKeepsEndsUntilTheyAreDurable(t *testing.T) {
+	d := &Deployer{unsaved: make(map[intent.ResourceID]int), ahead: make(map[intent.ActionID]intent.ResourceID)}
+	ended, next := newID(), newID()
+	d.ahead[ended], d.ahead[next] = rid("x/a"), rid("x/b")
+	d.save(intent.FinishedAction{Action: intent.Action{ID: ended}, State: intent.ResourceState{ID: rid("x/a")}})
+	b := d.pending
+	d.pending = batch{}
+	b.relist = true
+	if w := d.writes(&b); len(w.ahead) != 2 {
+		t.Errorf("beside the end: %v", w.ahead)
+	}
+	d.committed(b, refusals{}, nil, 0)
+	if w := d.writes(&b); len(w.ahead) != 1 || w.ahead[0] != (intent.Ahead{Resource: rid("x/b"), Action: next}) {
+		t.Errorf("afterwards: %v", w.ahead)
+	}
 }
 
 // A newer version overtakes what was recorded ahead: b runs once, as the newer has it.

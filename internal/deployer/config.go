@@ -26,7 +26,8 @@ type Store interface {
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
-	MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error
+	// SetAhead records the whole list of what is about to run without another word; see control.ResourceStore.
+	SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error
 	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (int, error)
 	// Unpark ends the parking of resources; it gives which were parked.

@@ -51,8 +51,10 @@ type Deployer struct {
 	actionLines bytes.Buffer // of the resource action log, to be written with the next batch
 	committing  bool
 	running     map[intent.ActionID]*run
-	prepared    map[intent.ResourceID]*run // recorded ahead of their turn
-	unsaved     map[intent.ResourceID]int  // ends that are not durable yet
+	prepared    map[intent.ResourceID]*run            // recorded ahead of their turn
+	ahead       map[intent.ActionID]intent.ResourceID // these, and those of them that ran and whose end is not durable
+	listed      int                                   // how many of them were recorded last
+	unsaved     map[intent.ResourceID]int             // ends that are not durable yet
 	taskTime    average
 	commitTime  average
 	endGap      average // between the ends of two tasks
@@ -80,6 +82,7 @@ func New(cfg Config) (*Deployer, error) {
 		wakeup:  make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
+		ahead:   make(map[intent.ActionID]intent.ResourceID),
 		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun),
 		facts: inquiries{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
 	}

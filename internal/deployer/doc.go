@@ -17,6 +17,6 @@
 // nothing new runs. Where handlers are quicker than commits, the begin of what
 // comes next is recorded ahead: see ahead.go.
 //
-// A server that is killed leaves deployments marked as running. Start takes
+// A server that is killed leaves deployments marked as running, or ahead. Start takes
 // note of them, closes their entries in the log as cancelled, and runs them again.
 package deployer

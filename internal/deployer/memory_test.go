@@ -32,6 +32,7 @@ type memory struct {
 	active   int
 	states   map[intent.ResourceID]intent.ResourceState
 	actions  []intent.Action
+	ahead    []intent.Ahead
 	paused   map[string]bool
 	breakers map[string]intent.Breaker
 	dryRuns  map[intent.ActionID]*intent.DryRun
@@ -137,6 +138,9 @@ func (m *memory) States(context.Context, intent.EnvironmentID) ([]intent.Resourc
 	defer m.mu.Unlock()
 	var out []intent.ResourceState
 	for _, st := range m.states {
+		st.IsDeploying = st.IsDeploying || slices.ContainsFunc(m.ahead, func(t intent.Ahead) bool {
+			return t.Resource == st.ID && !slices.ContainsFunc(m.actions, func(a intent.Action) bool { return a.ID == t.Action })
+		})
 		out = append(out, st)
 	}
 	slices.SortFunc(out, func(a, b intent.ResourceState) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
@@ -185,18 +189,21 @@ func (m *memory) StartActions(_ context.Context, _ intent.EnvironmentID, actions
 	return nil
 }
 
-func (m *memory) MarkDeploying(_ context.Context, _ intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error {
+func (m *memory) SetAhead(_ context.Context, _ intent.EnvironmentID, tasks []intent.Ahead) error {
 	if err := m.lock(); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	m.commits++
-	for _, id := range ids {
-		st := m.states[id]
-		st.IsDeploying = deploying
-		m.states[id] = st
-	}
+	m.ahead = tasks
 	return nil
+}
+
+// listed is how many are recorded ahead.
+func (m *memory) listed() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.ahead)
 }
 
 func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done []intent.FinishedAction) error {
@@ -258,6 +265,7 @@ func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at ti
 		st.IsDeploying = false
 		m.states[id] = st
 	}
+	m.ahead = nil
 	return n, nil
 }
 

@@ -31,13 +31,13 @@ type batch struct {
 	prepared []*run                  // recorded ahead, see ahead.go
 	shown    []*run                  // prepared ones that run and take their time
 	finishes []intent.FinishedAction // ended, or skipped without having begun
-	unmark   []intent.ResourceID     // prepared, but will not run
+	relist   bool                    // what is ahead is less than what is recorded
 	lines    []byte                  // for the action log
 	freed    []intent.ResourceID     // no longer parked
 }
 
 func (b *batch) empty() bool {
-	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.unmark)+len(b.freed) == 0
+	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.freed) == 0 && !b.relist
 }
 
 // carry puts the scheduler's commands into the batch. The state after an
@@ -102,7 +102,9 @@ func (r *run) describe(c scheduler.Start, at time.Time) {
 
 func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 	at := now()
-	delete(d.prepared, c.State.ID) // the state takes the mark back
+	if r := d.prepared[c.State.ID]; r != nil {
+		d.takeBack(r)
+	}
 	status := intent.StatusSkippedForDependency
 	why := line(at, "INFO", "Skipped ("+c.Reason+"): it requires "+c.Cause.String()+
 		", which is not deployed well. It is deployed as soon as that recovers.",
@@ -124,7 +126,7 @@ func (d *Deployer) flush() {
 		return
 	}
 	b := d.pending
-	d.pending, d.gatherSince = batch{}, time.Time{}
+	d.pending, d.gatherSince = batch{finishes: make([]intent.FinishedAction, 0, len(b.finishes))}, time.Time{}
 	// A resource that ends and begins again in one batch begins in the next: the two
 	// halves of a batch are committed side by side.
 	if len(b.starts) > 0 && len(b.finishes) > 0 {
@@ -154,33 +156,29 @@ func (d *Deployer) flush() {
 
 // writes is what of a batch is to be recorded beside its ends.
 type writes struct {
-	begins []intent.Action     // with an entry in the log
-	marks  []intent.ResourceID // without
-	unmark []intent.ResourceID
+	begins []intent.Action // with an entry in the log
+	relist bool
+	ahead  []intent.Ahead // all that is, when relist is set
 }
 
 func (d *Deployer) writes(b *batch) writes {
 	var w writes
-	busy := make(map[intent.ResourceID]bool, len(b.starts)+len(b.prepared))
 	for _, r := range b.starts {
-		busy[r.task.Resource.ID] = true
 		if !r.durable {
 			w.begins = append(w.begins, r.action)
 		}
-	}
-	for _, r := range b.prepared {
-		busy[r.task.Resource.ID] = true
-		w.marks = append(w.marks, r.task.Resource.ID)
 	}
 	for _, r := range b.shown {
 		if d.running[r.task.ID] == r { // else its end is in this batch or behind it
 			w.begins = append(w.begins, r.action)
 		}
 	}
-	for _, id := range b.unmark {
-		if !busy[id] {
-			w.unmark = append(w.unmark, id)
+	if w.relist = b.relist || len(b.prepared) > 0; w.relist {
+		w.ahead = make([]intent.Ahead, 0, len(d.ahead))
+		for action, id := range d.ahead {
+			w.ahead = append(w.ahead, intent.Ahead{Resource: id, Action: action})
 		}
+		d.listed = len(w.ahead)
 	}
 	return w
 }
@@ -188,15 +186,15 @@ func (d *Deployer) writes(b *batch) writes {
 // commit makes a batch durable, then lets it act.
 func (d *Deployer) commit(b batch, w writes) {
 	began := time.Now()
-	var unbegun, unmarked refusals
+	var unbegun refusals
+	var unlisted error
 	var wg sync.WaitGroup
 	wg.Go(func() { d.writeLines(b.lines) })
 	wg.Go(func() {
 		unbegun = record(d, "record what begins", w.begins, d.cfg.Store.StartActions, func(a intent.Action) any { return a.ID })
 	})
 	wg.Go(func() {
-		unmarked = record(d, "record what is to begin", w.marks, d.mark(true), func(id intent.ResourceID) any { return id })
-		record(d, "record what is not to begin", w.unmark, d.mark(false), func(id intent.ResourceID) any { return id })
+		unlisted = d.list(w)
 	})
 	if len(b.freed) > 0 {
 		// Before what ends: an end may park the same resource anew.
@@ -207,7 +205,7 @@ func (d *Deployer) commit(b batch, w writes) {
 	}
 	wg.Wait()
 	took := time.Since(began)
-	d.post(func() { d.committed(b, unbegun, unmarked, took) })
+	d.post(func() { d.committed(b, unbegun, unlisted, took) })
 	d.tell(b)
 	if slices.ContainsFunc(b.finishes, func(f intent.FinishedAction) bool { return len(f.Facts) > 0 }) {
 		d.cfg.OnFacts()
@@ -231,15 +229,23 @@ func (d *Deployer) unpark(ids []intent.ResourceID) {
 	}
 }
 
-// mark gives the call that marks resources as being deployed, or takes the mark away.
-func (d *Deployer) mark(deploying bool) func(context.Context, intent.EnvironmentID, []intent.ResourceID) error {
-	return func(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error {
-		return d.cfg.Store.MarkDeploying(ctx, env, ids, deploying)
+// list records what is ahead.
+func (d *Deployer) list(w writes) error {
+	if !w.relist {
+		return nil
 	}
+	orPermanent := hopeless()
+	err := d.persist(d.records, "record what is to begin", func(ctx context.Context) error {
+		return orPermanent(d.cfg.Store.SetAhead(ctx, d.env, w.ahead))
+	})
+	if errors.As(err, new(permanent)) {
+		d.log.Error("what is to begin could not be recorded ahead", "resources", len(w.ahead), "error", err)
+	}
+	return err
 }
 
 // committed lets a durable batch act.
-func (d *Deployer) committed(b batch, unbegun, unmarked refusals, took time.Duration) {
+func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took time.Duration) {
 	d.committing = false
 	d.commitTime.add(took)
 	for i := range b.finishes {
@@ -247,12 +253,13 @@ func (d *Deployer) committed(b batch, unbegun, unmarked refusals, took time.Dura
 		if d.unsaved[id]--; d.unsaved[id] == 0 {
 			delete(d.unsaved, id)
 		}
+		delete(d.ahead, b.finishes[i].Action.ID)
 	}
 	for _, r := range b.prepared {
-		if unmarked.of(r.task.Resource.ID) == nil && unmarked.lost == nil {
+		if unlisted == nil {
 			r.durable = true
 		} else if d.prepared[r.task.Resource.ID] == r {
-			delete(d.prepared, r.task.Resource.ID) // when its turn comes it begins like any other
+			d.takeBack(r) // when its turn comes it begins like any other
 		}
 	}
 	for _, r := range b.starts {
@@ -266,6 +273,9 @@ func (d *Deployer) committed(b batch, unbegun, unmarked refusals, took time.Dura
 			d.logAction(r.action, r.action.Messages)
 			go d.execute(r)
 		}
+	}
+	if d.listed > len(d.ahead) && (len(d.ahead) == 0 || d.stopping) {
+		d.pending.relist = true // else the next that is prepared takes them off
 	}
 }
 

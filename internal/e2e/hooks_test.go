@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
@@ -175,4 +177,53 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 		return err == nil && len(rows) == n && waiting == 0, fmt.Sprintf("%d of %d webhooks, %d wait: %v", len(rows), n, waiting, err)
 	})
 	c.waitDeployed(env, 1)
+}
+
+// The database is killed in the middle of a burst of webhooks. Whoever was told
+// that a webhook is recorded finds it recorded; the others were told to send it
+// again, and when they do, each is there once.
+func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
+	t.Parallel()
+	w := ownWorld(t, nil)
+	p := w.unbound(t)
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	const secret, n, connections = "the-hook's-secret", 300, 8
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, map[string]string{"webhook": secret})
+	p.compiledWell()
+	head, url := p.head(), w.server.URL()
+	send := func(i int) int { return told(t, url, "file://"+p.bare, head, secret, fmt.Sprint("burst-", i)) }
+
+	answers, next, answered := make([]int, n), atomic.Int64{}, atomic.Int64{}
+	var wg sync.WaitGroup
+	for range connections {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				answers[i] = send(i)
+				if answered.Add(1) == n/3 {
+					if err := syscall.Kill(postmaster(t, w), syscall.SIGKILL); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	counts := map[int]int{}
+	for i, answer := range answers {
+		counts[answer]++
+		again := 0
+		waitFor(t, func() bool { again = send(i); return again != http.StatusServiceUnavailable }, func() string { return "the database does not come back" })
+		switch {
+		case answer == http.StatusAccepted && again != http.StatusOK:
+			t.Errorf("the %d. was answered with %d; when it came again, with %d", i, answer, again)
+		case answer != http.StatusAccepted && answer != http.StatusServiceUnavailable, again != http.StatusOK && again != http.StatusAccepted:
+			t.Errorf("the %d. was answered with %d, then with %d", i, answer, again)
+		}
+	}
+	if counts[http.StatusAccepted] < n/3-connections || counts[http.StatusServiceUnavailable] == 0 {
+		t.Errorf("the answers of the burst: %v", counts)
+	}
+	if page, err := p.control.Deliveries(t.Context(), p.env, intent.ListQuery{}); err != nil || page.Total != n {
+		t.Errorf("%d webhooks are recorded, want %d: %v", page.Total, n, err)
+	}
 }

@@ -76,6 +76,8 @@ type Request struct {
 	NoLocal bool
 	// Reach gives what a repository asks to see and how it is reached; nil: only what its URL says.
 	Reach func(url string) (gitsync.Credentials, gitsync.Trust)
+	// MaxFile is how many bytes a file of a module's repository may have; 0: any.
+	MaxFile int64
 	// Out receives what is done, as it is done.
 	Out func(stdout, stderr string)
 }

@@ -228,6 +228,19 @@ func TestAfterAFreshCheckout(t *testing.T) {
 	}
 }
 
+// A file of a module may not be larger than one of the project.
+func TestAModuleWithAHugeFile(t *testing.T) {
+	w := newWorld(t)
+	w.remote("alpha", "1.0", map[string]string{"model/big.cf": strings.Repeat("# noise\n", 1<<17+1)})
+	w.give(map[string]string{"main.cf": "import alpha\n", "project.yml": yml})
+	_, err := w.install(func(r *install.Request) { r.MaxFile = 1 << 20 })
+	if err == nil {
+		t.Fatal("it was installed")
+	}
+	contains(t, err.Error(), `"model/big.cf" has 2 MiB`)
+	w.must(func(r *install.Request) { r.MaxFile = 0 })
+}
+
 // A project that comes from elsewhere reads no repository of the server's
 // disk and writes nowhere but into its checkout.
 func TestAProjectOfAStranger(t *testing.T) {

@@ -95,6 +95,7 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 					src.Credentials = lent
 				}
 			}
+			src.MaxFile = j.req.MaxFile
 			all = append(all, candidate{src, src.URL})
 		}
 	}

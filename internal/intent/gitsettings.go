@@ -85,3 +85,6 @@ func CheckKnownHosts(text string) error {
 	}
 	return nil
 }
+
+// GitMaxFile is how many bytes a file of a repository may have; 0: any.
+func (e Environment) GitMaxFile() int64 { return int64(e.Int("git_max_file")) << 20 }

@@ -35,6 +35,51 @@ func AppendString[T string | []byte](b []byte, s T) []byte {
 	return append(append(b, s[done:]...), '"')
 }
 
+// String reads a string as JSON has it, if all of it is ASCII that is written
+// shortly; ok is false for any other text.
+func String(raw []byte) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return "", false
+	}
+	raw = raw[1 : len(raw)-1]
+	plain := true
+	for _, c := range raw {
+		if c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return string(raw), true
+	}
+	read := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		switch {
+		case c < 0x20 || c >= 0x7f || c == '"':
+			return "", false
+		case c == '\\':
+			if i++; i == len(raw) {
+				return "", false
+			}
+			switch raw[i] {
+			case '"', '\\', '/':
+				c = raw[i]
+			case 'n':
+				c = '\n'
+			case 't':
+				c = '\t'
+			case 'r':
+				c = '\r'
+			default:
+				return "", false
+			}
+		}
+		read = append(read, c)
+	}
+	return string(read), true
+}
+
 // appendAny appends a string with whatever characters.
 func appendAny(b []byte, s string) []byte {
 	var escaped bytes.Buffer

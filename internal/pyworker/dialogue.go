@@ -1,7 +1,9 @@
 package pyworker
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,10 +60,36 @@ func (d *dialogue) Result(ctx context.Context, into any, answer Handler) (bool, 
 	if f.Re != 0 {
 		return false, f.into(nil, "")
 	}
-	if err := json.Unmarshal(f.Args, into); err != nil {
-		return false, fmt.Errorf("pyworker: a result: %w", err)
+	return true, decode(f.Args, into, "a result")
+}
+
+// decode reads JSON; the text itself where that is what is wanted.
+func decode(text json.RawMessage, into any, what string) error {
+	if raw, is := into.(*json.RawMessage); is {
+		*raw = text
+		return nil
 	}
-	return true, nil
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("pyworker: %s: %w", what, err)
+	}
+	return nil
+}
+
+// Came implements Dialogue.
+func (d *dialogue) Came() bool { return d.broken == nil && d.peek(resultFrame) != nil }
+
+// peek gives the next frame if all of it was read from the pipe already and it
+// begins like this; else nil.
+func (d *dialogue) peek(beginning string) []byte {
+	there, _ := d.p.frames.Peek(d.p.frames.Buffered())
+	if len(there) < 4 {
+		return nil
+	}
+	size := binary.BigEndian.Uint32(there)
+	if body := there[4:]; uint64(len(body)) >= uint64(size) && bytes.HasPrefix(body[:size], []byte(beginning)) {
+		return body[:size]
+	}
+	return nil
 }
 
 // into takes the value out of a reply.
@@ -72,10 +100,7 @@ func (f frame) into(reply any, op string) error {
 	if reply == nil {
 		return nil
 	}
-	if err := json.Unmarshal(f.OK, reply); err != nil {
-		return fmt.Errorf("pyworker: reply to %s: %w", op, err)
-	}
-	return nil
+	return decode(f.OK, reply, "reply to "+op)
 }
 
 // send writes a request and gives its number.
@@ -110,9 +135,12 @@ func (d *dialogue) killWith(ctx context.Context) (stop func() bool) {
 // await answers what the worker asks until the reply to a request comes, or a
 // notice of a name.
 func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Handler) (frame, error) {
-	stop := d.killWith(ctx)
-	defer stop()
-	for {
+	stop := func() bool { return false }
+	defer func() { stop() }()
+	for watched := false; ; {
+		if !watched && d.peek("") == nil { // or else nobody waits
+			stop, watched = d.killWith(ctx), true
+		}
 		f, err := readFrame(d.p.frames)
 		if err != nil {
 			return f, d.fail(ctx, err)

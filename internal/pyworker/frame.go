@@ -58,10 +58,10 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, nil
 }
 
-// quick reads the two frames that there are most of, replies and log lines, in
-// the form that the worker gives them, without decoding them twice:
+// quick reads the frames that there are most of, replies, log lines and results of
+// calls, in the form that the worker gives them, without decoding them twice:
 //
-//	{"re":7,"ok":…}    {"op":"log","args":…,"for":7}
+//	{"re":7,"ok":…}    {"op":"log","args":…,"for":7}    {"op":"result","args":…}
 //
 // Any other form is for the decoder; false leaves f as it was.
 func (f *frame) quick(body []byte) bool {
@@ -73,6 +73,14 @@ func (f *frame) quick(body []byte) bool {
 			return true
 		}
 		return false
+	}
+	if rest, is := bytes.CutPrefix(body, []byte(resultFrame)); is {
+		value, ends := bytes.CutSuffix(rest, []byte("}"))
+		if !ends || !json.Valid(value) {
+			return false
+		}
+		f.Op, f.Args = "result", value
+		return true
 	}
 	rest, is := bytes.CutPrefix(body, []byte(`{"op":"log","args":`))
 	at := bytes.LastIndex(rest, []byte(`,"for":`))
@@ -86,6 +94,9 @@ func (f *frame) quick(body []byte) bool {
 	f.Op, f.Args, f.For = "log", rest[:at], id
 	return true
 }
+
+// resultFrame is how the result of a call begins.
+const resultFrame = `{"op":"result","args":`
 
 // leadingID reads a positive number from the beginning; 0 when there is none.
 func leadingID(b []byte) (id int64, rest []byte) {

@@ -3,6 +3,7 @@ package pyworker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"time"
 )
@@ -67,6 +68,8 @@ type Dialogue interface {
 	// Result waits for the next of these notices, as Ask does for a reply. It
 	// reports false when the reply came instead.
 	Result(ctx context.Context, into any, answer Handler) (bool, error)
+	// Came reports whether the next of these notices is there already.
+	Came() bool
 	// Close asks the worker to end, and kills it after grace.
 	Close(grace time.Duration) error
 	// LastWords are the last lines of output, for a worker that died.
@@ -76,12 +79,28 @@ type Dialogue interface {
 	Done() <-chan struct{}
 }
 
+// ErrLate says that a reply did not come in time.
+var ErrLate = errors.New("the Python worker did not reply in time")
+
+// Request is a request of a Session that waits for its reply.
+type Request interface {
+	// Wait gives the reply, or the error of ctx, ErrLate when something comes from
+	// late, or how the worker ended, whichever is first. Unless it gave the reply,
+	// somebody may wait again, also in another goroutine. Notices are passed on
+	// in the goroutine that waits: no later than what Wait gives.
+	Wait(ctx context.Context, late <-chan time.Time) (json.RawMessage, error)
+	// Drop ends the request: what still comes for it goes nowhere. It is called once.
+	Drop()
+}
+
 // Session is a conversation with many requests at a time (handler role).
 // It is safe for concurrent use.
 type Session interface {
-	// Call sends a request and waits for its reply or ctx. Requests back and
-	// notices that carry "for" of this request go to answer and notice, which
-	// may be called concurrently with other calls' ones but not with each other.
+	// Send sends a request. Requests back and notices that carry "for" of this
+	// request go to answer and notice while somebody waits for the reply; either may be
+	// called concurrently with the other and with other requests' ones, but not with itself.
+	Send(op string, args any, answer Handler, notice func(op string, args json.RawMessage)) (Request, error)
+	// Call is Send, and Wait for as long as ctx lasts.
 	Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error
 	// Done is closed when the worker has ended; Err then tells how.
 	Done() <-chan struct{}

@@ -276,6 +276,7 @@ import os, threading, time, subprocess
 from ordain_worker.switchboard import Switchboard
 
 gate = threading.Barrier(3)
+told, said, over = threading.Event(), threading.Event(), threading.Event()
 
 def main(channel):
     def answer(talk, op, args):
@@ -284,6 +285,21 @@ def main(channel):
             for i in range(args):
                 talk.notify("step", i)
             return talk.ask("who", None)
+        if op == "tell":
+            for i in range(args):
+                talk.notify("step", i)
+            told.wait(20)
+            talk.notify("step", "one more")
+            said.set()
+            over.wait(20)
+            who = talk.ask("who", None)
+            talk.notify("step", who)
+            return who
+        if op == "more":
+            told.set()
+            said.wait(20)
+        if op == "over":
+            over.set()
         if op == "sleep":
             time.sleep(600)
         if op == "segfault":
@@ -344,6 +360,60 @@ func TestCallGivesUp(t *testing.T) {
 	}
 	if err := s.Call(t.Context(), "other", nil, nil, nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who gives up waiting has got the notices until then, and somebody else can
+// wait on: for the rest of them, and the reply. A worker that tells much is not
+// left to fill the memory until its reply.
+func TestRequestIsWaitedForAgain(t *testing.T) {
+	s := open(t, threads)
+	var steps []string
+	asked, answered, many := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r, err := s.Send("tell", 5000, func(string, json.RawMessage) (any, error) {
+		close(asked)
+		<-answered
+		return "me", nil
+	}, func(_ string, args json.RawMessage) {
+		if steps = append(steps, string(args)); len(steps) == 4000 {
+			close(many)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Drop()
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := r.Wait(ctx, nil)
+		gone <- err
+	}()
+	<-many // long before it asks or replies
+	if err := s.Call(t.Context(), "more", nil, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) || len(steps) != 5001 {
+		t.Fatalf("%v after %d notices", err, len(steps))
+	}
+	if err := s.Call(t.Context(), "over", nil, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	if _, err := r.Wait(ctx, nil); !errors.Is(err, context.Canceled) { // while an answer is under way
+		t.Fatal(err)
+	}
+	late := make(chan time.Time, 1)
+	late <- time.Now()
+	if _, err := r.Wait(t.Context(), late); !errors.Is(err, ErrLate) {
+		t.Fatal(err)
+	}
+	close(answered)
+	raw, err := r.Wait(t.Context(), nil)
+	if err != nil || string(raw) != `"me"` || len(steps) != 5002 {
+		t.Errorf("%s, %v, %d notices", raw, err, len(steps))
 	}
 }
 

@@ -27,18 +27,37 @@ type session struct {
 // call is a request that waits for its reply. Frames for it queue here so that
 // the reader never waits for anybody.
 type call struct {
+	s      *session
+	id     int64
+	op     string
+	answer Handler
+	notice func(op string, args json.RawMessage)
+
 	mu    sync.Mutex
 	queue []frame
-	ready chan struct{} // holds one token while the queue may be non-empty
+	size  int           // of the notices in it
+	ready chan struct{} // holds one token while somebody has to look at the queue
+
+	answering sync.Mutex // held while a request of the worker is answered
 }
+
+// Notices alone are not worth waking whoever waits for the reply, until they are this many.
+const (
+	manyNotices = 64
+	muchNoticed = 64 << 10
+)
 
 func (c *call) push(f frame) {
 	c.mu.Lock()
 	c.queue = append(c.queue, f)
+	c.size += len(f.Args)
+	wake := f.Re != 0 || f.ID != 0 || len(c.queue) >= manyNotices || c.size >= muchNoticed
 	c.mu.Unlock()
-	select {
-	case c.ready <- struct{}{}:
-	default:
+	if wake {
+		select {
+		case c.ready <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -46,7 +65,7 @@ func (c *call) take() []frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queue
-	c.queue = nil
+	c.queue, c.size = nil, 0
 	return q
 }
 
@@ -118,74 +137,102 @@ func (s *session) Call(ctx context.Context, op string, args, reply any, answer H
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &call{ready: make(chan struct{}, 1)}
-	s.mu.Lock()
-	s.next++
-	id := s.next
-	s.calls[id] = c
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.calls, id)
-		s.mu.Unlock()
-	}()
-	packet, err := packedRequest(request{ID: id, Op: op, Args: args})
+	r, err := s.Send(op, args, answer, notice)
 	if err != nil {
 		return err
 	}
-	if err := s.p.write(packet); err != nil {
-		select {
-		case <-s.done:
-			return s.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	defer r.Drop()
+	raw, err := r.Wait(ctx, nil)
+	if err != nil || reply == nil {
+		return err
 	}
+	if err := json.Unmarshal(raw, reply); err != nil {
+		return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+	}
+	return nil
+}
+
+// Send implements Session.
+func (s *session) Send(op string, args any, answer Handler, notice func(op string, args json.RawMessage)) (Request, error) {
+	c := &call{s: s, op: op, answer: answer, notice: notice, ready: make(chan struct{}, 1)}
+	s.mu.Lock()
+	s.next++
+	c.id = s.next
+	s.calls[c.id] = c
+	s.mu.Unlock()
+	packet, err := packedRequest(request{ID: c.id, Op: op, Args: args})
+	if err != nil {
+		c.Drop()
+		return nil, err
+	}
+	_ = s.p.write(packet) // when this fails the worker is gone or about to be, and Wait learns how
+	return c, nil
+}
+
+// Drop implements Request.
+func (c *call) Drop() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	delete(c.s.calls, c.id)
+}
+
+// Wait implements Request.
+func (c *call) Wait(ctx context.Context, late <-chan time.Time) (json.RawMessage, error) {
 	for {
-		for _, f := range c.take() {
-			switch {
-			case f.Re == id && f.Err != nil:
-				return f.Err
-			case f.Re == id:
-				if reply == nil {
-					return nil
-				}
-				if err := json.Unmarshal(f.OK, reply); err != nil {
-					return fmt.Errorf("pyworker: reply to %s: %w", op, err)
-				}
-				return nil
-			case f.ID != 0:
-				s.answer(f, answer)
-			case notice != nil:
-				notice(f.Op, f.Args)
-			}
+		if raw, err, is := c.read(); is {
+			return raw, err
 		}
+		var why error
 		select {
 		case <-c.ready:
+			continue
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.done:
-			select {
-			case <-c.ready: // what came before the end still counts
-				continue
-			default:
-				return s.Err()
-			}
+			why = ctx.Err()
+		case <-late:
+			why = ErrLate
+		case <-c.s.done:
+			why = c.s.Err()
 		}
+		if raw, err, is := c.read(); is { // what came before still counts
+			return raw, err
+		}
+		return nil, why
 	}
 }
 
-func (s *session) answer(f frame, answer Handler) {
+// read takes what came: notices, requests, and the reply if it is there.
+func (c *call) read() (raw json.RawMessage, err error, is bool) {
+	for _, f := range c.take() {
+		switch {
+		case f.Re == c.id && f.Err != nil:
+			return nil, f.Err, true
+		case f.Re == c.id:
+			return f.OK, nil, true
+		case f.ID != 0:
+			go func() {
+				c.answering.Lock()
+				defer c.answering.Unlock()
+				c.reply(f)
+			}()
+		case c.notice != nil:
+			c.notice(f.Op, f.Args)
+		}
+	}
+	return nil, nil, false
+}
+
+// reply answers a request of the worker.
+func (c *call) reply(f frame) {
 	var value any
 	var err error
-	if answer == nil {
+	if c.answer == nil {
 		err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
 	} else {
-		value, err = answer(f.Op, f.Args)
+		value, err = c.answer(f.Op, f.Args)
 	}
 	packet, err := answered(f.ID, value, err)
 	if err == nil {
-		_ = s.p.write(packet) // when this fails the worker is gone, and the call learns it
+		_ = c.s.p.write(packet) // when this fails the worker is gone, and the call learns it
 	}
 }
 

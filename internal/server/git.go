@@ -32,12 +32,12 @@ func (g git) CheckBranch(branch string) error { return gitsync.CheckBranch(branc
 
 func (g git) Mirrored(s control.GitSource) bool { return g.syncer.Mirrored(source(s)) }
 
-func (g git) Tidy(ctx context.Context, used []control.GitSource, since time.Time) error {
-	sources := make([]gitsync.Source, len(used))
-	for i, s := range used {
-		sources[i] = source(s)
+func (g git) Tidy(ctx context.Context, used []control.GitUse, since time.Time) error {
+	uses := make([]gitsync.Use, len(used))
+	for i, u := range used {
+		uses[i] = gitsync.Use{Source: source(u.GitSource), Commits: u.Commits}
 	}
-	removed, err := g.syncer.Tidy(ctx, g.mirrors, sources, since)
+	removed, err := g.syncer.Tidy(ctx, g.mirrors, uses, since)
 	if removed > 0 {
 		g.log.Info("mirrors that nobody uses any more were removed", "mirrors", removed)
 	}

@@ -164,29 +164,22 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 			deploying = append(deploying, a.Resource.String())
 		}
 	}
-	return s.writeOwned(ctx, env, "store.StartActions", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.ActionStart, columns.args(env)...); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, statements.StateDeploying, env, deploying, true)
-		return err
-	})
+	return s.writeOwned(ctx, env, "store.StartActions", func(b *pgx.Batch) {
+		b.Queue(statements.ActionStart, columns.args(env)...)
+		b.Queue(statements.StateDeploying, env, deploying)
+	}, nil)
 }
 
-// MarkDeploying sets or clears is_deploying of resources, without an entry in
-// the log. Those that are as asked already, and unknown ones, are left alone.
-func (s *Store) MarkDeploying(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, deploying bool) error {
-	if len(ids) == 0 {
-		return nil
+// SetAhead records what is about to be deployed without another word, in place of
+// what it recorded before; see control.ResourceStore.
+func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error {
+	resources, actions := make([]string, len(tasks)), make(uuids, len(tasks))
+	for i, t := range tasks {
+		resources[i], actions[i] = t.Resource.String(), pgtype.UUID{Bytes: t.Action, Valid: true}
 	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = id.String()
-	}
-	return s.writeOwned(ctx, env, "store.MarkDeploying", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.StateDeploying, env, names, deploying)
-		return err
-	})
+	return s.writeOwned(ctx, env, "store.SetAhead", func(b *pgx.Batch) {
+		b.Queue(statements.AheadSet, env, resources, actions)
+	}, nil)
 }
 
 // stateColumns are states, column by column, for unnest.
@@ -251,13 +244,18 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 		return nil
 	}
 	var columns actionColumns
-	latest := make(map[intent.ResourceID]int) // of several states of a resource the last counts
-	for i, d := range done {
+	seen := make(map[intent.ActionID]bool, len(done))
+	latest := make(map[intent.ResourceID]int, len(done)) // of several states of a resource the last counts
+	for i := range done {
+		d := &done[i]
 		if d.Action.Finished == nil {
 			return fault.New(op, fault.Invalid, "the action on "+d.Action.Resource.String()+" has no end")
 		}
-		if err := columns.add(d.Action); err != nil {
-			return err
+		if !seen[d.Action.ID] {
+			seen[d.Action.ID] = true
+			if err := columns.add(d.Action); err != nil {
+				return err
+			}
 		}
 		if !d.State.ID.IsZero() {
 			latest[d.State.ID] = i
@@ -265,8 +263,9 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 	}
 	var states stateColumns
 	var facts []intent.Parameter
-	for i, d := range done {
-		if at, ok := latest[d.State.ID]; ok && at == i && !d.State.ID.IsZero() {
+	for i := range done {
+		d := &done[i]
+		if at, ok := latest[d.State.ID]; ok && at == i {
 			states.add(d.State)
 		}
 		for _, f := range d.Facts {
@@ -276,15 +275,12 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 			facts = append(facts, f)
 		}
 	}
-	return s.writeOwned(ctx, env, op, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.ActionFinish, columns.args(env)...); err != nil {
-			return err
-		}
+	return s.writeOwned(ctx, env, op, func(b *pgx.Batch) {
+		b.Queue(statements.ActionFinish, columns.args(env)...)
 		if len(states.ids) > 0 {
-			if _, err := tx.Exec(ctx, statements.StateFinish, states.args(env)...); err != nil {
-				return err
-			}
+			b.Queue(statements.StateFinish, states.args(env)...)
 		}
+	}, func(tx pgx.Tx) error {
 		for _, d := range done {
 			if err := recordAround(ctx, tx, env, d); err != nil {
 				return err
@@ -327,15 +323,18 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 	return nil
 }
 
-// ResetDeploying ends actions that a killed server left open.
+// ResetDeploying ends actions that a killed server left open, and forgets what was ahead.
 func (s *Store) ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (n int, err error) {
-	err = s.writeOwned(ctx, env, "store.ResetDeploying", func(tx pgx.Tx) error {
+	err = s.writeOwned(ctx, env, "store.ResetDeploying", nil, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ActionCancelOpen, env, at)
 		if err != nil {
 			return err
 		}
 		n = int(tag.RowsAffected())
-		_, err = tx.Exec(ctx, statements.StateNotDeploying, env)
+		if _, err = tx.Exec(ctx, statements.StateNotDeploying, env); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, statements.AheadForget, env)
 		return err
 	})
 	return n, err

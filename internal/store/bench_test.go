@@ -147,3 +147,22 @@ func BenchmarkResourceDetail(b *testing.B) {
 		}
 	})
 }
+
+// Webhooks that arrive together, recorded in one exchange.
+func BenchmarkRecordDeliveries(b *testing.B) {
+	for _, n := range []int{1, 8, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := storetest.Open(b)
+			env := newEnvironment(b, s)
+			for i := 0; b.Loop(); i++ {
+				batch := make([]intent.Delivery, n)
+				for j := range batch {
+					batch[j] = delivery(fmt.Sprintf("%d-%d", i, j), epoch, env)
+				}
+				if _, err := s.RecordDeliveries(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -81,6 +81,20 @@ func toJSON(v any) string {
 	return string(b)
 }
 
+// toCleanJSON is toJSON for what strangers wrote. Of what cleanJSON replaces,
+// encoding/json writes zero characters only.
+func toCleanJSON(v any) string {
+	text := toJSON(v)
+	if !strings.Contains(text, `\u0000`) {
+		return text
+	}
+	clean, err := cleanJSON([]byte(text))
+	if err != nil {
+		panic("store: encoding/json writes JSON: " + err.Error())
+	}
+	return string(clean)
+}
+
 // fromJSON reads a column that this package wrote.
 func fromJSON[T any](raw []byte) (T, error) {
 	var v T

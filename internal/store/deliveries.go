@@ -14,14 +14,14 @@ import (
 
 // deliveryJSON and outcomeJSON are how many deliveries go to the database at once.
 type deliveryJSON struct {
-	ID       uuid.UUID       `json:"id"`
-	Forge    string          `json:"forge"`
-	Key      string          `json:"key"`
-	Received time.Time       `json:"received"`
-	Size     int64           `json:"size"`
-	Event    json.RawMessage `json:"event"`
-	ReplayOf *uuid.UUID      `json:"replay_of"`
-	Verified bool            `json:"verified"`
+	ID       uuid.UUID        `json:"id"`
+	Forge    string           `json:"forge"`
+	Key      string           `json:"key"`
+	Received time.Time        `json:"received"`
+	Size     int64            `json:"size"`
+	Event    intent.HookEvent `json:"event"`
+	ReplayOf *uuid.UUID       `json:"replay_of"`
+	Verified bool             `json:"verified"`
 }
 
 type outcomeJSON struct {
@@ -74,15 +74,8 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 	const op = "store.RecordDeliveries"
 	given, outcomes := make([]deliveryJSON, 0, len(deliveries)), []outcomeJSON{}
 	for _, d := range deliveries {
-		event, err := json.Marshal(d.Event)
-		if err == nil {
-			event, err = cleanJSON(event)
-		}
-		if err != nil {
-			return nil, fault.Wrap(op, fault.Invalid, err)
-		}
 		given = append(given, deliveryJSON{
-			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: event, ReplayOf: d.ReplayOf, Verified: d.Verified,
+			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: d.Event, ReplayOf: d.ReplayOf, Verified: d.Verified,
 		})
 		for _, o := range d.Outcomes {
 			outcomes = append(outcomes, outcomeOf(d.ID, o))
@@ -91,7 +84,7 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 	var rows []struct{ Delivery, Environment uuid.UUID }
 	// Recorded twice, a delivery meets itself: it is there, which is what counts.
 	err := s.state(ctx, op, func(q querier) (err error) {
-		rows, err = many[struct{ Delivery, Environment uuid.UUID }](ctx, q, statements.DeliveryRecord, toJSON(given), toJSON(outcomes))
+		rows, err = many[struct{ Delivery, Environment uuid.UUID }](ctx, q, statements.DeliveryRecord, toCleanJSON(given), toJSON(outcomes))
 		return err
 	})
 	if err != nil {

@@ -113,7 +113,13 @@ func (s *Store) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) 
 		if err := clearEnvironment(ctx, tx, id); err != nil {
 			return err
 		}
-		return affected(tx.Exec(ctx, statements.EnvironmentDelete, id))
+		if err := affected(tx.Exec(ctx, statements.EnvironmentDelete, id)); err != nil {
+			return err
+		}
+		// Entries of the log have no foreign key. What was written meanwhile held the
+		// environment, so it is there now; nothing comes after it.
+		_, err := tx.Exec(ctx, statements.ClearActions, id)
+		return err
 	})
 }
 
@@ -130,7 +136,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		return err
 	}
 	for _, sql := range []string{
-		statements.ClearActions, statements.ClearDryRuns, statements.ClearFactRequests, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
+		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
 		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift, statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides,

@@ -33,7 +33,6 @@ var missing = map[string]string{
 	"project_secret_project":   "there is no such project",
 	"compile_environment":      "there is no such environment",
 	"version_environment":      "there is no such environment",
-	"action_environment":       "there is no such environment",
 	"parameter_environment":    "there is no such environment",
 	"notification_environment": "there is no such environment",
 	"dryrun_environment":       "there is no such environment",

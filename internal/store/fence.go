@@ -23,35 +23,51 @@ import (
 
 // writeOwned is write for what only the owner of an environment records: Unavailable
 // when this process had the environment and another took it since. A process that
-// never had it (a tool, a test) is not asked.
-func (s *Store) writeOwned(ctx context.Context, env intent.EnvironmentID, op string, f func(tx pgx.Tx) error) error {
+// never had it (a tool, a test) is not asked; NotFound when there is no environment.
+//
+// The statements of first go to the database together with the question whose the
+// environment is, in one exchange; what they wrote is taken back when the answer is
+// another's. Then f goes on, if there is one.
+func (s *Store) writeOwned(ctx context.Context, env intent.EnvironmentID, op string, first func(b *pgx.Batch), f func(tx pgx.Tx) error) error {
 	ours, had := s.owner.generation(env)
-	if !had {
-		return s.write(ctx, op, f)
-	}
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		now, err := writing(ctx, tx, env)
-		if err != nil {
-			return err
-		}
-		if now != ours {
+		now, err := writing(ctx, tx, env, first)
+		switch {
+		case isNoRows(err):
+			return fault.New(op, fault.NotFound, "there is no such environment")
+		case had && now != 0 && now != ours: // generations that somebody had begin with 1
 			return fault.New(op, fault.Unavailable, "another server has taken this environment")
+		case err != nil:
+			return err
+		case f == nil:
+			return nil
 		}
 		return f(tx)
 	})
 }
 
-// writing keeps the next owner out until the transaction ends, and gives the
-// generation. The two statements have a snapshot each: the second sees what the
-// first waited for.
-func writing(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID) (generation int64, err error) {
-	var both pgx.Batch
-	both.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
-	both.Queue(statements.OwnGeneration, env)
-	results := tx.SendBatch(ctx, &both)
+// writing keeps the next owner out until the transaction ends, gives the
+// generation, and carries out more. The statements have a snapshot each: the second
+// sees what the first waited for. The environment's row is held too, so that it is
+// not deleted before what is written.
+func writing(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, more func(b *pgx.Batch)) (generation int64, err error) {
+	var all pgx.Batch
+	all.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
+	all.Queue(statements.OwnGeneration, env)
+	if more != nil {
+		more(&all)
+	}
+	results := tx.SendBatch(ctx, &all)
 	_, err = results.Exec()
 	if err == nil {
 		err = results.QueryRow().Scan(&generation)
+	}
+	for i := 2; err == nil && i < all.Len(); i++ {
+		_, err = results.Exec()
+	}
+	if isNoRows(err) {
+		_ = results.Close() // what it says follows from that
+		return 0, err
 	}
 	return generation, errors.Join(err, results.Close())
 }

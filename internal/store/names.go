@@ -3,8 +3,8 @@ package store
 // statementTexts names every statement of sql/*.sql.
 type statementTexts struct {
 	// action.sql
-	ActionStart, ActionFinish, StateDeploying, StateFinish, ActionCancelOpen  string
-	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows, StateUnpark string
+	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish, ActionCancelOpen string
+	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows, StateUnpark                       string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
 	// compile.sql
@@ -36,8 +36,8 @@ type statementTexts struct {
 	// gate.sql
 	OverrideAdd, OverrideEnd, OverrideGet, OverrideList, InterventionAdd, InterventionList string
 	// git.sql
-	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits                                 string
-	GitBlockAdd, GitBlockEnd, GitBlockGet, GitBlocks, RollbackTarget, RollbackPending, VersionCopy string
+	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits                                          string
+	GitBlockAdd, GitBlockEnd, GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/fault"
@@ -165,6 +166,22 @@ func (s *Store) GitBlock(ctx context.Context, env intent.EnvironmentID, commit s
 // GitBlocks lists the commits that are blocked, newest first.
 func (s *Store) GitBlocks(ctx context.Context, env intent.EnvironmentID) (out []intent.Block, err error) {
 	return listed(ctx, s, "store.GitBlocks", blockRow.value, statements.GitBlocks, env)
+}
+
+// UsedCommits gives the commits that each environment may need again; see control.GitStore.
+func (s *Store) UsedCommits(ctx context.Context) (map[intent.EnvironmentID][]string, error) {
+	out := map[intent.EnvironmentID][]string{}
+	err := s.read(ctx, "store.UsedCommits", func(q querier) error {
+		rows, err := many[struct {
+			Environment uuid.UUID
+			Commit      string
+		}](ctx, q, statements.GitUsed)
+		for _, r := range rows {
+			out[r.Environment] = append(out[r.Environment], r.Commit)
+		}
+		return err
+	})
+	return out, err
 }
 
 // UnblockCommit frees a commit; see control.GitStore.

@@ -89,6 +89,7 @@ type Change struct {
 	Path       string
 	Content    []byte
 	Executable bool
+	Chmod      bool // it is executable now and is not to be, or the other way round
 	Gone       bool
 	Was        string // hash of the blob that the branch has now; empty: it has none
 }

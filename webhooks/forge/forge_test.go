@@ -3,6 +3,8 @@ package forge_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -129,14 +131,35 @@ func TestWhatAPullRequestIs(t *testing.T) {
 func TestARevert(t *testing.T) {
 	each(t, func(t *testing.T, f forge.Forge, s *forgetest.Server) {
 		r := forge.Revert{Commit: commit, Base: "main", Tip: commit, Branch: "ordain/revert-0123456", Title: "Revert \"x\"", Body: "It failed.",
-			Changes: []forge.Change{{Path: "main.cf", Content: []byte("a = 1\n"), Was: commit}, {Path: "new.cf", Content: []byte{0xff, 0}, Executable: true}, {Path: "old.cf", Gone: true, Was: commit}}}
+			Changes: []forge.Change{{Path: "main.cf", Content: []byte("a = 1\n"), Was: commit}, {Path: "was.sh", Content: []byte("a\n"), Was: commit, Chmod: true}, {Path: "new.sh", Content: []byte{0xff, 0}, Executable: true, Chmod: true}, {Path: "old.cf", Gone: true, Was: commit}}}
 		first, err := f.OpenRevert(t.Context(), r)
 		if err != nil || !strings.HasPrefix(first, s.URL) {
 			t.Fatalf("%q, %v", first, err)
 		}
 		second, err := f.OpenRevert(t.Context(), r)
-		if err != nil || !strings.HasPrefix(second, s.URL) {
-			t.Fatalf("again: %q, %v", second, err)
+		if err != nil || second != first {
+			t.Fatalf("again: %q, %v; it was %q", second, err, first)
+		}
+		if s.Kind == "gitlab" { // the mode of a file is an action of its own there
+			modes := map[any]any{}
+			for _, call := range s.Calls() {
+				actions, _ := call.Body["actions"].([]any)
+				for _, one := range actions {
+					if a := one.(map[string]any); a["action"] == "chmod" {
+						modes[a["file_path"]] = a["execute_filemode"]
+					}
+				}
+			}
+			if !maps.Equal(modes, map[any]any{"was.sh": false, "new.sh": true}) {
+				t.Errorf("modes: %v", modes)
+			}
+		}
+		if s.Kind == "gitea" { // where modes cannot be set: a person is told
+			calls := s.Calls()
+			told := fmt.Sprint(calls[len(calls)-1].Body["body"]) + fmt.Sprint(calls[len(calls)-2].Body["body"])
+			if !strings.Contains(told, "`was.sh` is not executable") || !strings.Contains(told, "`new.sh` is executable") || strings.Contains(told, "main.cf") {
+				t.Errorf("told of modes: %s", told)
+			}
 		}
 	})
 }

@@ -186,6 +186,7 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		return "", err
 	}
 	var files []*gitea.ChangeFileOperation
+	var modes []string
 	for _, one := range r.Changes {
 		f := &gitea.ChangeFileOperation{Operation: "update", Path: one.Path, Content: base64Of(one.Content), SHA: one.Was}
 		switch {
@@ -195,6 +196,12 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 			f.Operation = "create"
 		}
 		files = append(files, f)
+		if one.Chmod {
+			modes = append(modes, "- `"+code(one.Path)+"`"+map[bool]string{true: " is executable", false: " is not executable"}[one.Executable])
+		}
+	}
+	if len(modes) > 0 {
+		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is merged:\n\n" + strings.Join(modes, "\n")
 	}
 	_, answer, err := c.ChangeFiles(g.owner, g.name, gitea.ChangeFilesOptions{
 		Files: files, Message: r.Title + "\n\n" + r.Body, Branch: r.Base, NewBranch: r.Branch,

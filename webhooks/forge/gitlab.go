@@ -165,9 +165,12 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 			a.Action = gitlab.Ptr(gitlab.FileCreate)
 		}
 		if !c.Gone {
-			a.Content, a.Encoding, a.ExecuteFilemode = gitlab.Ptr(base64Of(c.Content)), gitlab.Ptr("base64"), &c.Executable
+			a.Content, a.Encoding = gitlab.Ptr(base64Of(c.Content)), gitlab.Ptr("base64")
 		}
 		actions = append(actions, a)
+		if c.Chmod { // an action of its own, and ignored elsewhere
+			actions = append(actions, &gitlab.CommitActionOptions{FilePath: &c.Path, Action: gitlab.Ptr(gitlab.FileChmod), ExecuteFilemode: &c.Executable})
+		}
 	}
 	_, answer, err := g.client.Commits.CreateCommit(g.project, &gitlab.CreateCommitOptions{
 		Branch: &r.Branch, StartSHA: &r.Tip, CommitMessage: gitlab.Ptr(r.Title + "\n\n" + r.Body), Actions: actions, Force: gitlab.Ptr(true),

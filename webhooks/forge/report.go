@@ -23,6 +23,7 @@ type Report struct {
 	Hold        *intent.Hold        // why it would be held
 	Windows     []string            // what would wait for windows, in words
 	Errors      []string            // of the model, with file and line
+	Refused     string              // why the commit could not be deployed as it is
 	Version     int                 // the active one that it is compared with
 }
 
@@ -44,6 +45,10 @@ func (r Report) Text() string {
 	w.line("%s", Marker(r.Pull.Environment))
 	w.line("### Ordain preview of `%s`", code(r.Environment))
 	w.line("")
+	if r.Refused != "" && r.Pull.State == intent.PullIsOpen {
+		w.line("**It would be refused as it is:** %s", plain(r.Refused))
+		w.line("")
+	}
 	r.state(w)
 	if w.cut {
 		w.force("\n…\n\nThis is too long for a comment." + r.more("The whole is in the console"))

@@ -38,10 +38,11 @@ func TestWhatACommentTells(t *testing.T) {
 	)
 	r.Gone = []intent.ResourceID{resource("/e")}
 	r.Hold = &intent.Hold{Text: "it takes away 9 of 10 resources"}
+	r.Refused = "0123456 may not be deployed: nobody signed it"
 	r.Windows = []string{"2 of its changes: waits for window `nightly`"}
 	text := r.Text()
 	for _, want := range []string{forge.Marker(uuid.Nil), "| 0 | 1 | 1 | 1 | 1 | 1 | 0 |", "- text: old", "+ text: new", "the target is away", "#### Purged", "/c", "No longer managed", "/e",
-		"This would be held:", "9 of 10", "This would wait:", "took 3s", "0123456", "version 3 is deployed", "https://ordain.example.org/e/1/pulls/7", "***"} {
+		"This would be held:", "9 of 10", "It would be refused as it is:** `0123456 may not be deployed", "This would wait:", "took 3s", "0123456", "version 3 is deployed", "https://ordain.example.org/e/1/pulls/7", "***"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing of %q in\n%s", want, text)
 		}

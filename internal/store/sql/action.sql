@@ -1,26 +1,33 @@
 -- name: ActionStart :exec
 INSERT INTO action (id, environment, kind, resource, version, started, finished, status, change, changes, messages)
-SELECT a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes::json, a.messages::json
+SELECT a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes, a.messages
 FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[])
      AS a(id, kind, resource, version, started, finished, status, change, changes, messages)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: ActionFinish :exec
--- One that was never started is recorded whole; one that ended stays as it ended.
+-- One that was never started is recorded whole; one that ended stays as it ended. No
+-- two of them may have the same id.
 INSERT INTO action (id, environment, kind, resource, version, started, finished, status, change, changes, messages)
-SELECT DISTINCT ON (a.id) a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes::json, a.messages::json
+SELECT a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes, a.messages
 FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[])
      AS a(id, kind, resource, version, started, finished, status, change, changes, messages)
-ORDER BY a.id
 ON CONFLICT (id) DO UPDATE SET
     finished = excluded.finished, status = excluded.status, change = excluded.change, changes = excluded.changes, messages = excluded.messages
 WHERE action.finished IS NULL;
 
 -- name: StateDeploying :exec
 -- OFFSET 0 keeps the planner from reading all resources of the environment.
-UPDATE resource_state s SET is_deploying = $3
+UPDATE resource_state s SET is_deploying = true
 FROM unnest($2::text[]) AS x(id), LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r
-WHERE s.resource = r.key AND s.is_deploying <> $3;
+WHERE s.resource = r.key AND NOT s.is_deploying;
+
+-- name: AheadSet :exec
+INSERT INTO ahead (environment, resources, actions) VALUES ($1, $2, $3)
+ON CONFLICT (environment) DO UPDATE SET resources = excluded.resources, actions = excluded.actions;
+
+-- name: AheadForget :exec
+DELETE FROM ahead WHERE environment = $1;
 
 -- name: StateFinish :exec
 -- What follows from the intent (compliance, blocked, attempts, parked …) is written only
@@ -70,7 +77,7 @@ UPDATE resource_state SET is_deploying = false WHERE environment = $1 AND is_dep
 DELETE FROM action WHERE environment = $1 AND started < $2 AND finished IS NOT NULL;
 
 -- name: ActionList :many
-SELECT id, environment, kind, resource, version, started, finished, status, change, changes, messages
+SELECT id, environment, kind, resource, version, started, finished, status, change, changes::json, messages::json
 FROM action
 WHERE environment = $1 AND ($2::text IS NULL OR resource = $2) AND ($3::text = '' OR kind = $3)
 ORDER BY started DESC, id DESC
@@ -82,6 +89,6 @@ SELECT a.id AS action, a.kind, m.level, m.message, m.moment, m.arguments,
                     WHEN 'CRITICAL' THEN 50 ELSE 20 END AS severity,
        a.id::text || to_char(m.ord, 'FM0000000000') AS line
 FROM action a,
-     ROWS FROM (json_to_recordset(a.messages) AS (level text, message text, moment timestamptz, arguments json)) WITH ORDINALITY
+     ROWS FROM (json_to_recordset(a.messages::json) AS (level text, message text, moment timestamptz, arguments json)) WITH ORDINALITY
          AS m(level, message, moment, arguments, ord)
 WHERE a.environment = $1 AND a.resource = $2;

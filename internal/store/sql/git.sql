@@ -37,6 +37,14 @@ SELECT commit, by, reason, at FROM git_block WHERE environment = $1 AND commit =
 -- name: GitBlocks :many
 SELECT commit, by, reason, at FROM git_block WHERE environment = $1 AND ended IS NULL ORDER BY id DESC;
 
+-- name: GitUsed :many
+-- The commits that an environment may compare with or go back to.
+SELECT v.environment, c.commit
+FROM version v CROSS JOIN LATERAL (VALUES (v.provenance->>'commit'), (v.provenance->'rolled_back'->>'branch')) AS c(commit)
+WHERE v.released IS NOT NULL AND c.commit <> ''
+UNION SELECT environment, commit FROM git_block WHERE ended IS NULL
+ORDER BY environment, commit;
+
 -- name: RollbackTarget :one
 -- The newest version before $2 that was the intent, of another commit than $3 and of none that is blocked.
 SELECT v.number FROM version v

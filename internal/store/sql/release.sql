@@ -29,6 +29,9 @@ WITH fresh AS (
     SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined,
            c.resource = ANY ($3::bigint[]) AS blocked, c.purged
     FROM fresh JOIN resource_content c ON c.key = fresh.k
+), ahead_of_it AS (
+    SELECT r.key FROM ahead a, unnest(a.resources, a.actions) AS x(resource, action) JOIN resource r ON r.environment = $1 AND r.id = x.resource
+    WHERE a.environment = $1 AND NOT EXISTS (SELECT FROM action WHERE id = x.action)
 )
 UPDATE resource_state s SET
     content = new.content,
@@ -38,7 +41,8 @@ UPDATE resource_state s SET
     compliance = CASE
         WHEN new.undefined THEN 'undefined'
         WHEN s.intent_hash = new.hash AND s.orphaned = 0 AND s.compliance <> 'undefined' THEN s.compliance
-        WHEN s.orphaned = 0 AND s.deployed_hash = new.hash AND s.last_run = 'successful' AND NOT s.is_deploying THEN 'compliant'
+        WHEN s.orphaned = 0 AND s.deployed_hash = new.hash AND s.last_run = 'successful' AND NOT s.is_deploying
+             AND s.resource NOT IN (SELECT key FROM ahead_of_it) THEN 'compliant'
         ELSE 'has_update' END,
     blocked = CASE
         WHEN new.blocked THEN 'blocked'

@@ -1,7 +1,11 @@
 -- name: StateList :many
--- In no order: who needs one sorts.
-SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
-       s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
+-- In no order: who needs one sorts. Whether it is being deployed is known from its
+-- mark, or from what was recorded ahead and has no entry in the log.
+SELECT r.id, s.compliance, s.last_run, s.blocked,
+       s.is_deploying OR r.id IN (
+           SELECT x.resource FROM ahead a, unnest(a.resources, a.actions) AS x(resource, action)
+           WHERE a.environment = $1 AND NOT EXISTS (SELECT FROM action WHERE id = x.action)) AS is_deploying,
+       s.last_run_at, s.last_success, s.last_deployed, s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
        s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted
 FROM resource_state s JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;

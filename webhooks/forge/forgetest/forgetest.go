@@ -228,6 +228,16 @@ func (s *Server) pullNamed(text string) *Pull {
 	return s.pulls[n]
 }
 
+// move gives a branch another commit; the pull requests of the branch follow.
+func (s *Server) move(branch, head string) {
+	for _, pull := range s.pulls {
+		if pull.State == "open" && pull.Head == s.branches[branch] {
+			pull.Head = head
+		}
+	}
+	s.branches[branch] = head
+}
+
 func (s *Server) commentNamed(text string) *Comment {
 	for _, c := range s.comments {
 		if fmt.Sprint(c.ID) == text {

@@ -190,7 +190,7 @@ func (s *Server) hubGit(p []string, body map[string]any) (int, any) {
 		return 201, s.contract.example("POST", "git/refs", "201", map[string]any{"ref": text(body, "ref"), "object": map[string]any{"sha": text(body, "sha")}})
 	case len(p) > 4 && at("PATCH git refs heads "+strings.Repeat("* ", len(p)-4)):
 		name := strings.Join(p[4:], "/")
-		s.branches[name] = text(body, "sha")
+		s.move(name, text(body, "sha"))
 		return 200, s.contract.example("PATCH", "git/refs/{ref}", "200", map[string]any{"ref": "refs/heads/" + name, "object": map[string]any{"sha": text(body, "sha")}})
 	}
 	return s.missing()

@@ -3,6 +3,10 @@
 // down to what is needed to see it:
 //
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -seed 1 -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
+//
+// The second changes something small in models of the corpus instead, and compares
+// mostly errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
 // of several errors comes first is left open by the language, so that a
@@ -32,6 +36,7 @@ type differ struct {
 	python   string
 	seed     uint64
 	n        int
+	model    func(seed uint64) parity.Case
 	keep     string
 	errors   bool
 	whole    bool
@@ -51,7 +56,19 @@ func main() {
 	flag.StringVar(&d.keep, "keep", "", "folder for the models that differ, cut down")
 	flag.BoolVar(&d.errors, "errors", false, "show other errors of failing models too")
 	flag.BoolVar(&d.whole, "whole", false, "show models as they are, not cut down")
+	mutate := flag.Bool("mutate", false, "change models of the corpus instead of making new ones")
+	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change models of")
 	flag.Parse()
+	d.model = generate.Case
+	if *mutate {
+		cases, err := parity.Load(*corpus)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "differ:", err)
+			os.Exit(2)
+		}
+		cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !generate.Mutable(c) })
+		d.model = func(seed uint64) parity.Case { return generate.Mutant(cases, seed) }
+	}
 	d.options.Python = *python
 	if err := d.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "differ:", err)
@@ -79,7 +96,7 @@ func (d *differ) run(ctx context.Context) (err error) {
 	for first := 0; first < d.n; first += batch {
 		var cases []parity.Case
 		for i := first; i < min(first+batch, d.n); i++ {
-			cases = append(cases, generate.Case(d.seed+uint64(i)))
+			cases = append(cases, d.model(d.seed+uint64(i)))
 		}
 		if err := d.show(ctx, cases); err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"ordain.dev/ordain/compiler"
@@ -43,5 +45,37 @@ func TestMostModelsCompile(t *testing.T) {
 	}
 	if good < n*7/10 {
 		t.Errorf("%d of %d models compile", good, n)
+	}
+}
+
+// Whatever is changed in a model, the compiler says what is wrong with it, and where,
+// and never fails itself; and one seed is one mutant.
+func TestMutants(t *testing.T) {
+	n := 300
+	if racedetector.On || testing.Short() {
+		n = 60
+	}
+	corpus, err := parity.Load("../../../testdata/parity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpus = slices.DeleteFunc(corpus, func(c parity.Case) bool { return !generate.Mutable(c) })
+	o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+	dir := t.TempDir()
+	for seed := range uint64(n) {
+		c := generate.Mutant(corpus, seed)
+		if again := generate.Mutant(corpus, seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
+			t.Fatalf("seed %d gives two mutants", seed)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		d, err := parity.Compile(context.Background(), c, dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := d.Error; !d.Success && (e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
+			t.Errorf("%s: %+v", c.Name, e)
+		}
 	}
 }

@@ -324,6 +324,7 @@ def _common() -> JsonType:
 _SEND_EVENTS, _RECEIVE_EVENTS = _words.RESOURCE_ATTRIBUTE_SEND_EVENTS, _words.RESOURCE_ATTRIBUTE_RECEIVE_EVENTS
 _REFERENCES, _MUTATORS = _words.RESOURCE_ATTRIBUTE_REFERENCES, _words.RESOURCE_ATTRIBUTE_MUTATORS
 _REPORT_ONLY = _words.RESOURCE_ATTRIBUTE_REPORT_ONLY
+_COMMON = frozenset(_common())
 
 
 _made_by: Any = None
@@ -336,6 +337,16 @@ def _resolver() -> Any:
 
         _made_by = references.Resolver
     return _made_by()
+
+
+class _Lazily:
+    """The resolver of a resource, made when somebody asks for it: most have no references."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        made = instance.__dict__["_resolver"] = _resolver()
+        return made
 
 
 class ResourceMeta(type):
@@ -355,13 +366,14 @@ class ResourceMeta(type):
         made._plain = made.__setattr__ is _setter() and not any(
             hasattr(getattr(made, str(field), None), "__set__") for field in made.fields
         )
+        made._plain = made._plain and made.__getattribute__ is object.__getattribute__
         made._ordinary = made._plain and all(
             getattr(getattr(made, method), "__func__", getattr(made, method)) is own for method, own in _copying().items()
         )
         return made
 
     _plain: bool
-    """Setting a field is nothing but an entry in the instance's dict."""
+    """Setting and reading a field is nothing but an entry in the instance's dict."""
     _ordinary: bool
     """A plain one that is made, written and read as all are."""
 
@@ -389,11 +401,12 @@ class Resource(metaclass=ResourceMeta):
     report_only: bool
     model: Any
     map: dict[str, Callable[[Any, Any], Any]]
+    _resolver: Any = _Lazily()
 
     def __init__(self, _id: Id) -> None:
         if type(self)._plain:
             self.__dict__.update(
-                id=_id, requires=set(), resource_requires=set(), unknowns=set(), **dict.fromkeys(type(self).fields), _resolver=_resolver()
+                id=_id, requires=set(), resource_requires=set(), unknowns=set(), **dict.fromkeys(type(self).fields)
             )
             return
         self.id = _id
@@ -402,7 +415,6 @@ class Resource(metaclass=ResourceMeta):
         self.unknowns: set[str] = set()
         for field in type(self).fields:
             setattr(self, field, None)
-        self._resolver = _resolver()
 
     # What the compiler calls, in export.
 
@@ -464,10 +476,32 @@ class Resource(metaclass=ResourceMeta):
         registered, _ = resource.get_class(resource_id.entity_type)
         if registered is None:
             raise TypeError(f"No resource class registered for entity {resource_id.entity_type}")
+        if registered._ordinary and not force_fields:
+            return registered._filled(resource_id, obj_map)
         made = registered(resource_id)
         known = _common()
         known.update(obj_map)
         made.populate(known, force_fields)
+        return made
+
+    @classmethod
+    def _filled(cls, resource_id: Id, values: JsonType) -> "Resource":
+        """What __init__ and populate make, in one step."""
+        made = cls.__new__(cls)
+        fields = made.__dict__
+        fields["id"] = resource_id
+        fields["requires"] = set(map(Id.parse_id, values.get("requires", ())))
+        fields["resource_requires"], fields["unknowns"] = set(), set()
+        for name in cls.fields:
+            if name in values:
+                value = values[name]
+            elif name in _COMMON:
+                value = _common()[name]
+            else:
+                raise Exception(f"The export of {values['id']} does not have field {name}")
+            if isinstance(value, Unknown):
+                fields["unknowns"].add(name)
+            fields[name] = value
         return made
 
     def populate(self, fields: dict[str, object], force_fields: bool = False) -> None:
@@ -496,11 +530,10 @@ class Resource(metaclass=ResourceMeta):
         if made.deserialize.__func__ is not Resource.deserialize.__func__:  # type: ignore[attr-defined]
             return None
         copy = made.__new__(made)
-        fields = copy.__dict__
+        fields, own = copy.__dict__, self.__dict__
         fields["id"] = self.id._copied() if type(self.id) is Id else Id.parse_id(self.id.resource_version_str())
-        fields["requires"] = {Id.parse_id(str(required)) for required in self.requires}
+        fields["requires"] = {Id.parse_id(str(required)) for required in self.requires} if self.requires else set()
         fields["resource_requires"], fields["unknowns"] = set(), set()
-        own = self.__dict__
         for field in made.fields:
             fields[field] = own[field] if field in own else getattr(self, field)
         return copy
@@ -510,7 +543,8 @@ class Resource(metaclass=ResourceMeta):
         copy = self._copied() or type(self).deserialize(self.serialize())
         for field, value in kwargs.items():
             setattr(copy, field, value)
-        copy._resolver = self._resolver.shared()
+        if "_resolver" in self.__dict__ or self.references or self.mutators:  # who has none, has nothing to share
+            copy._resolver = self._resolver.shared()
         return copy
 
     def resolve_all_references(self, logger: Any) -> None:

@@ -99,7 +99,7 @@ class Channel:
         self._out = fd_out
         self.descriptors = (fd_in, fd_out)
         self._writing = allocate_lock()
-        self._held: list[bytes] = []
+        self._held = b""
 
     def read(self) -> Optional[dict[str, Any]]:
         """The next frame; None when the other side closed the pipe."""
@@ -114,34 +114,35 @@ class Channel:
             return None
         return decode(body)
 
-    def write(self, frame: dict[str, Any], most: int = MAX_FRAME, hold: bool = False) -> int:
-        """Send a frame of so many bytes at most; gives how many it has. One that is held goes before the next."""
-        body = encode(frame).encode("ascii")
-        if len(body) > most:
-            raise Failure(f"a frame of {len(body)} bytes is above the limit of {most}", kind="protocol")
-        packet = len(body).to_bytes(4, "big") + body
+    def write(self, frame: dict[str, Any], most: int = MAX_FRAME) -> int:
+        """Send a frame of so many bytes at most; gives how many it has."""
+        return self.write_text(encode(frame), most)
+
+    def write_text(self, text: str, most: int = MAX_FRAME, hold: bool = False) -> int:
+        """The same for JSON as it is. A frame that is held goes before the next."""
+        body = text.encode("ascii")
+        size = len(body)
+        if size > most:
+            raise Failure(f"a frame of {size} bytes is above the limit of {most}", kind="protocol")
+        packet = size.to_bytes(4, "big") + body
         with self._writing:
             if hold:
-                self._held.append(packet)
+                self._held += packet
             else:
                 self._send(packet)
-        return len(body)
+        return size
 
     def _send(self, packet: bytes) -> None:
         if self._held:
-            packet = b"".join((*self._held, packet))
-            self._held.clear()
+            packet, self._held = self._held + packet, b""
         sent = os.write(self._out, packet)
         while sent < len(packet):
             sent += os.write(self._out, memoryview(packet)[sent:])
 
-    def send_held(self) -> bool:
-        """Send what is held; False when that is nothing."""
+    def send_held(self) -> None:
         with self._writing:
-            if not self._held:
-                return False
-            self._send(b"")
-        return True
+            if self._held:
+                self._send(b"")
 
     def reply(self, request: int, value: Any) -> None:
         """Answer a request; a value that is not JSON becomes a failure."""
@@ -153,11 +154,11 @@ class Channel:
     def refuse(self, request: int, exc: BaseException) -> None:
         self.write({"re": request, "err": Failure.of(exc).as_dict()})
 
-    def notify(self, op: str, args: dict[str, Any], belongs_to: int = 0, most: int = MAX_FRAME, hold: bool = False) -> int:
+    def notify(self, op: str, args: dict[str, Any], belongs_to: int = 0, most: int = MAX_FRAME) -> int:
         frame: dict[str, Any] = {"op": op, "args": args}
         if belongs_to:
             frame["for"] = belongs_to
-        return self.write(frame, most, hold)
+        return self.write(frame, most)
 
     def hello(self, role: str) -> None:
         version = "%d.%d.%d" % sys.version_info[:3]

@@ -31,12 +31,13 @@ from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
 from ordain_worker import calls, limits
+from ordain_worker._json import encode
 from ordain_worker.frames import Channel, Failure, end_now
 from ordain_worker.reach import unreachable
-from ordain_worker.switchboard import Conversation, Switchboard
-from ordain_worker.tasks import Files, Task, capture_output
+from ordain_worker.relay import Seat
+from ordain_worker.switchboard import Conversation, Switchboard, Verbatim
+from ordain_worker.tasks import Files, Masks, Task, capture_output
 from ordain_worker.tidy import Tidy
-from ordain_worker.turns import Turns
 
 CLEAN_INTERVAL = 15.0
 AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back, if nobody asked before
@@ -48,10 +49,9 @@ class HandlerRole:
     def __init__(self, tidy: Tidy) -> None:
         self._lock = threading.Lock()
         self._tidy = tidy
-        self._turns = Turns()
         self._running = 0  # tasks
-        self._agents: dict[tuple[str, int], AgentInstance] = {}  # by name and lane: tasks in other lanes run beside
-        self._secrets: list[str] = []  # values in the environment that are masked like those of references
+        self._agents: dict[tuple[str, int], Placed] = {}  # by name and lane: tasks in other lanes run beside
+        self._masks = Masks()  # of values in the environment, which are masked like those of references
         self._failed: dict[str, str] = {}  # module to what its import said
 
     def answer(self, talk: Conversation, op: str, args: Any) -> Any:
@@ -65,7 +65,8 @@ class HandlerRole:
 
     def load(self, modules: list[str], secrets: Iterable[str] = ()) -> dict[str, Any]:
         """Import modules; one that fails does not keep the others from working."""
-        self._secrets = [os.environ[name] for name in secrets]
+        for name in secrets:
+            self._masks.learn(os.environ[name])
         importlib.invalidate_caches()
         failed = {}
         for name in sorted(modules):
@@ -78,73 +79,69 @@ class HandlerRole:
         gc.freeze()  # what was imported stays: no collection need look at it
         return {"failed": failed}
 
-    def agent(self, name: str, lane: int, environment: str) -> AgentInstance:
+    def agent(self, name: str, lane: int, environment: str) -> "Placed":
         seat = (name, lane)
         with self._lock:
-            if seat not in self._agents:
+            placed = self._agents.get(seat)
+            if placed is None:
                 limits.allow_threads(len(self._agents) + 1)
-                self._agents[seat] = AgentInstance(name, uuid.UUID(environment))
-            self._agents[seat].claim()
-            return self._agents[seat]
+                placed = self._agents[seat] = Placed(AgentInstance(name, uuid.UUID(environment)))
+            placed.agent.claim()
+            return placed
 
     def clean(self) -> None:
         """Drop what is stale from the caches, and agents that are not used any more."""
         now = time.monotonic()
         with self._lock:
-            gone = [seat for seat, agent in self._agents.items() if now - agent.last_used > AGENT_IDLE and agent.idle]
+            gone = [seat for seat, it in self._agents.items() if now - it.agent.last_used > AGENT_IDLE and it.agent.idle]
             closing = [self._agents.pop(seat) for seat in gone]
-            for agent in self._agents.values():
-                agent.tend()
-        for agent in closing:
-            agent.close()
+            for placed in self._agents.values():
+                placed.agent.tend()
+        for placed in closing:
+            placed.agent.close()
 
     def close(self) -> None:
         with self._lock:
             agents = list(self._agents.values())
-        for agent in agents:
-            agent.close()
+        for placed in agents:
+            placed.agent.close()
 
     def leave(self, name: str) -> bool:
         """Give back what an agent holds here, unless it is at work again."""
         with self._lock:
             seats = [seat for seat in self._agents if seat[0] == name]
-            if not seats or not all(self._agents[seat].idle for seat in seats):
+            if not seats or not all(self._agents[seat].agent.idle for seat in seats):
                 return False
             leaving = [self._agents.pop(seat) for seat in seats]
-        for agent in leaving:
-            agent.close()
+        for placed in leaving:
+            placed.agent.close()
         return True
 
     # One task.
 
-    def place(self, op: str, args: Any, work: Callable[[], None]) -> bool:
+    def place(self, op: str, args: Any) -> Optional[Seat]:
         """Tasks wait for each other in the thread of their agent and lane."""
         if op != "run":
-            return False
-        agent = self.agent(args["agent"], args.get("lane", 0), args["environment"])
-
-        def claimed() -> None:
-            try:
-                self._turns.take(work)
-            finally:
-                with self._lock:
-                    agent.release()
-
+            return None
+        placed = self.agent(args["agent"], args.get("lane", 0), args["environment"])
         try:
-            agent.enqueue(claimed)
+            placed.thread.begin()
         except RuntimeError:  # there can be no more threads
-            with self._lock:
-                agent.release()
+            self.done(placed)
             raise
-        return True
+        return placed
 
-    def run(self, talk: Conversation, args: dict[str, Any]) -> dict[str, Any]:
+    def done(self, placed: "Placed") -> None:
+        with self._lock:
+            placed.agent.release()
+
+    def run(self, talk: Conversation, args: dict[str, Any]) -> Any:
         """Do a task; the thread is its agent's."""
         with self._lock:
-            agent = self._agents[args["agent"], args.get("lane", 0)]
+            agent = self._agents[args["agent"], args.get("lane", 0)].agent
             self._running += 1
-        task = Task(talk, args, self._secrets)
-        agent.files = Files(task.talk, task.secret)
+        task = Task(talk, args, self._masks)
+        agent.files = Files(talk, task.secret)
         try:
             with task, calls.answered_by(agent.files, task.secret), agent.cache:
                 self._steps(task, agent, args)
@@ -165,14 +162,11 @@ class HandlerRole:
         notes, why = self._tidy.check(alone, agents)
         for note in notes:
             task.ctx.warning("After this or a task at the same time %(note)s", note=note)
-        full = limits.nearly_full()
-        if full:
-            why = f"it has {full} of memory, see [agent] executor-memory-max"
         result = task.result()
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
             result["retire"] = why
-        return result
+        return _COMMON.get((result["status"], result["change"]), result) if len(result) == 2 else result
 
     def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
         ctx = task.ctx
@@ -204,11 +198,14 @@ class HandlerRole:
     def _resource(self, task: Task, args: dict[str, Any]) -> Optional[Resource]:
         """The resource from its exported form, its references resolved; None when there is none to work on."""
         kind = Id.parse_id(args["id"]).get_entity_type()
+        attributes = args["attributes"]
+        attributes["id"], attributes["requires"] = args["id"], args.get("requires") or ()
         try:
             if registry.get_class(kind)[0] is None:
                 raise LookupError(f"no code for resources of type {kind} was loaded{self._why(kind)}")
-            resource = Resource.deserialize({**args["attributes"], "id": args["id"], "requires": args.get("requires") or []})
+            resource = Resource.deserialize(attributes)
         except Exception as exc:
+            task.has_no_resource()
             task.ctx.set_resource_state(const.HandlerResourceState.unavailable)
             task.ctx.error(
                 "%(resource)s cannot be handled: %(cause)s",
@@ -272,6 +269,21 @@ class HandlerRole:
             ctx.set_resource_state(const.HandlerResourceState.deployed)
 
 
+class Placed(Seat):
+    """An agent, or one lane of it, and its thread."""
+
+    def __init__(self, agent: AgentInstance) -> None:
+        super().__init__(agent.thread)
+        self.agent = agent
+
+
+# The replies of most tasks.
+_COMMON = {
+    (state.value, const.Change.nochange.value): Verbatim(encode({"status": state.value, "change": const.Change.nochange.value}))
+    for state in const.HandlerResourceState
+}
+
+
 def _states(dependencies: dict[str, str]) -> dict[str, const.HandlerResourceState]:
     """The states of dependencies in the words of handlers, which are fewer."""
     states = {}
@@ -298,4 +310,4 @@ def main(channel: Channel) -> None:
             role.clean()
 
     threading.Thread(target=tend, name="ordain-clean", daemon=True).start()
-    Switchboard(channel, role.answer, at_end=role.close, place=role.place).serve()
+    Switchboard(channel, role.answer, at_end=role.close, place=role.place, done=role.done).serve()

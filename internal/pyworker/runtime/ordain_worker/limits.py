@@ -1,7 +1,12 @@
 """What the kernel holds this process, and the programs that it starts, to."""
 
+from __future__ import annotations
+
 import os
-from typing import Any
+
+TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+if TYPE_CHECKING:
+    from typing import Any
 
 STACK = 8 << 20  # what a thread's stack counts for, which is more than it uses
 BASE = 16  # threads that are always allowed for

@@ -6,17 +6,21 @@ server from trying every other resource of that target too. What counts:
 
 * the connection errors and timeouts of Python's own sockets, and names that do
   not resolve;
-* the same of the libraries that handlers use, known by name, since they are
-  not imported here;
+* the same of the libraries that handlers use. Whatever is not built in is known
+  by name, since it is not imported here;
 * an exception that was raised ``from`` one of those.
 
 A broken pipe does not count (it may be that of a child process), nor does a
 certificate that is not trusted (the target answered).
 """
 
+from __future__ import annotations
+
 import errno
-import socket
-from typing import Optional
+
+TYPE_CHECKING = False  # compiles import this: it has to do without typing, and without socket
+if TYPE_CHECKING:
+    from typing import Optional
 
 _ERRNO = {
     errno.ECONNREFUSED,
@@ -30,6 +34,9 @@ _ERRNO = {
 }
 
 _NAMED = {
+    "socket.timeout",  # a TimeoutError from Python 3.10 on
+    "socket.gaierror",
+    "socket.herror",
     "requests.exceptions.ConnectionError",
     "requests.exceptions.Timeout",
     "urllib3.exceptions.NewConnectionError",
@@ -77,6 +84,6 @@ def _one(exc: BaseException) -> bool:
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(exc).__mro__}
     if names & _REACHED or isinstance(exc, (BrokenPipeError, NotAnswered)):
         return False
-    if isinstance(exc, (ConnectionError, TimeoutError, socket.timeout, socket.gaierror, socket.herror)) or names & _NAMED:
+    if isinstance(exc, (ConnectionError, TimeoutError)) or names & _NAMED:
         return True
     return isinstance(exc, OSError) and exc.errno in _ERRNO

@@ -1,19 +1,22 @@
-"""The conversation of the handler role: many requests at once, a thread each."""
+"""The conversation of the handler role: many requests at once."""
 
 import faulthandler
-import os
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Optional
 
 from ordain_worker.frames import MAX_FRAME, Channel, Failure, end_now, leave
+from ordain_worker.relay import Relay, Seat
+from ordain_worker.requests import Requests
 
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
-HELD = 0.02  # seconds that a frame may be held
-HELD_ROUNDS = 25  # times that nothing was held, after which nobody looks any more
+
+
+class Verbatim(str):
+    """The value of a reply that is JSON already."""
 
 
 class Conversation:
@@ -27,22 +30,20 @@ class Conversation:
         """Send a request back on behalf of this one. Raises Failure when refused."""
         return self._board.ask(op, args, self._request)
 
-    def notify(self, op: str, args: Any, most: int = MAX_FRAME, soon: bool = True) -> int:
-        """Tell the other side something about this request; gives how many bytes that took.
+    def notify(self, op: str, args: Any, most: int = MAX_FRAME) -> int:
+        """Tell the other side something about this request; gives how many bytes that took."""
+        return self._board.channel.notify(op, args, self._request, most)
 
-        What need not be soon goes with the next frame, or in a moment.
-        """
-        size = self._board.channel.notify(op, args, self._request, most, hold=not soon)
-        if not soon:
-            self._board.holds()
-        return size
+    def notify_text(self, op: str, args: str, soon: bool = True) -> int:
+        """The same for arguments that are JSON already. What need not be soon goes with the next frame, or in a moment."""
+        return self._board.notify_text(f'{{"op":"{op}","args":{args},"for":{self._request}}}', soon)
 
 
 class Switchboard:
     """Many requests at a time (handler role).
 
     ``answer(conversation, op, args)`` gives the value of a reply, or raises. It runs in a thread of its own, or
-    where ``place(op, args, work)`` puts it: that gives True when it has seen to work() being called.
+    in that of the seat that ``place(op, args)`` gives; then ``done(seat)`` is called after it.
     ``at_end`` is called when the other side says bye.
     """
 
@@ -51,21 +52,27 @@ class Switchboard:
         channel: Channel,
         answer: Callable[[Conversation, str, Any], Any],
         at_end: Callable[[], None] = lambda: None,
-        place: Callable[[str, Any, Callable[[], None]], bool] = lambda op, args, work: False,
+        place: Callable[[str, Any], Optional[Seat]] = lambda op, args: None,
+        done: Callable[[Any], None] = lambda seat: None,
     ) -> None:
         self.channel = channel
         self._answer = answer
         self._place = place
+        self._done = done
         self._at_end = at_end
         self._lock = threading.Lock()
         self._last = 0
         self._waiting: dict[int, "_Reply"] = {}
-        self._held = threading.Event()  # somebody sees to it that held frames leave
+        self._requests = Requests(channel.descriptors[0])
+        self._relay = Relay(self._read, channel.send_held)
 
-    def holds(self) -> None:
-        """Say that a frame is held."""
-        if not self._held.is_set():
-            self._held.set()
+    def notify_text(self, text: str, soon: bool) -> int:
+        # Somebody looks after a task that has the lead, and sends what it holds when it takes its time.
+        held = not soon and self._relay.leads()
+        size = self.channel.write_text(text, hold=held)
+        if held and not self._relay.leads():  # that was meanwhile
+            self.channel.send_held()
+        return size
 
     def ask(self, op: str, args: Any, belongs_to: int) -> Any:
         reply = _Reply()
@@ -73,6 +80,7 @@ class Switchboard:
             self._last += 1
             request = self._last
             self._waiting[request] = reply
+        self._relay.step_aside()
         try:
             self.channel.write({"id": request, "op": op, "args": args, "for": belongs_to})
             reply.ready.wait()
@@ -86,43 +94,63 @@ class Switchboard:
     def serve(self, beat: float = 5.0) -> None:
         """Dispatch until the other side says bye or goes away; ends the process."""
         threading.Thread(target=self._beat, args=(beat,), name="ordain-beat", daemon=True).start()
-        threading.Thread(target=self._let_go, name="ordain-held", daemon=True).start()
-        while True:
-            frame = self.channel.read()
-            if frame is None:
+        self._relay.run()
+
+    def _read(self, seconds: Optional[float]) -> bool:
+        """Dispatch what comes in so many seconds; False when that is nothing."""
+        try:
+            frames = self._requests.read(seconds)
+            if frames is None:
                 end_now()
-                return
-            if "re" in frame:
-                with self._lock:
-                    reply = self._waiting.get(frame["re"])
-                if reply is not None:
-                    reply.frame = frame
-                    reply.ready.set()
-            elif "id" in frame:
-                self._begin(frame)
-            elif frame.get("op") == "bye":
-                try:
-                    self._at_end()
-                except Exception:
-                    traceback.print_exc()
-                leave()
+                return False
+            for frame in frames:
+                self._dispatch(frame)
+            return bool(frames)
+        except BaseException:  # nobody else would read on
+            traceback.print_exc(file=sys.__stderr__)
+            end_now()
+            raise
+
+    def _dispatch(self, frame: dict[str, Any]) -> None:
+        if "id" in frame:
+            self._begin(frame)
+        elif "re" in frame:
+            with self._lock:
+                reply = self._waiting.get(frame["re"])
+            if reply is not None:
+                reply.frame = frame
+                reply.ready.set()
+        elif frame.get("op") == "bye":
+            try:
+                self._at_end()
+            except Exception:
+                traceback.print_exc()
+            leave()
 
     def _begin(self, frame: dict[str, Any]) -> None:
-        def work() -> None:
-            self._work(frame)
-
         try:
-            placed = self._place(frame["op"], frame.get("args"), work)
+            seat = self._place(frame["op"], frame.get("args"))
         except Exception as exc:
             self.channel.refuse(frame["id"], exc)
             return
-        if not placed:
-            threading.Thread(target=work, name=f"ordain-{frame['id']}", daemon=True).start()
+        if seat is not None:
+            self._relay.give(seat, partial(self._placed, frame, seat))
+        else:
+            threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
+
+    def _placed(self, frame: dict[str, Any], seat: Seat) -> None:
+        try:
+            self._work(frame)
+        finally:
+            self._done(seat)
 
     def _work(self, frame: dict[str, Any]) -> None:
         request = frame["id"]
         try:
             value = self._answer(Conversation(self, request), frame["op"], frame.get("args"))
+            if type(value) is Verbatim:
+                self.channel.write_text(f'{{"re":{request},"ok":{value}}}')
+                return
         except BaseException as exc:
             self._refuse(request, exc)
         else:
@@ -137,17 +165,6 @@ class Switchboard:
             self.channel.refuse(request, exc)
         except BaseException:
             end_now()
-
-    def _let_go(self) -> None:
-        """Send what is held when nothing else was sent for a moment."""
-        while True:
-            self._held.wait()
-            quiet = 0
-            while quiet < HELD_ROUNDS:
-                time.sleep(HELD)
-                quiet = 0 if self.channel.send_held() else quiet + 1
-            self._held.clear()
-            self.channel.send_held()  # held since the last look, by one who found somebody seeing to it
 
     def _beat(self, interval: float) -> None:
         pause = threading.Event()

@@ -5,8 +5,9 @@ import io
 import json
 import sys
 import threading
-import uuid
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any, Optional
 
 from inmanta import const
@@ -45,6 +46,17 @@ class Masks:
         self._ordered: list[str] = []
         self.fields: set[str] = set()
 
+    def copied(self) -> "Masks":
+        """One that can learn more, for itself."""
+        made = Masks()
+        made._texts.update(self._texts)
+        made._ordered = self._ordered
+        made.fields.update(self.fields)
+        return made
+
+    def masks_nothing(self) -> bool:
+        return not self._ordered and not self.fields
+
     def learn(self, value: object) -> None:
         if isinstance(value, str):
             if len(value) >= self.LEAST:
@@ -73,7 +85,7 @@ class Masks:
 
     def value(self, value: Any) -> Any:
         """Plain JSON without the secrets."""
-        if not self._ordered and not self.fields:
+        if self.masks_nothing():
             return value
         if isinstance(value, str):
             return self.text(value)
@@ -92,7 +104,7 @@ class Masks:
         }
 
     def kwargs(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        if not self._ordered and not self.fields:
+        if self.masks_nothing():
             return kwargs
         masked = {}
         for name, value in kwargs.items():
@@ -105,15 +117,16 @@ class Masks:
         return masked
 
 
+NO_MASKS = Masks()
+
+
 class Task:
     """One resource and what is done to it."""
 
-    def __init__(self, talk: Conversation, args: dict[str, Any], secrets: Iterable[str] = ()) -> None:
+    def __init__(self, talk: Conversation, args: dict[str, Any], masks: Masks = NO_MASKS) -> None:
         self.talk = talk
         self._args = args
-        self._masks = Masks()
-        for secret in secrets:
-            self._masks.learn(secret)
+        self._masks = masks
         self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
         self._lines = 0
         self._bytes = 0
@@ -122,9 +135,10 @@ class Task:
         self._lock = threading.RLock()
         self._output: dict[str, Lines] = {}  # what it prints, by stream
         self.resource: Optional[Resource] = None
-        self.ctx = HandlerContext(
-            _Unmade(args["id"]), args["action"] == "dryrun", uuid.UUID(args["action_id"]), sink=self.log
-        )
+        self.ctx = HandlerContext(None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading)
+
+    def has_no_resource(self) -> None:
+        self.ctx._resource = _Unmade(self._args["id"])
 
     def belongs_to(self, resource: Resource) -> None:
         self.resource = resource
@@ -136,6 +150,7 @@ class Task:
         assert resource is not None
         if not getattr(resource, "references", None) and not getattr(resource, "mutators", None):
             return
+        self._masks = self._masks.copied()
         before = {field: repr(getattr(resource, field)) for field in type(resource).fields}
         self._held = []
         try:
@@ -168,11 +183,23 @@ class Task:
                 sent["kwargs"] = _shortened(self._masks.kwargs(sent["kwargs"]))
             self._lines += 1
         try:
-            size = self.talk.notify("log", sent, MAX_LINE, soon=line.msg is not READING)
+            size = self.talk.notify("log", sent, MAX_LINE)
         except Failure as large:
             size = self.talk.notify("log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}})
         with self._lock:
             self._bytes += size
+
+    def _log_reading(self) -> None:
+        """The line that every deployment begins with: it need not be soon, and is made without the steps of others."""
+        with self._lock:
+            plain = self._held is None and self._lines < MAX_LINES and self._bytes < MAX_BYTES and self._masks.masks_nothing()
+            if plain:
+                self._lines += 1
+        if not plain:
+            self.log(LogLine(const.LogLevel.DEBUG, READING))
+            return
+        line = f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}'
+        self._bytes += self.talk.notify_text("log", line, soon=False)
 
     def secret(self, value: Any) -> bool:
         """Whether a value holds what a reference resolved to."""
@@ -192,6 +219,7 @@ class Task:
     def end(self) -> None:
         """Nothing is told any more. Without this the task and its context would keep each other until a collection."""
         self.ctx._sink = _dropped
+        self.ctx._reading = None
 
     def status(self) -> str:
         state = self.ctx.resource_state
@@ -200,6 +228,8 @@ class Task:
     def result(self) -> dict[str, Any]:
         """The reply; what there is nothing to say of is left out."""
         ctx = self.ctx
+        if not ctx._changes and not ctx._facts and "_unreachable" not in ctx._kept and "_discovered" not in ctx._kept:
+            return {"status": self.status(), "change": ctx._change._value_}
         told: dict[str, Any] = {"status": self.status(), "change": ctx.change._value_}
         if ctx.contains("_unreachable") and told["status"] == "unavailable":
             told["unreachable"] = self._masks.text(ctx.get("_unreachable"))
@@ -267,6 +297,19 @@ class _Unmade:
     def __init__(self, name: str) -> None:
         self.id = Id.parse_id(name)
         self.purged = False
+
+
+_second = 0, ""  # the last one that a line was logged in, and its text
+
+
+def _this_moment() -> str:
+    """The time as log lines have it."""
+    global _second
+    number, rest = divmod(time.time_ns(), 1_000_000_000)
+    second = _second
+    if second[0] != number:
+        second = _second = number, datetime.fromtimestamp(number, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{second[1]}.{rest // 1000:06d}+00:00"
 
 
 def _text(value: object) -> str:

@@ -8,17 +8,20 @@ and before the next.
 
 import os
 import threading
+import time
 from typing import Optional
 
+from ordain_worker import limits
+
+EVERY = 0.002  # seconds between two looks at the memory, which the kernel holds to its limit anyway
 STRAYS = 200  # threads that handlers may leave running before the process is replaced
 
 
 def _identity(fd: int) -> Optional[tuple[int, int]]:
     try:
-        found = os.fstat(fd)
+        return os.fstat(fd)[1:3]  # its number and that of its device
     except OSError:
         return None
-    return found.st_dev, found.st_ino
 
 
 class Tidy:
@@ -29,6 +32,7 @@ class Tidy:
         self._known = {fd: _identity(fd) for fd in (requests, replies, 1, 2)}
         self._spare = {fd: os.dup(fd) for fd in (1, 2)}  # not inherited by programs that are started
         self._folder = os.getcwd()
+        self._next = 0.0
         self._mask = os.umask(0o022)
         os.umask(self._mask)
 
@@ -52,7 +56,12 @@ class Tidy:
         strays = threading.active_count() - agents
         if strays > STRAYS:
             return notes, f"handlers left {strays} threads running"
-        return notes, ""
+        now = time.monotonic()
+        if now < self._next:
+            return notes, ""
+        self._next = now + EVERY
+        full = limits.nearly_full()
+        return notes, f"it has {full} of memory, see [agent] executor-memory-max" if full else ""
 
     def _put_back(self, notes: list[str]) -> str:
         mask = os.umask(self._mask)

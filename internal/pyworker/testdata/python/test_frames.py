@@ -6,7 +6,11 @@ import struct
 import threading
 import unittest
 
+from inmanta.agent.executor import Worker
+from ordain_worker import relay
 from ordain_worker.frames import Channel, Dialogue, Failure
+from ordain_worker.relay import Seat
+from ordain_worker.requests import Requests
 from ordain_worker.switchboard import Switchboard
 
 
@@ -85,29 +89,95 @@ class Pipes(unittest.TestCase):
         self.assertEqual(replies, {1: "caller 1!", 2: "caller 2!"})
         self.open = False  # closing the pipe would end this process: that is what workers do
 
-
     def test_a_held_frame_goes_before_the_next(self):
-        self.ours.notify("log", {"n": 1}, hold=True)
-        self.ours.notify("log", {"n": 2}, hold=True)
+        for number in (1, 2):
+            self.ours.write_text('{"op":"log","args":%d}' % number, hold=True)
         self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
         self.ours.reply(7, None)
-        self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": {"n": 1}}, {"op": "log", "args": {"n": 2}}, {"re": 7, "ok": None}])
-        self.assertFalse(self.ours.send_held())
+        self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": 1}, {"op": "log", "args": 2}, {"re": 7, "ok": None}])
+        self.ours.send_held()
+        self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
+
+    def test_many_requests_are_read_at_once(self):
+        requests = Requests(self.theirs.descriptors[0])
+        self.assertEqual(requests.read(0), [])
+        sent = [{"op": "x", "args": "y" * size} for size in (0, 1, 60_000, 500, 500_000, 3)]
+        writer = threading.Thread(target=lambda: [self.ours.write(each) for each in sent])
+        writer.start()
+        got = []
+        while len(got) < len(sent):
+            got += requests.read(10)
+        writer.join()
+        self.assertEqual(got, sent)
+
+    def test_requests_in_pieces(self):
+        requests = Requests(self.theirs.descriptors[0])
+        two = struct.pack(">I", 9) + b'{"op":1} ' + struct.pack(">I", 8) + b'{"op":2}'
+        got = []
+        for cut in range(1, len(two)):
+            pieces = [two[:cut], two[cut:]]
+            writer = threading.Thread(target=lambda: [os.write(self.our_out, piece) for piece in pieces])
+            writer.start()
+            got = []
+            while len(got) < 2:
+                got += requests.read(10)
+            writer.join()
+            self.assertEqual(got, [{"op": 1}, {"op": 2}], cut)
+        os.write(self.our_out, two[:5])
+        self.hang_up()
+        self.assertIsNone(requests.read(10))
+
+    def test_an_absurd_request(self):
+        os.write(self.our_out, b"\xff\xff\xff\xff")
+        with self.assertRaises(Failure):
+            Requests(self.theirs.descriptors[0]).read()
 
     def test_a_held_frame_leaves_while_its_task_goes_on(self):
         gate = threading.Event()
 
         def work(talk, op, args):
-            talk.notify("log", {"n": args}, soon=False)
+            talk.notify_text("log", str(args), soon=False)
             gate.wait()
 
-        board = Switchboard(self.theirs, work)
+        seats = {number: Seat(Worker(f"agent-{number}")) for number in (1, 2)}
+        board = Switchboard(self.theirs, work, place=lambda op, args: seats[args])
         threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
         for number in (1, 2):
             self.ours.write({"id": number, "op": "work", "args": number})
-            self.assertEqual(self.ours.read(), {"op": "log", "args": {"n": number}, "for": number})
+            self.assertEqual(self.ours.read(), {"op": "log", "args": number, "for": number})
         gate.set()
         self.assertEqual({self.ours.read()["re"], self.ours.read()["re"]}, {1, 2})
+        self.open = False
+
+    def test_who_asks_back_does_not_keep_others_waiting(self):
+        """The first task waits for a reply, and the one who read its request has to run it: somebody else reads on."""
+        relay.PATIENCE, before = 1000, relay.PATIENCE  # nobody takes the lead from it
+        self.addCleanup(setattr, relay, "PATIENCE", before)
+        seats = {name: Seat(Worker(name)) for name in "ab"}
+        threads = {}
+
+        def work(talk, op, args):
+            threads.setdefault(args, set()).add(threading.get_ident())
+            return talk.ask("name", args) if op == "greet" else args
+
+        board = Switchboard(self.theirs, work, place=lambda op, args: seats[args])
+        threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
+        for number in range(1, 400, 4):
+            self.ours.write({"id": number, "op": "greet", "args": "a"})
+            self.ours.write({"id": number + 1, "op": "tell", "args": "a"})
+            self.ours.write({"id": number + 2, "op": "tell", "args": "b"})
+            asked, replies = None, {}
+            while "b" not in replies.values() or asked is None:
+                frame = self.ours.read()
+                if "re" in frame:
+                    replies[frame["re"]] = frame["ok"]
+                else:
+                    asked = frame
+            self.assertEqual(replies, {number + 2: "b"})  # what is for the same agent waits
+            self.ours.write({"re": asked["id"], "ok": "A"})
+            after = [self.ours.read() for _ in range(2)]
+            self.assertEqual(after, [{"re": number, "ok": "A"}, {"re": number + 1, "ok": "a"}])
+        self.assertEqual([len(each) for each in threads.values()], [1, 1])  # each agent has one thread
         self.open = False
 
 

@@ -6,6 +6,7 @@
 //
 //	go run trim.go github <api.github.com.json >github.json    # npm @octokit/openapi, generated/
 //	go run trim.go gitea <v1_openapi3_json.tmpl >gitea.json    # Go code.gitea.io/gitea, templates/swagger/
+//	go run trim.go gitlab <openapi_v3.yaml >gitlab.json        # GitLab's repository, doc/api/openapi/
 package main
 
 import (
@@ -13,9 +14,15 @@ import (
 	"log"
 	"os"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-const repo = "/repos/{owner}/{repo}/"
+// prefix is where the paths of a repository begin, server what is before them.
+var (
+	prefix = map[string]string{"github": "/repos/{owner}/{repo}/", "gitea": "/repos/{owner}/{repo}/", "gitlab": "/api/v4/projects/{id}/"}
+	server = map[string]string{"github": "/api/v3", "gitea": "/api/v1", "gitlab": "/"}
+)
 
 var operations = map[string][]string{
 	"github": {
@@ -27,28 +34,38 @@ var operations = map[string][]string{
 		"post statuses/{sha}", "get pulls/{index}", "get pulls", "post pulls", "get collaborators/{collaborator}/permission",
 		"get issues/{index}/comments", "post issues/{index}/comments", "patch issues/comments/{id}", "post contents", "get pulls/{base}/{head}",
 	},
+	"gitlab": {
+		"post statuses/{sha}", "get merge_requests/{merge_request_iid}", "get merge_requests", "post merge_requests", "get members/all/{user_id}",
+		"get merge_requests/{noteable_id}/notes", "post merge_requests/{noteable_id}/notes", "put merge_requests/{noteable_id}/notes/{note_id}",
+		"post repository/commits",
+	},
 }
 
 type object = map[string]any
 
 func main() {
 	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
-		log.Fatal("usage: go run trim.go github|gitea <document >trimmed")
+		log.Fatal("usage: go run trim.go github|gitea|gitlab <document >trimmed")
 	}
 	kind := os.Args[1]
 	var whole object
-	if err := json.NewDecoder(os.Stdin).Decode(&whole); err != nil {
+	decode := json.NewDecoder(os.Stdin).Decode
+	if kind == "gitlab" {
+		decode = yaml.NewDecoder(os.Stdin).Decode
+	}
+	if err := decode(&whole); err != nil {
 		log.Fatal(err)
 	}
 	info, _ := whole["info"].(object)
 	out := object{
 		"openapi": whole["openapi"], "info": object{"title": info["title"], "version": info["version"], "license": info["license"]},
-		"servers": []any{object{"url": map[string]string{"github": "/api/v3", "gitea": "/api/v1"}[kind]}},
+		"servers": []any{object{"url": server[kind]}},
 	}
 	paths, components := object{}, object{}
 	for _, one := range operations[kind] {
 		verb, path, _ := strings.Cut(one, " ")
-		full, _ := whole["paths"].(object)[repo+path].(object)
+		at := prefix[kind] + path
+		full, _ := whole["paths"].(object)[at].(object)
 		operation, ok := full[verb].(object)
 		if !ok {
 			log.Fatal("the document has no ", one)
@@ -59,13 +76,13 @@ func main() {
 				kept[name] = operation[name]
 			}
 		}
-		if paths[repo+path] == nil {
-			paths[repo+path] = object{}
+		if paths[at] == nil {
+			paths[at] = object{}
 		}
 		if shared := full["parameters"]; shared != nil {
-			paths[repo+path].(object)["parameters"] = shared
+			paths[at].(object)["parameters"] = shared
 		}
-		paths[repo+path].(object)[verb] = kept
+		paths[at].(object)[verb] = kept
 	}
 	follow(paths, whole, components)
 	out["paths"], out["components"] = bare(paths, false), bare(components, false)

@@ -131,18 +131,20 @@ def _level(number: int) -> const.LogLevel:
 class HandlerContext(LoggerABC):
     """One run of a handler on one resource.
 
-    ``sink`` gets every log line at once; the lines are kept too.
+    ``sink`` gets every log line at once; without one they are kept. ``reading`` is called instead for READING.
     """
 
     def __init__(
-        self, resource: Any, dry_run: bool = False, action_id: Optional[uuid.UUID] = None,
+        self, resource: Any, dry_run: bool = False, action_id: Union[uuid.UUID, str, None] = None,
         logger: Optional[logging.Logger] = None, *, sink: Optional[Callable[[LogLine], None]] = None,
+        reading: Optional[Callable[[], None]] = None,
     ) -> None:
         self._resource = resource
         self._dry_run = dry_run
-        self._action_id = action_id or uuid.uuid4()
+        self._action_id: Union[uuid.UUID, str, None] = action_id
         self.logger = logger or LOGGER
         self._sink = sink
+        self._reading = reading
         self._kept: dict[str, Any] = {}
         self._status: Optional[const.ResourceState] = None
         self._resource_state: Optional[const.HandlerResourceState] = None
@@ -153,7 +155,13 @@ class HandlerContext(LoggerABC):
 
     # What there is to read: how it went, what changed, what was learnt.
 
-    action_id = property(attrgetter("_action_id"))
+    @property
+    def action_id(self) -> uuid.UUID:
+        known = self._action_id
+        if not isinstance(known, uuid.UUID):  # few ask for it, so it is made when they do
+            known = self._action_id = uuid.UUID(known) if known else uuid.uuid4()
+        return known
+
     status = property(attrgetter("_status"))
     resource_state = property(attrgetter("_resource_state"))
     change = property(attrgetter("_change"))
@@ -252,6 +260,9 @@ class HandlerContext(LoggerABC):
     # What to tell.
 
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
+        if msg is READING and self._reading is not None:
+            self._reading()
+            return
         told = {name: jsonable(value) for name, value in kwargs.items()} if kwargs else {}
         if exc_info and "traceback" not in told:
             told["traceback"] = traceback.format_exc()

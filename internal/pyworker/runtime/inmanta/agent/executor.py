@@ -21,13 +21,16 @@ class Worker:
         self._beginning = threading.Lock()
         self._begun = False
 
-    def put(self, work: Callable[[], object]) -> None:
+    def begin(self) -> None:
         """Raises RuntimeError when there can be no more threads."""
         if not self._begun:
             with self._beginning:
                 if not self._begun:
                     threading.Thread(target=self._run, name=self._name, daemon=True).start()
                     self._begun = True
+
+    def put(self, work: Callable[[], object]) -> None:
+        self.begin()
         self._waiting.put(work)
 
     def end(self) -> None:
@@ -62,7 +65,7 @@ class AgentInstance:
         self.files = files
         self.cache = AgentCache(self)
         self.last_used = time.monotonic()
-        self._thread = Worker(f"agent-{name}")
+        self.thread = Worker(f"agent-{name}")
         self._claims = 0
 
     def claim(self) -> None:
@@ -77,19 +80,15 @@ class AgentInstance:
     def idle(self) -> bool:
         return self._claims == 0
 
-    def enqueue(self, work: Callable[[], None]) -> None:
-        """Do work in the agent's thread, after what waits there."""
-        self._thread.put(work)
-
     def tend(self) -> None:
         """Drop what is stale from the cache, when nothing else is to do."""
         if self.idle:
-            self._thread.put(self.cache.clean_stale_entries)
+            self.thread.put(self.cache.clean_stale_entries)
 
     def close(self) -> None:
         """Give back what handlers hold: connections, for the most part."""
         self.cache.close()
-        self._thread.end()
+        self.thread.end()
 
     @property
     def eventloop(self) -> Any:

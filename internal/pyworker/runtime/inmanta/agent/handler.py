@@ -183,8 +183,11 @@ class HandlerAPI(ABC, Generic[TResource]):
         self, ctx: HandlerContext, resource: TResource, requires: Mapping[str, const.HandlerResourceState]
     ) -> None:
         """Enforce the resource if everything that it needs is deployed."""
+        if not requires:
+            self._deploy(ctx, resource)
+            return
         good, bad = const.HandlerResourceState.deployed, _NOT_DEPLOYED
-        states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()} if requires else {}
+        states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()}
         strange = {needed: state.value for needed, state in states.items() if state is not good and state not in bad}
         failed = sorted(needed for needed, state in states.items() if state in bad)
         if strange:
@@ -202,10 +205,13 @@ class HandlerAPI(ABC, Generic[TResource]):
                 failed=str(failed),
             )
         else:
-            self.execute(ctx, resource, dry_run=False)
-            if self.can_reload() and ctx.contains("_dependency_changed") and ctx.get("_dependency_changed"):
-                ctx.debug("Calling do_reload")
-                self.do_reload(ctx, resource)
+            self._deploy(ctx, resource)
+
+    def _deploy(self, ctx: HandlerContext, resource: TResource) -> None:
+        self.execute(ctx, resource, dry_run=False)
+        if self.can_reload() and ctx.contains("_dependency_changed") and ctx.get("_dependency_changed"):
+            ctx.debug("Calling do_reload")
+            self.do_reload(ctx, resource)
 
     @abstractmethod
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
@@ -278,16 +284,17 @@ class HandlerAPI(ABC, Generic[TResource]):
     def _guarded(self, ctx: HandlerContext, resource: TResource, work: Callable[[], None]) -> None:
         """Run pre, work and post; what is raised becomes the state of the resource."""
         state = const.HandlerResourceState
-        name = resource.id.resource_str()
         try:
             self.pre(ctx, resource)
             work()
         except SkipResource as skip:
+            name = resource.id.resource_str()
             waits = isinstance(skip, SkipResourceForDependencies)
             ctx.set_resource_state(state.skipped_for_dependency if waits else state.skipped)
             reason = skip.args[0] if len(skip.args) == 1 else list(skip.args)
             ctx.warning("%(resource_id)s is skipped: %(reason)s", resource_id=name, reason=reason)
         except Exception as exc:
+            name = resource.id.resource_str()
             if lost := unreachable(exc):
                 ctx.set("_unreachable", lost)
                 ctx.set_resource_state(state.unavailable)
@@ -329,9 +336,13 @@ class ResourceHandler(HandlerAPI[TResource]):
         return self._diff(self.check_resource(ctx, resource), resource)
 
     def _diff(self, current: TResource, desired: TResource) -> dict[str, dict[str, Any]]:
+        kind = type(desired)
+        plain = getattr(kind, "_plain", False) and type(current) is kind
+        have, want = (current.__dict__, desired.__dict__) if plain else ({}, {})
         differs = {}
-        for field in type(desired).fields:
-            found, wanted = getattr(current, field), getattr(desired, field)
+        for field in kind.fields:
+            found = have[field] if field in have else getattr(current, field)
+            wanted = want[field] if field in want else getattr(desired, field)
             if found != wanted:
                 differs[field] = {"current": found, "desired": wanted}
         return differs

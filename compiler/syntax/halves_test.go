@@ -1,0 +1,79 @@
+package syntax
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Wherever a text is cut into two that parse, it parses as a whole, to the same
+// statements, places and warnings.
+func FuzzHalves(f *testing.F) {
+	seeds(f)
+	areas, _ := filepath.Glob("../testdata/parity/*.txtar")
+	for _, area := range areas {
+		archive, err := txtar.ParseFile(area)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if strings.HasSuffix(file.Name, ".cf") {
+				f.Add(string(file.Data))
+			}
+		}
+	}
+	f.Add("x = \"\"\"\ny = 1\nz = 2\n\"\"\" w = 3\nv = \"\\d\"\nu = {{\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, bad := invalidUTF8([]byte(text)); bad || strings.Count(text, "\n") > 300 {
+			return
+		}
+		whole := append(uniformLines([]byte(text)), '\n')
+		info := File{Path: "f.cf", Namespace: "__config__"}
+		want := info
+		p := newParser(&want, whole)
+		accepted := p.all()
+		want.Statements, want.Doc, want.Warnings = p.top, p.doc, p.warnings
+		for at := range whole {
+			if at == 0 || whole[at-1] != '\n' || !isLetter(whole[at]) {
+				continue
+			}
+			got := info
+			if !parseParts(&got, whole, at) {
+				continue
+			}
+			if !accepted {
+				t.Fatalf("cut at %d it parses, as a whole it does not:\n%s", at, text)
+			}
+			if !reflect.DeepEqual(&got, &want) {
+				t.Fatalf("cut at %d it is something else:\n%s\nin place of\n%s", at, tree(&got), tree(&want))
+			}
+		}
+	})
+}
+
+// A long file is cut at the begin of a statement; where that is none, or where
+// there is an error, what comes of it is what comes of any file.
+func TestALongFileIsParsedInHalves(t *testing.T) {
+	sample, err := os.ReadFile("testdata/sample.cf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := append([]byte(strings.Repeat(string(sample)+"\n", 1+2*longText/len(sample))), '\n')
+	at := cut(long, len(long)/2)
+	file := &File{Path: "long.cf"}
+	if at == 0 || !parseParts(file, long, at) {
+		t.Fatalf("it cannot be cut at %d: %.60q", at, long[at:])
+	}
+	within := "x = \"\"\"\n" + strings.Repeat("import nothing\n", longText) + "\"\"\"\ny = 1\n"
+	if file, err := Parse(FileInfo{Path: "f.cf"}, []byte(within)); err != nil || len(file.Statements) != 2 || file.Statements[1].Where().Start.Line != longText+3 {
+		t.Errorf("a long text is %d statements, %v", len(file.Statements), err)
+	}
+	wrong := strings.Repeat("x = 1\n", longText) + "y = = 1\n"
+	if _, err := Parse(FileInfo{Path: "f.cf"}, []byte(wrong)); err == nil || err.(*Error).At.Start.Line != longText+1 {
+		t.Errorf("an error in the second half is %v", err)
+	}
+}

@@ -1,0 +1,7 @@
+package intent
+
+// Ahead is a task that is recorded before its turn, without an entry in the log.
+type Ahead struct {
+	Resource ResourceID
+	Action   ActionID // that it will be
+}
