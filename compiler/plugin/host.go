@@ -139,7 +139,7 @@ func Start(ctx context.Context, c Config) *Host {
 func (h *Host) Begin() {
 	h.begin.Do(func() {
 		h.began = true
-		go h.start()
+		go h.start(h.adopts)
 	})
 	h.preload()
 }
@@ -161,15 +161,25 @@ func (h *Host) Anticipate() {
 
 func (h *Host) tables() tables { return tables{filepath.Join(h.config.CacheDir, "plugins")} }
 
-func (h *Host) start() {
+// start gets the worker, as a copy of the template if adopt says so.
+func (h *Host) start(adopt bool) {
 	defer close(h.came)
-	if h.adopts && h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) {
-		return pyworker.Adopt(h.ctx, h.config.Warm.Handover, c)
-	}) == nil {
-		h.adopted = true
-		return
+	if adopt {
+		if h.adopt() == nil {
+			h.adopted = true
+			return
+		}
+		if h.dialogue != nil {
+			_ = h.dialogue.Close(0)
+		}
 	}
 	h.startErr = h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) { return pyworker.StartDialogue(h.ctx, c) })
+}
+
+func (h *Host) adopt() error {
+	return h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) {
+		return pyworker.Adopt(h.ctx, h.config.Warm.Handover, c)
+	})
 }
 
 // meet makes a worker and tells it what there is to know.
@@ -195,9 +205,6 @@ func (h *Host) meet(begin func(pyworker.Config) (pyworker.Dialogue, error)) erro
 	}
 	h.dialogue = dialogue
 	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
-	if err != nil && h.adopts {
-		_ = dialogue.Close(0)
-	}
 	h.pid, h.python = reply.PID, reply.Python
 	return err
 }

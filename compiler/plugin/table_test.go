@@ -25,6 +25,7 @@ type checkout struct {
 	t      testing.TB
 	config Config
 	order  []string
+	early  bool // the worker starts before it is known what there is to load
 }
 
 func newCheckout(t testing.TB, archive string) *checkout {
@@ -62,6 +63,9 @@ func (c *checkout) write(name, text string) {
 func (c *checkout) compile() *project {
 	c.t.Helper()
 	host := New(c.t.Context(), c.config)
+	if c.early {
+		host.Anticipate()
+	}
 	var code []eval.ModuleCode
 	for _, name := range c.order {
 		root := filepath.Join(c.config.ProjectDir, "libs", name)
@@ -148,6 +152,28 @@ func TestWhatALoadToldIsRemembered(t *testing.T) {
 		t.Error("a::name gave something else")
 	}
 	first.done()
+}
+
+// Who needed Python the last time gets a worker at once, while it is looked up
+// what it has to load; the call finds it there.
+func TestAWorkerStartsWhileItsTableIsRead(t *testing.T) {
+	c := newCheckout(t, two)
+	first := c.compile()
+	first.value("a::name")
+	first.done()
+	c.early = true
+	for range 3 {
+		p := c.compile()
+		if !p.host.remembered {
+			t.Fatal("the table is not remembered")
+		}
+		if p.value("a::name") != types.Str("a") {
+			t.Error("a::name gave something else")
+		}
+		if !p.done() {
+			t.Fatal("no worker was begun")
+		}
+	}
 }
 
 // Nothing that a load depended on can change without the next one noticing.
