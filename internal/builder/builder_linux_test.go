@@ -23,6 +23,7 @@ import (
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/racedetector"
 	"ordain.dev/ordain/internal/warm"
 	"ordain.dev/ordain/layout"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ORDAIN_TEST_BUILDER_DIR") != "" {
 		waitToBeKilled()
 	}
-	os.Exit(m.Run())
+	os.Exit(racedetector.Main(m))
 }
 
 // patience bounds how long a test waits for what should come.

@@ -205,11 +205,12 @@ func readDocument(file string) (*export.Document, error) {
 	return export.Read(f)
 }
 
-// environ is the environment of a compiler: what programs need to run, the
-// variables of the request, and nothing of the server's.
+// environ is the environment of a compiler: what programs need to run, where
+// the race detector reports, the variables of the request, and nothing of the
+// server's.
 func (b *Builder) environ(job control.BuildJob) []string {
 	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "GORACE"} {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)
 		}

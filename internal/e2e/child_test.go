@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/client"
+	"ordain.dev/ordain/internal/racedetector"
 )
 
 // child is a server in a process of its own, which can be killed.
@@ -43,6 +44,7 @@ func startChild(t *testing.T, dir string) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { racedetector.Check(t) })
 	t.Cleanup(c.kill)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

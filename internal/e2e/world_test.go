@@ -21,6 +21,7 @@ import (
 	"ordain.dev/ordain/internal/config"
 	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/racedetector"
 	"ordain.dev/ordain/internal/server"
 )
 
@@ -30,9 +31,15 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"compile", "hook", "up"}, os.Args[1]) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	code := m.Run()
-	stopShared()
-	os.Exit(code)
+	os.Exit(racedetector.Main(whole{m}))
+}
+
+// whole is the run of all tests, with the end of the server that they share.
+type whole struct{ *testing.M }
+
+func (w whole) Run() int {
+	defer stopShared()
+	return w.M.Run()
 }
 
 // patience is how long a scenario waits for anything. It is a bound on
@@ -125,6 +132,7 @@ func ownWorld(t *testing.T, change func(*config.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { racedetector.Check(t) })
 	w, err := startWorld(dir, change)
 	if err != nil {
 		t.Fatal("the server does not start: ", err)
@@ -237,6 +245,7 @@ class NoteHandler(CRUDHandler[Note]):
 // unbound makes a repository without an environment.
 func (w *world) unbound(t *testing.T) *place {
 	t.Helper()
+	t.Cleanup(func() { racedetector.Check(t) })
 	dir := t.TempDir()
 	p := &place{world: w, t: t, bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), site: filepath.Join(dir, "site")}
 	for _, d := range []string{p.work, p.site} {

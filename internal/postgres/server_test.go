@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/racedetector"
 )
 
 // childEnv makes the test program a server that starts a database in a
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("ready", s.run.pid)
 		select {}
 	}
-	os.Exit(m.Run())
+	os.Exit(racedetector.Main(m))
 }
 
 func configIn(dir string) Config {
