@@ -28,6 +28,9 @@ type Server interface {
 	// Targets gives the environments that are bound to repositories. They may
 	// be a second old, unless fresh ones are asked for.
 	Targets(ctx context.Context, fresh bool) (*Targets, error)
+	// Expect tells that a request was read and is looked at. The function that it
+	// gives is called before Record, or when there is nothing to record.
+	Expect() (over func())
 	// Record makes a delivery durable, and returns once it is. It gives the
 	// environments that did not have this delivery before.
 	Record(ctx context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error)
@@ -192,6 +195,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 		h.reply(w, status, Answer{Message: err.Error()})
 		return
 	}
+	over := h.cfg.Server.Expect()
+	defer over()
 	e, key, err := d.parse(r.Header, body)
 	if err != nil {
 		h.reply(w, http.StatusBadRequest, Answer{Message: "the payload is malformed: " + err.Error()})
@@ -200,7 +205,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 	delivery := intent.Delivery{
 		ID: uuid.New(), Forge: d.name, Key: printable(key, maxKey), Received: h.cfg.Now(), Size: int64(len(body)), Event: e,
 	}
-	h.pass(w, r, delivery, func(secret []byte) bool { return proves(body, secret) })
+	h.pass(w, r, delivery, over, func(secret []byte) bool { return proves(body, secret) })
 }
 
 // bodies is room for payloads of the usual size, used again and again: what is
@@ -240,7 +245,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, room *bytes.Buffe
 
 // pass finds who may be concerned and records the delivery. Nothing else is
 // done before the answer.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery, proves func(secret []byte) bool) {
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery, over func(), proves func(secret []byte) bool) {
 	answer := Answer{Repository: d.Event.Repository, Ref: d.Event.Ref, Commit: d.Event.Commit}
 	known, verified, err := h.find(r.Context(), d.Event.URLs, proves)
 	if err != nil {
@@ -267,6 +272,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery
 		names[m.Environment] = m.Name
 		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{Environment: m.Environment, Module: m.module, State: intent.OutcomeWaiting})
 	}
+	over()
 	took, err := h.cfg.Server.Record(r.Context(), d)
 	if err != nil {
 		h.broken(w, d, err)

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -31,11 +33,17 @@ type board struct {
 	looked   []bool
 	recorded []intent.Delivery
 	had      map[string]bool
+	expected atomic.Int64 // read, and not yet recorded or refused
 }
 
 func (b *board) Targets(_ context.Context, fresh bool) (*Targets, error) {
 	b.looked = append(b.looked, fresh)
 	return NewTargets(b.targets), b.lookup
+}
+
+func (b *board) Expect() func() {
+	b.expected.Add(1)
+	return sync.OnceFunc(func() { b.expected.Add(-1) })
 }
 
 func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
@@ -101,7 +109,12 @@ func open(t *testing.T, b *board) *door {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close() // when all requests have ended
+		if n := b.expected.Load(); n != 0 {
+			t.Errorf("%d webhooks are still expected", n)
+		}
+	})
 	d.url, d.handler = server.URL+"/hooks", h
 	return d
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -19,8 +20,9 @@ type recorder struct {
 	mu      sync.Mutex
 	waiting []*arrival
 	busy    bool
-	full    chan struct{} // closed when enough wait; nil: nobody waits for that
-	enough  int
+	coming  int           // were read, and will be here in a moment
+	full    chan struct{} // closed when all wait that are waited for; nil: nobody waits for that
+	enough  int           // so many; zero: until none is coming
 	storm   storm
 
 	// Of who records: how many seem to send side by side, and when some were answered last.
@@ -53,10 +55,7 @@ func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]inte
 	r.storm.arrived()
 	r.mu.Lock()
 	r.waiting = append(r.waiting, a)
-	if r.full != nil && len(r.waiting) >= r.enough {
-		close(r.full)
-		r.full = nil
-	}
+	r.came()
 	if !r.busy {
 		r.busy = true
 		go c.recordArrivals(context.WithoutCancel(ctx))
@@ -92,18 +91,52 @@ func (c *Control) recordArrivals(ctx context.Context) {
 	}
 }
 
-// gather waits a moment while webhooks come in crowds, until all of the crowd wait.
+// ExpectDelivery tells that a webhook was read that may have to be recorded; the
+// function that it gives is called just before it is, or when it will not be.
+func (c *Control) ExpectDelivery() (over func()) {
+	r := &c.arrivals
+	r.mu.Lock()
+	r.coming++
+	r.mu.Unlock()
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		r.coming--
+		r.came()
+		r.mu.Unlock()
+	})
+}
+
+// came lets gather go on when all are there that it waits for.
+func (r *recorder) came() {
+	if r.full != nil && r.complete() {
+		close(r.full)
+		r.full = nil
+	}
+}
+
+func (r *recorder) complete() bool {
+	if r.enough > 0 {
+		return len(r.waiting) >= r.enough
+	}
+	return r.coming == 0
+}
+
+// gather waits a moment while webhooks come in crowds, until all of the crowd
+// wait; and where a crowd may begin, for those that are nearly there.
 func (r *recorder) gather() {
-	if r.crowd < 2 || time.Since(r.answered) > gatherMost {
-		return
+	crowd := r.crowd
+	if crowd < 2 || time.Since(r.answered) > gatherMost {
+		crowd = 0
+		runtime.Gosched() // to those that came at the same time
 	}
 	r.mu.Lock()
-	if len(r.waiting) == 0 || len(r.waiting) >= r.crowd {
+	r.enough = crowd
+	if len(r.waiting) == 0 || r.complete() {
 		r.mu.Unlock()
 		return
 	}
 	full := make(chan struct{})
-	r.full, r.enough = full, r.crowd
+	r.full = full
 	r.mu.Unlock()
 	timer := time.NewTimer(gatherMost)
 	defer timer.Stop()

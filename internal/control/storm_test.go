@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,53 @@ func TestWhatAnswersBringIsRecordedTogether(t *testing.T) {
 				all.Wait()
 				if len(record.commits) > tt.commits {
 					t.Errorf("%d commits: %v", len(record.commits), record.commits)
+				}
+			})
+		})
+	}
+}
+
+// The first of a crowd waits for those that were read when it was, and no
+// longer than a moment for one that does not get there.
+func TestTheFirstOfACrowdWaitsForWhatIsNearlyThere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after   time.Duration // of the second, which was read with the first
+		commits string
+		first   time.Duration // until the first has its answer
+	}{
+		"soon":      {time.Millisecond, "[2]", 3 * time.Millisecond},
+		"too late":  {5 * time.Millisecond, "[1 1]", gatherMost + 2*time.Millisecond},
+		"refused":   {0, "[1]", 2 * time.Millisecond},
+		"one alone": {-1, "[1]", 2 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				record := &slowRecord{}
+				c := &Control{cfg: Config{Store: record}}
+				send := func() {
+					if _, err := c.RecordDelivery(t.Context(), intent.Delivery{}); err != nil {
+						t.Error(err)
+					}
+				}
+				var all sync.WaitGroup
+				if tt.after >= 0 {
+					over := c.ExpectDelivery()
+					all.Go(func() {
+						time.Sleep(tt.after)
+						over()
+						if tt.after > 0 {
+							send()
+						}
+					})
+				}
+				began := time.Now()
+				send()
+				if took := time.Since(began); took != tt.first {
+					t.Errorf("the first was answered after %v, not %v", took, tt.first)
+				}
+				all.Wait()
+				if got := fmt.Sprint(record.commits); got != tt.commits {
+					t.Errorf("commits of %s, not %s", got, tt.commits)
 				}
 			})
 		})
