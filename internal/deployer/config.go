@@ -22,6 +22,11 @@ import (
 type Store interface {
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error) // nil: none yet
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
+	// VersionChanges gives, in no order, the resources of a version that another has not in
+	// the same way, those of purged that the version has, and how many resources it has in all.
+	VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) ([]intent.Resource, int, error)
+	// GoneResources lists what one version has and another has not.
+	GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error)
 	VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error)
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)

@@ -43,7 +43,8 @@ type Deployer struct {
 	policy      scheduler.Policy
 	rules       string // the settings and overrides that the scheduler has
 	version     *versionCode
-	wanted      int // newest released version that was heard of
+	resources   []intent.Resource // of the scheduler's version, sorted by id; not to be changed
+	wanted      int               // newest released version that was heard of
 	loading     bool
 	deferred    []func() // outcomes that wait for a version to be loaded
 	early       []func() // what was asked for before the record was read

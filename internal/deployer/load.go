@@ -98,6 +98,10 @@ func (d *Deployer) readVersion(ctx context.Context, number int) ([]intent.Resour
 	if err != nil {
 		return nil, nil, err
 	}
+	return d.withCode(ctx, resources, number)
+}
+
+func (d *Deployer) withCode(ctx context.Context, resources []intent.Resource, number int) ([]intent.Resource, *versionCode, error) {
 	code, pip, err := d.cfg.Store.VersionCode(ctx, d.env, number)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +124,7 @@ func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 			return
 		}
 	}
-	d.sched, d.version = s, code
+	d.sched, d.version, d.resources = s, code, snap.Resources
 	for _, f := range d.early {
 		f()
 	}
@@ -139,12 +143,12 @@ func (d *Deployer) loadVersion() {
 		return
 	}
 	d.loading = true
-	number := d.wanted
+	number, from, known := d.wanted, d.sched.Version(), d.resources
 	go func() {
 		var resources []intent.Resource
 		var code *versionCode
 		err := d.persist(d.tasks, "read a version", func(ctx context.Context) (err error) {
-			resources, code, err = d.readVersion(ctx, number)
+			resources, code, err = d.readNewer(ctx, from, known, number)
 			if fault.Is(err, fault.NotFound) {
 				return permanent{err} // it was deleted since
 			}
@@ -177,7 +181,7 @@ func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionC
 		d.log.Error("a released version cannot be deployed; the one before stays", "version", number, "error", err)
 		return
 	}
-	d.version = code
+	d.version, d.resources = code, resources
 	d.carry(commands)
 	d.lookAtFacts(true)
 	d.cfg.OnChange(Event{})

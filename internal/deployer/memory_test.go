@@ -3,6 +3,8 @@ package deployer
 import (
 	"cmp"
 	"context"
+	"errors"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -120,7 +122,44 @@ func (m *memory) VersionResources(_ context.Context, _ intent.EnvironmentID, num
 	if number < 1 || number > len(m.versions) {
 		return nil, fault.New("memory", fault.NotFound, "no such version")
 	}
-	return m.versions[number-1].Resources, nil
+	all := slices.Clone(m.versions[number-1].Resources)
+	slices.SortFunc(all, func(a, b intent.Resource) int { return a.ID.Compare(b.ID) })
+	return all, nil
+}
+
+func (m *memory) VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) ([]intent.Resource, int, error) {
+	all, err := m.VersionResources(ctx, env, number)
+	if err != nil {
+		return nil, 0, err
+	}
+	before, err := m.VersionResources(ctx, env, from)
+	if err != nil {
+		return nil, 0, err
+	}
+	known := map[intent.ResourceID]intent.Resource{}
+	for _, r := range before {
+		r.Version = number
+		known[r.ID] = r
+	}
+	var changed []intent.Resource
+	for _, r := range all {
+		if !reflect.DeepEqual(known[r.ID], r) || slices.Contains(purged, r.ID) {
+			changed = append(changed, r)
+		}
+	}
+	return changed, len(all), nil
+}
+
+func (m *memory) GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error) {
+	before, err1 := m.VersionResources(ctx, env, from)
+	after, err2 := m.VersionResources(ctx, env, to)
+	var gone []intent.ResourceID
+	for _, r := range before {
+		if !slices.ContainsFunc(after, func(a intent.Resource) bool { return a.ID == r.ID }) {
+			gone = append(gone, r.ID)
+		}
+	}
+	return gone, errors.Join(err1, err2)
 }
 
 func (m *memory) VersionCode(_ context.Context, _ intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error) {

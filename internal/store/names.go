@@ -67,9 +67,9 @@ type statementTexts struct {
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail, ResourceHistoryRows string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate          string
-	VersionResources, VersionResourceRows, VersionResource, VersionCode, VersionOrigins, VersionOld string
-	VersionDelete, OrphanCollect, ContentCollect, ResourceCollect, ContentFind                      string
-	KeysTake, CodeLockShared, CodeLockAlone, CodeStore, CodeCollect                                 string
-	DiffContents, FilePut, FileGet, FileMissing                                                     string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate                                        string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource, VersionCode, VersionOrigins, VersionOld string
+	VersionDelete, OrphanCollect, ContentCollect, ResourceCollect, ContentFind                                                    string
+	KeysTake, CodeLockShared, CodeLockAlone, CodeStore, CodeCollect                                                               string
+	DiffContents, FilePut, FileGet, FileMissing                                                                                   string
 }

@@ -157,6 +157,20 @@ func (s *Store) VersionResources(ctx context.Context, env intent.EnvironmentID, 
 	return out, err
 }
 
+// VersionChanges gives what a version has and another has not, and how many it has
+// in all; see deployer.Store.
+func (s *Store) VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) (out []intent.Resource, total int, err error) {
+	err = s.read(ctx, "store.VersionChanges", func(q querier) error {
+		if err := q.QueryRow(ctx, statements.VersionTotal, env, number).Scan(&total); err != nil {
+			return err
+		}
+		var row keptRow
+		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionChanges, env, from, number, idTexts(purged))
+		return err
+	})
+	return out, total, err
+}
+
 func requireVersion(ctx context.Context, q querier, env intent.EnvironmentID, number int) error {
 	_, err := one[versionRow](ctx, q, statements.VersionGet, env, number)
 	if isNoRows(err) {

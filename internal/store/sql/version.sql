@@ -31,6 +31,27 @@ SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.require
 FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
+-- name: VersionChanges :many
+-- As VersionResources, of what version $3 has and version $2 has not, and of those of $4
+-- that it has: what a purged resource required when it was kept is not a part of versions.
+WITH after AS (
+    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $3
+)
+SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
+       c.send_event, c.receive_events, c.purged,
+       CASE WHEN c.purged THEN (SELECT s.kept_requires FROM resource_state s WHERE s.resource = r.key) END AS kept_requires
+FROM (
+    (SELECT k FROM after EXCEPT SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2)
+    UNION
+    SELECT c.key
+    FROM unnest($4::text[]) AS x(id), LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r, resource_content c
+    WHERE c.resource = r.key AND c.key IN (SELECT k FROM after)
+) AS d(key), resource_content c, resource r
+WHERE c.key = d.key AND r.key = c.resource;
+
+-- name: VersionTotal :one
+SELECT total FROM version WHERE environment = $1 AND number = $2;
+
 -- name: VersionResourceRows :list
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
        c.send_event, c.receive_events, c.purged
