@@ -13,9 +13,16 @@ func (c *Control) Storm() {
 // StormMost is how long a burst may hold something back.
 const StormMost = stormMost
 
-// Arriving counts the webhooks that wait to be recorded.
-func (c *Control) Arriving() int {
-	c.arrivals.mu.Lock()
-	defer c.arrivals.mu.Unlock()
-	return len(c.arrivals.waiting)
+// Arrived is closed when n webhooks wait to be recorded; to be called while a
+// commit is under way.
+func (c *Control) Arrived(n int) <-chan struct{} {
+	r, full := &c.arrivals, make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) >= n {
+		close(full)
+	} else {
+		r.full, r.enough = full, n
+	}
+	return full
 }

@@ -3,7 +3,6 @@ package control_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -64,9 +63,7 @@ func (s *stage) burst(c *commits, n int, change func(i int, d *intent.Delivery))
 			<-c.began
 		}
 	}
-	for s.Arriving() < n {
-		runtime.Gosched()
-	}
+	<-s.Arrived(n)
 	close(c.begin)
 	wg.Wait()
 	return ids, errs

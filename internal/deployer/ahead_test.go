@@ -1,10 +1,13 @@
 package deployer
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -99,14 +102,27 @@ func TestPreparedAndPaused(t *testing.T) {
 // What is taken back is no longer recorded ahead, while what runs goes on.
 func TestTakenBackWhileAnotherRuns(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
+		s.ahead = make(chan int, 100)
 		gate := s.firstOfTwo()
 		s.status("x/b", intent.StatusDeploying)
+		for len(s.ahead) > 0 {
+			<-s.ahead
+		}
 		s.d.SetPaused("x", true)
-		for s.state("x/b").IsDeploying { // until it is recorded
-			s.d.Snapshot()
+		select {
+		case n := <-s.ahead:
+			if n != 0 {
+				t.Errorf("%d are ahead still", n)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("it is not taken back while x/a runs")
+		}
+		if st := s.state("x/b"); st.IsDeploying {
+			t.Errorf("%+v", st)
 		}
 		close(gate)
 		s.wait()
+		s.ran("x/a")
 	})
 }
 
@@ -229,18 +245,22 @@ func TestEndsGather(t *testing.T) {
 	}
 }
 
-// What gathers is recorded: however ends follow each other, all are in the record at the end.
+// What gathers is recorded: however ends follow each other, all are in the record
+// at the end, each once, by far fewer commits than it would take without a pause.
 func TestManyEndsGather(t *testing.T) {
-	onEach(t, func(t *testing.T, s *stage) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inMemory(t)
+		s.rec.(*memory).takes = 100 * time.Microsecond
 		s.start()
 		s.wait()
-		s.d.post(func() {
-			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(time.Millisecond/10)
-		})
 		var lines, names []string
 		for i := range 120 {
 			name := fmt.Sprintf("%c/%03d", 'p'+i%3, i)
 			names = append(names, name)
+			s.exec.misbehave(name, func(ctx context.Context, task executor.Task) executor.Result {
+				time.Sleep(200 * time.Microsecond)
+				return deploys(ctx, task)
+			})
 			if i >= 60 { // the second half needs the first
 				name += " 1 " + names[i-60]
 			} else {
@@ -248,6 +268,9 @@ func TestManyEndsGather(t *testing.T) {
 			}
 			lines = append(lines, name)
 		}
+		s.d.post(func() {
+			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(time.Millisecond/10)
+		})
 		s.release(lines...)
 		s.wait()
 		for _, name := range names {
@@ -256,5 +279,38 @@ func TestManyEndsGather(t *testing.T) {
 			}
 			s.status(name, intent.StatusDeployed)
 		}
+		if n := s.rec.(*memory).ended(); n > 10 {
+			t.Errorf("%d commits", n)
+		}
+	})
+}
+
+// What gathers does not wait for something else to happen: it is recorded while
+// the one that it waited for still runs, and nothing is to begin.
+func TestGatheredEndsWaitForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inMemory(t)
+		gate := make(chan struct{})
+		s.exec.misbehave("y/b", until(gate))
+		s.start()
+		s.wait()
+		s.release("x/a 1", "y/b 1")
+		s.exec.awaits("y/b")
+		synctest.Wait()
+		s.d.post(func() { s.d.taskTime, s.d.commitTime, s.d.endGap = 1, 1, 1 })
+		ends := func() int { synctest.Wait(); return s.rec.(*memory).ended() }
+		before := ends()
+		s.release("x/a 2", "y/b 1")
+		time.Sleep(gatherTime - 1)
+		if n := ends() - before; n != 0 {
+			t.Errorf("%d commits, before it had gathered", n)
+		}
+		time.Sleep(1)
+		if n := ends() - before; n != 1 {
+			t.Errorf("%d commits, after it had gathered", n)
+		}
+		s.status("x/a", intent.StatusDeployed)
+		close(gate)
+		s.wait()
 	})
 }

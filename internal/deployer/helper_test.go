@@ -31,6 +31,22 @@ type stage struct {
 	log  *syncBuffer // resource action log
 	evts chan Event
 	told chan intent.Notice
+	// ahead, if set, gets how many are recorded ahead whenever that is recorded.
+	ahead chan int
+}
+
+// listed is a store that says how many are recorded ahead.
+type listed struct {
+	Store
+	ahead chan<- int
+}
+
+func (l listed) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error {
+	if err := l.Store.SetAhead(ctx, env, tasks); err != nil {
+		return err
+	}
+	l.ahead <- len(tasks)
+	return nil
 }
 
 // onEach tells a story on a record in memory and on PostgreSQL.
@@ -79,8 +95,12 @@ func (s *stage) ready() *stage {
 // start begins a deployer; it is stopped with the test.
 func (s *stage) start() {
 	s.t.Helper()
+	var record Store = s.rec
+	if s.ahead != nil {
+		record = listed{s.rec, s.ahead}
+	}
 	d, err := New(Config{
-		Environment: s.env, Store: s.rec, Executor: s.exec, Logger: slog.New(slog.DiscardHandler), ActionLog: s.log,
+		Environment: s.env, Store: record, Executor: s.exec, Logger: slog.New(slog.DiscardHandler), ActionLog: s.log,
 		OnChange: func(e Event) { s.evts <- e }, OnNotice: func(n intent.Notice) { s.told <- n }, PythonVersion: "3.13", Libc: "glibc-2.36",
 	})
 	if err != nil {

@@ -42,6 +42,8 @@ type memory struct {
 	away     bool
 	refuse   string
 	commits  int
+	ends     int           // commits of ends
+	takes    time.Duration // how long these take
 	back     chan struct{} // gets a value for each refused call while away
 }
 
@@ -238,6 +240,13 @@ func (m *memory) SetAhead(_ context.Context, _ intent.EnvironmentID, tasks []int
 	return nil
 }
 
+// ended is how many commits of ends there were.
+func (m *memory) ended() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ends
+}
+
 // listed is how many are recorded ahead.
 func (m *memory) listed() int {
 	m.mu.Lock()
@@ -246,11 +255,13 @@ func (m *memory) listed() int {
 }
 
 func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done []intent.FinishedAction) error {
+	time.Sleep(m.takes)
 	if err := m.lock(); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	m.commits++
+	m.ends++
 	for _, f := range done {
 		if i := m.open(f.Action.ID); i >= 0 {
 			m.actions[i] = f.Action
