@@ -26,7 +26,7 @@ func Judge(ctx context.Context, s *Store, env intent.EnvironmentID, number int) 
 	return s.write(ctx, "store.Judge", func(tx pgx.Tx) error {
 		v, _, before, err := releasable(ctx, tx, "store.Judge", env, number)
 		if err == nil {
-			_, err = judge(ctx, tx, env, before, v, v.Created)
+			_, _, err = judge(ctx, tx, env, before, v, v.Created)
 		}
 		return err
 	})

@@ -14,31 +14,31 @@ import (
 )
 
 // judge compares a version with the one that is deployed and tells why it is
-// held; nil when it is not.
-func judge(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, before *intent.Version, v intent.Version, at time.Time) (*intent.Hold, error) {
+// held, nil when it is not, and how many resources it has no more.
+func judge(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, before *intent.Version, v intent.Version, at time.Time) (hold *intent.Hold, left int, err error) {
 	row, err := one[environmentRow](ctx, tx, statements.EnvironmentGet, env)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	e, err := row.value()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	guard := intent.GuardOf(e)
-	removal, err := removalOf(ctx, tx, guard, before, v)
+	removal, left, err := removalOf(ctx, tx, guard, before, v)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return guard.Judge(removal, at), nil
+	return guard.Judge(removal, at), left, nil
 }
 
 // removalRow is one line of the statement Removal.
 type removalRow struct {
-	Kind   string // type, first or protected
+	Kind   string // type, first, protected or left
 	Type   string
 	ID     string
 	Purged bool
-	Total  int // of the type, or of all that are protected
+	Total  int // of the type, or of all that are protected or left
 	Purges int // of the type
 }
 
@@ -47,22 +47,27 @@ func (r removalRow) removed() (intent.Removed, error) {
 	return intent.Removed{ID: id, Purged: r.Purged}, err
 }
 
-// removalOf counts what a version takes away. It looks into contents only
-// where the two versions differ, unless so much goes that the share matters.
-func removalOf(ctx context.Context, tx pgx.Tx, g intent.Guard, before *intent.Version, v intent.Version) (intent.Removal, error) {
-	out := intent.Removal{Total: v.Total, Types: []intent.RemovedType{}, First: []intent.Removed{}, Protected: []intent.Removed{}}
+// removalOf counts what a version takes away, and all resources, purged ones
+// too, that it has no more. It looks into contents only where the two versions
+// differ, unless so much goes that the share matters.
+func removalOf(ctx context.Context, tx pgx.Tx, g intent.Guard, before *intent.Version, v intent.Version) (out intent.Removal, left int, err error) {
+	out = intent.Removal{Total: v.Total, Types: []intent.RemovedType{}, First: []intent.Removed{}, Protected: []intent.Removed{}}
 	if before != nil {
 		out.Before, out.BeforeTotal = before.Number, before.Total
 	} else if len(g.Protected) == 0 {
-		return out, nil
+		return out, 0, nil
 	}
-	rows, err := many[removalRow](ctx, tx, statements.Removal, v.Environment, out.Before, v.Number, intent.RemovalShown, g.Protected.Like())
+	rows, err := many[removalRow](ctx, tx, statements.Removal, v.Environment, v.Number, intent.RemovalShown, g.Protected.Like())
 	if err != nil {
-		return out, err
+		return out, 0, err
 	}
 	for _, r := range rows {
+		if r.Kind == "left" {
+			left = r.Total
+			continue
+		}
 		if err := addRemoval(&out, r); err != nil {
-			return out, err
+			return out, 0, err
 		}
 	}
 	slices.SortFunc(out.Types, func(a, b intent.RemovedType) int {
@@ -72,7 +77,7 @@ func removalOf(ctx context.Context, tx pgx.Tx, g intent.Guard, before *intent.Ve
 	if out.Count() > 0 && (out.Count() >= g.Minimum || out.ProtectedCount > 0 || out.Total == 0) {
 		err = tx.QueryRow(ctx, statements.RemovalLive, v.Environment, out.Before).Scan(&out.Live)
 	}
-	return out, err
+	return out, left, err
 }
 
 func addRemoval(out *intent.Removal, r removalRow) error {

@@ -62,7 +62,7 @@ type statementTexts struct {
 	PromotionPauseSet, PromotionPauseEnd, PromotionPauseGet, ClearPromotions                                            string
 	// release.sql
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates string
-	ReleaseNewStates, ReleaseOrphans, ReleaseBlocked, ReleaseAgents          string
+	ReleaseOrphans, ReleaseBlocked, ReleaseAgents                            string
 	ReleaseDrift                                                             string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail, ResourceHistoryRows string

@@ -242,7 +242,7 @@ func (s *Store) JudgeVersion(ctx context.Context, env intent.EnvironmentID, numb
 		} else if !isNoRows(err) {
 			return err
 		}
-		hold, err = judge(ctx, tx, env, before, v, at)
+		hold, _, err = judge(ctx, tx, env, before, v, at)
 		return err
 	})
 	return hold, err

@@ -40,11 +40,11 @@ func (s *Store) release(ctx context.Context, op string, env intent.EnvironmentID
 
 // releaseIn does so in a transaction that holds the lock of the environment.
 func releaseIn(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int, at time.Time, c *intent.Confirmation) (refused, err error) {
-	v, undefined, before, err := releasable(ctx, tx, op, env, number)
+	v, way, before, err := releasable(ctx, tx, op, env, number)
 	if err != nil {
 		return nil, err
 	}
-	hold, err := judge(ctx, tx, env, before, v, at)
+	hold, left, err := judge(ctx, tx, env, before, v, at)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,8 @@ func releaseIn(ctx context.Context, tx pgx.Tx, op string, env intent.Environment
 		}
 		return refused, addNotice(ctx, tx, env, heldNotice(v, *hold), at)
 	}
-	if err := activate(ctx, tx, v, undefined > 0, c, at); err != nil {
+	way.left = left > 0
+	if err := activate(ctx, tx, v, way, c, at); err != nil {
 		return nil, err
 	}
 	return nil, rolledBack(ctx, tx, env, v)
@@ -77,44 +78,52 @@ func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
 	return n
 }
 
-// releasable gives a version that may become the intent, how many of its
-// resources are undefined, and the version that is the intent.
-func releasable(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int) (v intent.Version, undefined int, before *intent.Version, err error) {
+// step is what a release has to look for, beside contents that changed.
+type step struct {
+	undefined    bool // the version has undefined resources
+	wasUndefined bool // the one before has
+	left         bool // it lacks resources that the one before has
+}
+
+// releasable gives a version that may become the intent, what releasing it
+// has to look for, and the version that is the intent.
+func releasable(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int) (v intent.Version, way step, before *intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
 	if err == nil {
 		v, err = row.value()
 	}
 	if err != nil {
-		return v, 0, nil, err
+		return v, way, nil, err
 	}
-	undefined = row.Undefined
+	way.undefined = row.Undefined > 0
 	if v.Preview {
-		return v, 0, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
+		return v, way, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
 			Hint("previews are never released: bring the commit to the branch of the environment")
 	}
 	if v.Released != nil {
-		return v, 0, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is released already", number))
+		return v, way, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is released already", number))
 	}
 	if err := refuseBlocked(ctx, tx, op, v); err != nil {
-		return v, 0, nil, err
+		return v, way, nil, err
 	}
 	row, err = one[versionRow](ctx, tx, statements.VersionActive, env)
 	if isNoRows(err) {
-		return v, undefined, nil, nil
+		return v, way, nil, nil
 	}
 	if err != nil {
-		return v, 0, nil, err
+		return v, way, nil, err
 	}
+	way.wasUndefined = row.Undefined > 0
 	active, err := row.value()
 	if err == nil && active.Number > number {
 		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number, active.Number)).
 			Hint("roll back to it, or compile the commit that you want again")
 	}
-	return v, undefined, &active, err
+	return v, way, &active, err
 }
 
 // activate makes a version the intent.
-func activate(ctx context.Context, tx pgx.Tx, v intent.Version, undefined bool, c *intent.Confirmation, at time.Time) error {
+func activate(ctx context.Context, tx pgx.Tx, v intent.Version, way step, c *intent.Confirmation, at time.Time) error {
 	env := v.Environment
 	for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
 		if _, err := tx.Exec(ctx, sql, env, v.Number); err != nil {
@@ -130,7 +139,7 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, undefined bool, 
 		return err
 	}
 	blocked := []int64{}
-	if undefined {
+	if way.undefined {
 		var err error
 		if blocked, err = blockedResources(ctx, tx, env, v.Number); err != nil {
 			return err
@@ -139,25 +148,26 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, undefined bool, 
 	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}, at); err != nil {
 		return err
 	}
-	return releaseStates(ctx, tx, env, v.Number, blocked, at)
+	return releaseStates(ctx, tx, env, v.Number, way, blocked, at)
 }
 
-func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, blocked []int64, at time.Time) error {
-	if _, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked); err != nil {
-		return err
-	}
-	added, err := tx.Exec(ctx, statements.ReleaseNewStates, env, number, blocked)
+func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, way step, blocked []int64, at time.Time) error {
+	added, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
-		return err
+	if way.left {
+		if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
+			return err
+		}
 	}
 	if _, err := tx.Exec(ctx, statements.ReleaseDrift, env, at); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, statements.ReleaseBlocked, env, blocked); err != nil {
-		return err
+	if way.undefined || way.wasUndefined {
+		if _, err := tx.Exec(ctx, statements.ReleaseBlocked, env, blocked); err != nil {
+			return err
+		}
 	}
 	if added.RowsAffected() > 0 {
 		_, err = tx.Exec(ctx, statements.ReleaseAgents, env)

@@ -183,6 +183,22 @@ func TestUndefinedBlocksAllBehindIt(t *testing.T) {
 	}
 }
 
+// What was purged and leaves the model takes nothing away, and is an orphan
+// all the same; what stays is not.
+func TestPurgedResourcesThatLeaveAreOrphans(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	env := newEnvironment(t, s)
+	rs := resources(3)
+	rs[2].Purged = true
+	release(t, s, env, rs)
+	second := release(t, s, env, rs[:2])
+	got := states(t, s, env)
+	if got[rs[0].ID].Orphaned != 0 || got[rs[1].ID].Orphaned != 0 || got[rs[2].ID].Orphaned != second-1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestDiffOfVersions(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -1,27 +1,34 @@
 -- name: Removal :many
--- What version $3 takes away from version $2: what was to be present and is in
--- it no more, or to be absent. Counted by type; the first $4 by id; and the
--- first $4 of those whose id is like one of $5, together with those of them
--- that are to be absent without having been in the version before.
-WITH before AS (
+-- What version $2 takes away from the active one, whose contents the states have: what
+-- was to be present and is in it no more, or to be absent. Counted by type; the first $3
+-- by id; and the first $3 of those whose id is like one of $4, together with those of
+-- them that are to be absent without having been in the version before. And how many
+-- resources, kept or purged, are in it no more. A content of the version before is only
+-- looked up where something goes.
+WITH after AS MATERIALIZED (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
-), after AS (
-    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $3
-), was AS (
-    SELECT c.resource, c.purged FROM (SELECT k FROM before EXCEPT SELECT k FROM after) AS d JOIN resource_content c ON c.key = d.k
-), becomes AS (
-    SELECT c.resource, c.purged FROM (SELECT k FROM after EXCEPT SELECT k FROM before) AS d JOIN resource_content c ON c.key = d.k
+), was AS MATERIALIZED (
+    SELECT resource, content FROM resource_state WHERE environment = $1 AND orphaned = 0 AND content NOT IN (SELECT k FROM after)
+), becomes AS MATERIALIZED (
+    SELECT c.resource, c.purged FROM after JOIN resource_content c ON c.key = after.k
+    WHERE after.k NOT IN (SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0)
+), goes AS MATERIALIZED (
+    SELECT coalesce(w.resource, b.resource) AS resource, w.content, b.resource IS NOT NULL AS purged, w.resource IS NOT NULL AS known
+    FROM was w FULL JOIN becomes b ON b.resource = w.resource
+    WHERE b.resource IS NULL OR b.purged
 ), lost AS MATERIALIZED (
-    SELECT r.id, r.type, b.resource IS NOT NULL AS purged, w.resource IS NOT NULL AS known
-    FROM was w FULL JOIN becomes b ON b.resource = w.resource JOIN resource r ON r.key = coalesce(w.resource, b.resource)
-    WHERE (NOT w.purged AND b.resource IS NULL) OR (b.purged AND w.purged IS NOT TRUE)
+    SELECT r.id, r.type, g.purged, g.known
+    FROM goes g LEFT JOIN resource_content c ON c.key = g.content JOIN resource r ON r.key = g.resource
+    WHERE c.purged IS NOT TRUE
 )
 SELECT 'type' AS kind, type, '' AS id, false AS purged, count(*) AS total, count(*) FILTER (WHERE purged) AS purges
 FROM lost WHERE known GROUP BY type
 UNION ALL
-(SELECT 'first', type, id, purged, 0, 0 FROM lost WHERE known ORDER BY id LIMIT $4)
+(SELECT 'first', type, id, purged, 0, 0 FROM lost WHERE known ORDER BY id LIMIT $3)
 UNION ALL
-(SELECT 'protected', type, id, purged, count(*) OVER (), 0 FROM lost WHERE id LIKE ANY ($5::text[]) ORDER BY id LIMIT $4);
+(SELECT 'protected', type, id, purged, count(*) OVER (), 0 FROM lost WHERE id LIKE ANY ($4::text[]) ORDER BY id LIMIT $3)
+UNION ALL
+SELECT 'left', '', '', false, count(*), 0 FROM goes WHERE NOT purged;
 
 -- name: RemovalLive :one
 SELECT count(*) FROM version v, unnest(v.contents) AS k(key), resource_content c

@@ -15,24 +15,23 @@ FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
 -- name: ReleaseStates :exec
--- The states of resources that were known before and whose content is another
--- than it was. $3 are the resources that are undefined or behind one that is.
+-- The states of resources whose content is another than it was; those never seen before
+-- are inserted, and counted. $3 are the resources that are undefined or behind one that is.
 -- A resource is compliant again at once only when exactly this intent was
 -- deployed last, with success, and nothing runs that could spoil it. One that
 -- comes back is deployed again: nobody looked after it meanwhile. The scheduler
 -- has the same rules (renew); a test holds both together.
-WITH fresh AS (
+WITH after AS MATERIALIZED (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
-    EXCEPT
-    SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0
-), new AS (
+), new AS MATERIALIZED (
     SELECT c.resource, c.key AS content, c.attribute_hash AS hash, c.undefined <> '{}' AS undefined,
            c.resource = ANY ($3::bigint[]) AS blocked, c.purged
-    FROM fresh JOIN resource_content c ON c.key = fresh.k
+    FROM after JOIN resource_content c ON c.key = after.k
+    WHERE after.k NOT IN (SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0)
 ), ahead_of_it AS (
     SELECT r.key FROM ahead a, unnest(a.resources, a.actions) AS x(resource, action) JOIN resource r ON r.environment = $1 AND r.id = x.resource
     WHERE a.environment = $1 AND NOT EXISTS (SELECT FROM action WHERE id = x.action)
-)
+), known AS (
 UPDATE resource_state s SET
     content = new.content,
     intent_hash = new.hash,
@@ -59,21 +58,15 @@ UPDATE resource_state s SET
         WHEN NOT new.purged THEN '{}'
         ELSE (SELECT CASE WHEN o.purged THEN s.kept_requires ELSE o.requires END FROM resource_content o WHERE o.key = s.content) END
 FROM new
-WHERE s.resource = new.resource;
-
--- name: ReleaseNewStates :exec
--- The contents that still are no state's belong to resources never seen before.
-WITH fresh AS (
-    SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
-    EXCEPT
-    SELECT content FROM resource_state WHERE environment = $1 AND orphaned = 0
+WHERE s.resource = new.resource
+RETURNING s.resource
 )
 INSERT INTO resource_state (resource, environment, content, compliance, blocked, intent_hash)
-SELECT c.resource, $1, c.key,
-       CASE WHEN c.undefined <> '{}' THEN 'undefined' ELSE 'has_update' END,
-       CASE WHEN c.resource = ANY ($3::bigint[]) THEN 'blocked' ELSE 'not_blocked' END,
-       c.attribute_hash
-FROM fresh JOIN resource_content c ON c.key = fresh.k;
+SELECT resource, $1, content,
+       CASE WHEN undefined THEN 'undefined' ELSE 'has_update' END,
+       CASE WHEN blocked THEN 'blocked' ELSE 'not_blocked' END,
+       hash
+FROM new WHERE resource NOT IN (SELECT resource FROM known);
 
 -- name: ReleaseOrphans :exec
 -- What was in the version before and is not in this one: its last version is

@@ -41,7 +41,7 @@ SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.require
        c.send_event, c.receive_events, c.purged,
        CASE WHEN c.purged THEN (SELECT s.kept_requires FROM resource_state s WHERE s.resource = r.key) END AS kept_requires
 FROM (
-    (SELECT k FROM after EXCEPT SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2)
+    SELECT k FROM after WHERE k NOT IN (SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2)
     UNION
     SELECT c.key
     FROM unnest($4::text[]) AS x(id), LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r, resource_content c
@@ -106,7 +106,8 @@ JOIN resource r ON r.environment = $1 AND r.id = i.id
 LEFT JOIN resource_content c ON c.resource = r.key AND c.digest = i.digest;
 
 -- name: KeysTake :many
-SELECT nextval(pg_get_serial_sequence($1::text, 'key')::regclass) FROM generate_series(1, $2::int);
+-- OFFSET 0: the sequence is looked up once, and not for each key.
+SELECT nextval(s.name) FROM (SELECT pg_get_serial_sequence($1::text, 'key')::regclass AS name OFFSET 0) AS s, generate_series(1, $2::int);
 
 -- name: CodeLockShared :exec
 SELECT pg_advisory_xact_lock_shared($1, 0);
