@@ -21,6 +21,8 @@ type builder struct {
 	sure bool
 	// assigning remembers which blocks hold assignments to attributes.
 	assigning map[syntax.Stmt]bool
+	// direct is set in the condition of a typedef, which is evaluated at once.
+	direct bool
 	// outside: names are looked up as from outside of a block, where what is
 	// seen only inside is no error.
 	outside bool
@@ -38,6 +40,16 @@ type naming struct {
 	// body is set for the outermost block of an implementation, whose names
 	// are those of the instance too.
 	body bool
+}
+
+// holds tells whether a variable of this or an outer block has the name.
+func (n *naming) holds(name string) bool {
+	for ; n != nil; n = n.up {
+		if _, have := n.vars[name]; have {
+			return true
+		}
+	}
+	return false
 }
 
 func newNaming(up *naming) *naming {
@@ -329,6 +341,14 @@ func (b *builder) expr(x syntax.Expr) expr { return b.assigned(x, nil) }
 func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	if v, ok := constant(x); ok {
 		return &literal{standing(x), v}
+	}
+	if b.direct {
+		if err := b.unusable(x); err != nil {
+			b.direct = false
+			b.assigned(x, left) // for what is wrong with its names
+			b.direct = true
+			return &unusable{standing(x), err}
+		}
 	}
 	switch x := x.(type) {
 	case *syntax.Ref:

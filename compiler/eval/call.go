@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -26,19 +27,23 @@ type call struct {
 
 func (b *builder) call(x *syntax.Call) expr {
 	n := &call{at: standing(x), name: x.Func.Text, ns: b.ns, names: b.top}
+	for _, a := range x.Args { // what is wrong in them comes first
+		n.args = append(n.args, b.expr(a))
+	}
+	for _, a := range x.Named {
+		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
+	}
+	for _, s := range x.Splats {
+		part := b.expr(s.Expr)
+		if b.direct {
+			part = &unusable{standing(s.Expr), fail("DirectExecuteException", "The statement **%s can not be executed in this context", syntax.RenderRepr(s.Expr)).in(part)}
+		}
+		n.splats = append(n.splats, splat{part, s.At})
+	}
 	thing, err := b.ns.find(x.Func)
 	if err != nil {
 		if !b.unloaded(x.Func.Text) {
 			b.failAt(err, x.Func.At)
-		}
-		for _, a := range x.Args { // for what is wrong in them
-			b.expr(a)
-		}
-		for _, a := range x.Named {
-			b.expr(a.Value)
-		}
-		for _, s := range x.Splats {
-			b.expr(s.Expr)
 		}
 		return &literal{standing(x), unknown}
 	}
@@ -58,19 +63,12 @@ func (b *builder) call(x *syntax.Call) expr {
 		b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
 		return n
 	}
-	for _, a := range x.Args {
-		n.args = append(n.args, b.expr(a))
-	}
 	seen := map[string]bool{}
 	for _, a := range x.Named {
 		if seen[a.Name.Name] {
 			b.failAt(runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n), x.Func.At)
 		}
 		seen[a.Name.Name] = true
-		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
-	}
-	for _, s := range x.Splats {
-		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
 	}
 	n.parts = newRoot(callParts{n})
 	return n
@@ -151,7 +149,10 @@ type callUnit struct {
 	// calling is set when the arguments are evaluated: from there on errors are
 	// those of the call.
 	calling bool
-	bound   PluginCall
+	// direct is set in the condition of a typedef: errors about types get the
+	// place of what sets the value.
+	direct bool
+	bound  PluginCall
 	// twins are arguments that become Python dataclasses: their fields are
 	// checked once they are set.
 	twins []twin
@@ -171,7 +172,7 @@ func (u *callUnit) blame(err *Error) *Error {
 }
 
 func (u *callUnit) run(r *run) *Error {
-	u.calling = u.again || u.posted
+	u.calling, u.direct = u.again || u.posted, r == r.prog.direct
 	if u.again {
 		for _, t := range u.twins {
 			if err := u.check(t.param, t.value); err != nil {
@@ -194,9 +195,15 @@ func (u *callUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
+	if !call && u.direct {
+		return runtimeError("Received unknown value during direct execution").in(u.n)
+	}
 	if !call {
 		u.target.put(r, unknown, &u.n.span)
 		return nil
+	}
+	if sig := u.n.plugin.sig; u.direct && sig.Context {
+		return runtimeError("Context Aware functions are not allowed in direct execution").in(u.n)
 	}
 	return u.call(r)
 }
@@ -326,10 +333,13 @@ func (u *callUnit) deprecated(r *run) {
 	if sig.ReplacedBy != "" {
 		message = fmt.Sprintf("Plugin '%s' is deprecated. It should be replaced by '%s'.", sig.Name, sig.ReplacedBy)
 	}
-	for _, w := range r.warnings {
+	for _, w := range slices.Concat(r.prog.warnings, r.warnings) {
 		if w.Message == message {
 			return
 		}
+	}
+	if u.direct {
+		r.prog.warn("PluginDeprecationWarning", u.n.span, "%s", message)
 	}
 	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.span})
 }
@@ -377,6 +387,16 @@ func (u *callUnit) raised(err *PluginError) *Error {
 	return e
 }
 
+// about places the cause of an error about a value that is passed: not where a
+// typedef stands, but where the value is given.
+func (u *callUnit) about(cause *Error) *Error {
+	cause.at = nil
+	if u.direct {
+		return cause
+	}
+	return cause.located(u.n, &u.n.span)
+}
+
 func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if v == nil {
 		v = null
@@ -390,7 +410,7 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	}
 	if err := types.Strict(u.n.plugin.result, v); err != nil {
 		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))
-		e.Causes = []*Error{typeError(err).in(u.n)}
+		e.Causes = []*Error{u.about(typeError(err))}
 		return nil, e
 	}
 	return v, nil

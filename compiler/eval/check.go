@@ -66,8 +66,9 @@ func (in Input) alsoWrong(ctx context.Context, result *Result) {
 		if !p.wrong() {
 			return
 		}
-		if result.Err.code == diag.Code("InvalidTypeAnnotation") && p.early > 0 {
-			// annotations are looked at once everything is defined
+		if result.Err.code == diag.Code("InvalidTypeAnnotation") && result.Err.Kind != "RuntimeException" && p.early > 0 {
+			// annotations are looked at once everything is defined; only whether
+			// each parameter has one is seen before
 			result.Further = append([]*Error{result.Err}, result.Further...)
 			result.Err, p.found.list = p.found.list[0], p.found.list[1:]
 		}

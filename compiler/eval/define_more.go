@@ -375,10 +375,14 @@ func (p *program) ownDefaults(info *entityInfo) {
 			continue
 		}
 		attr := info.entity.Attribute(a.Name.Name)
-		if err := typeError(attr.Type.Validate(v)); err != nil {
-			e := fail(err.Kind, "%s", err.Message).coded(err.code)
-			e.Stmt, e.at = syntax.Render(a), &a.Name.At
-			p.report(e)
+		invalid := attr.Type.Validate(v)
+		if own, is := invalid.(*Error); is && (own.foreign || own.at != nil) {
+			p.report(own) // of the condition of a typedef, which says where
+			continue
+		}
+		if err := typeError(invalid); err != nil {
+			err.at, err.Stmt = nil, ""
+			p.report(err.located(renderer{a}, &a.Name.At))
 			continue
 		}
 		info.defaults = append(info.defaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
@@ -440,24 +444,20 @@ func (p *program) condition(info *typedefInfo) *Error {
 		return nil
 	}
 	t.Condition = syntax.RenderSource(info.ast.Match)
-	unusable := p.unusable(info)
-	if unusable != nil && unusable.foreign {
-		return unusable
+	if err := makesInstances(info.ast.Match); err != nil {
+		return err
 	}
 	var condition *root
 	info.resolve = func() []*Error {
 		if condition != nil {
 			return nil
 		}
-		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil)}
+		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil), direct: true}
 		b.top.declare("self", info.ast.Name.At)
 		condition = ptr(b.root(info.ast.Match))
 		return b.errs
 	}
 	t.Holds = func(v types.Value) (bool, error) {
-		if unusable != nil {
-			return false, unusable
-		}
 		if errs := info.resolve(); len(errs) > 0 {
 			return false, errs[0]
 		}
@@ -466,30 +466,53 @@ func (p *program) condition(info *typedefInfo) *Error {
 	return nil
 }
 
-// unusable says what the condition of a typedef uses that has no value there:
-// it knows self and nothing else. Like all errors of a condition it is told
-// when a value is held against the typedef.
-func (p *program) unusable(info *typedefInfo) *Error {
-	var found *Error
-	syntax.Inspect(info.ast.Match, func(x syntax.Expr, bound []string) {
-		if found != nil {
-			return
-		}
-		n := ptr(standing(x))
-		switch x := x.(type) {
-		case *syntax.Construct:
+// makesInstances says that the condition of a typedef makes instances, which
+// ends the compile where it is defined.
+func makesInstances(condition syntax.Expr) (found *Error) {
+	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
+		if _, is := x.(*syntax.Construct); is && found == nil {
+			n := standing(x)
 			found = (&Error{Kind: "AttributeError", foreign: true,
-				Message: "the condition of a typedef can not make instances"}).in(n)
-		case *syntax.Format, *syntax.FString:
-			found = fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
-		case *syntax.Ref:
-			if name := x.Name.Text; name != "self" && name != info.ast.Name.Name && !slices.Contains(bound, name) {
-				found = notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
-			}
+				Message: "the condition of a typedef can not make instances"}).in(&n)
 		}
 	})
 	return found
 }
+
+// unusable is what has no value in the condition of a typedef, which knows self
+// and nothing else: nil for what has. The error is told when a value is held
+// against the typedef, and only where that comes to it.
+func (b *builder) unusable(x syntax.Expr) *Error {
+	n := ptr(standing(x))
+	unresolved := func(name string) *Error {
+		return notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
+	}
+	switch x := x.(type) {
+	case *syntax.Ref:
+		if name := x.Name.Text; !b.top.holds(name) {
+			return unresolved(name)
+		}
+	case *syntax.AttrRef:
+		return unresolved(syntax.Render(x))
+	case *syntax.Format, *syntax.FString, *syntax.MapLookup, *syntax.Lookup, *syntax.ShortLookup, *syntax.IsDefined:
+		return fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
+	}
+	return nil
+}
+
+// unusable stands for what a condition cannot use.
+type unusable struct {
+	at
+	err *Error
+}
+
+func (n *unusable) layout(*layouter)                {}
+func (n *unusable) need(*run, *scope, frame) *Error { return nil }
+func (n *unusable) eval(*run, *scope, frame) (types.Value, *Error) {
+	err := *n.err // where it goes it is written to
+	return nil, &err
+}
+func (n *unusable) needGradual(*run, *scope, frame, collector) (bool, *Error) { return true, nil }
 
 // holds evaluates the condition of a typedef at once.
 func (p *program) holds(condition root, v types.Value) (bool, error) {

@@ -107,6 +107,9 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	if isUnknown(over) {
 		l, ok = &types.List{Items: []types.Value{unknown}}, true
 	}
+	if !ok && r == r.prog.direct {
+		return typingError("A list comprehension in a direct execute context can only be applied to lists, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
+	}
 	if !ok {
 		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}

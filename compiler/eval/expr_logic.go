@@ -64,6 +64,9 @@ func (u *conditionUnit) run(r *run) *Error {
 		return nil
 	}
 	truth, ok := cond.(types.Bool)
+	if !ok && u.n.guarded && r == r.prog.direct {
+		return typingError("Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression", types.Text(cond)).in(u.n).coded(diag.NoBoolean)
+	}
 	if !ok {
 		return runtimeError("Invalid value `%s`: the condition for a conditional expression must be a boolean expression", types.Text(cond)).in(u.n).coded(diag.NoBoolean)
 	}
@@ -187,19 +190,24 @@ func (u *lazyUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}}, f)
+	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}, u.n.op}, f)
 	return nil
 }
 
 // lazyRight takes what the right side gives, which has to be a bool too.
-type lazyRight struct{ evalUnit }
+type lazyRight struct {
+	evalUnit
+	op string
+}
 
 func (u *lazyRight) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if _, ok := v.(types.Bool); !ok && !isUnknown(v) {
+	if _, ok := v.(types.Bool); !ok && r == r.prog.direct {
+		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).in(u.stmt)
+	} else if !ok && !isUnknown(v) {
 		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
 	}
 	return u.target.set(r, v, u.x.where(), u.scope.by)

@@ -347,7 +347,6 @@ func (u *callUnit) check(param int, v types.Value) *Error {
 
 func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
 	cause := typeError(err)
-	cause.at = nil // not where a typedef stands: where the value is given
 	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, typeName(t))
 	_, is := v.(*types.Reference)
 	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {
@@ -358,7 +357,7 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 		e = fail("PluginTypeException", "Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.", types.Repr(v), name, u.n.plugin.sig.Name, verb)
 		e.Hint = "declare the parameter as `T | Reference[T]`"
 	}
-	e.Causes = []*Error{cause.located(u.n, &u.n.span)}
+	e.Causes = []*Error{u.about(cause)}
 	return e
 }
 

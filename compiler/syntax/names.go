@@ -9,6 +9,12 @@ import (
 	"golang.org/x/text/unicode/runenames"
 )
 
+// NamedRune gives the character of a name, as \N{…} has it.
+func NamedRune(name string) (rune, bool) {
+	r, ok := namedRunes()[strings.ToUpper(name)]
+	return r, ok
+}
+
 // namedRunes is built when the first \N{…} is met; hardly any model has one.
 var namedRunes = sync.OnceValue(func() map[string]rune {
 	names := make(map[string]rune, 40000)

@@ -27,6 +27,10 @@ _LISTS = (list, collections.abc.Sequence)
 _DICTS = (dict, collections.abc.Mapping)
 
 
+#: the kind of error of a parameter without annotation, which no other error of annotations has
+UNANNOTATED = "RuntimeException"
+
+
 class AnnotationError(Exception):
     """An annotation that has no counterpart in the model.
 
@@ -196,14 +200,14 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
     normalizer = Normalizer(name)
     params = []
     found = inspect.signature(function)
+    for parameter in sorted(found.parameters.values(), key=lambda each: not each.kind.name.startswith("VAR_")):
+        if parameter.annotation is inspect.Parameter.empty:
+            raise AnnotationError(
+                f"All arguments of plugin {name!r} should be annotated: {parameter.name!r} has no annotation", UNANNOTATED
+            )
     for parameter in found.parameters.values():
         if parameter.annotation is Context:
             continue
-        if parameter.annotation is inspect.Parameter.empty:
-            raise AnnotationError(
-                f"All arguments of plugin {name!r} should be annotated: {parameter.name!r} has no annotation",
-                "RuntimeException",
-            )
         params.append(
             {
                 "name": parameter.name,

@@ -249,28 +249,34 @@ def signatures(
 ) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """The plug-ins of these modules, what the engine has to know of each, and warnings about them.
 
-    What is wrong with an annotation is raised, or else put into ``wrong``.
+    What is wrong with an annotation is raised, or else put into ``wrong``: a parameter without one before all others.
 
     Modules that Python code imported beside bring plug-ins too; a model that does not load them cannot call them.
     """
     from inmanta.plugins import all_plugins
-    from ordain_worker.annotations import AnnotationError, signature
+    from ordain_worker.annotations import UNANNOTATED, AnnotationError, signature
 
     plugins, found, warnings = [], [], []
     loaded = set(modules)
+    first: Optional[Exception] = None
     for name, plugin in all_plugins().items():
         if name.partition("::")[0] not in loaded:
             continue
         try:
             described, remarks = signature(plugin)
         except AnnotationError as exc:
-            if wrong is None:
-                raise _about(name, plugin, exc) from None
-            wrong.append(_about(name, plugin, exc))
+            about = _about(name, plugin, exc)
+            if wrong is not None:
+                wrong.append(about)
+            elif exc.error == UNANNOTATED:
+                raise about from None
+            first = first or about
             continue
         plugins.append(plugin)
         found.append(described)
         warnings += [{"message": each, "file": described["file"], "line": described["line"]} for each in remarks]
+    if wrong is None and first is not None:
+        raise first
     return plugins, found, warnings
 
 
