@@ -1,11 +1,13 @@
 package console
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"ordain.dev/ordain/api/apitest"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/webhooks/forge"
 )
 
 // Somebody connects a first forge: the page says what is missing, until nothing
@@ -46,5 +48,39 @@ func TestWhatAForgeLacks(t *testing.T) {
 	})
 	if body := get(t, h, env+"/deliveries").Body.String(); !strings.Contains(body, `href="`+env+`/pulls/12"`) {
 		t.Errorf("no way to the preview:\n%s", body)
+	}
+}
+
+// stopped is a control whose previews tell of what keeps a merge from being deployed.
+type stopped struct {
+	*apitest.Rich
+	report forge.Report
+}
+
+func (s stopped) PullReport(context.Context, intent.Environment, intent.PullRequest) (forge.Report, error) {
+	return s.report, nil
+}
+
+// The page of a pull request says what would become of it after the merge: that
+// its commit would be refused, that its version would be held, that changes would
+// wait. It says nothing of the kind where nothing is in the way.
+func TestAPreviewSaysWhatWouldStopIt(t *testing.T) {
+	r := apitest.NewRich(present)
+	const strong, end = "<strong>It would ", "</p>"
+	for _, c := range []struct {
+		report forge.Report
+		want   string
+	}{
+		{forge.Report{Refused: "1234567 is not signed; sign it <b>"}, "be refused as it is:</strong> 1234567 is not signed; sign it &lt;b&gt;."},
+		{forge.Report{Hold: &intent.Hold{Text: "it removes 9 of 10 resources"}}, "be held:</strong> it removes 9 of 10 resources."},
+		{forge.Report{Windows: []string{"until 22:00"}}, "wait:</strong> until 22:00."},
+		{forge.Report{}, ""},
+	} {
+		body := get(t, newConsole(t, stopped{r, c.report}), "/e/"+r.Production.ID.String()+"/pulls/7").Body.String()
+		_, said, _ := strings.Cut(body, strong)
+		said, _, _ = strings.Cut(said, end)
+		if said != c.want || strings.Count(body, strong) > 1 {
+			t.Errorf("it says %q, want %q", said, c.want)
+		}
 	}
 }

@@ -149,12 +149,12 @@ func TestTheRepositoryDoesNotDecideWhomToTrust(t *testing.T) {
 func TestOptionsOfASource(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for name, value := range map[string]any{"git_depth": 7, "git_single_branch": true, "git_submodules": true, "git_proxy": "socks5://h:1"} {
+	for name, value := range map[string]any{"git_depth": 7, "git_single_branch": true, "git_submodules": true, "git_max_file": 3, "git_proxy": "socks5://h:1"} {
 		if err := s.SetSetting(t.Context(), s.env, name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.fetchedWith(); got.Depth != 7 || got.Only != "main" || !got.Submodules || got.Proxy != "socks5://h:1" || got.CABundle != "" {
+	if got := s.fetchedWith(); got.Depth != 7 || got.Only != "main" || !got.Submodules || got.MaxFile != 3<<20 || got.Proxy != "socks5://h:1" || got.CABundle != "" {
 		t.Errorf("fetched with %+v", got)
 	}
 }

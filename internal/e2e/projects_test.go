@@ -53,15 +53,29 @@ end
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	mentions(t, p.failed(intent.StageInstall), "the module lab, imported at main.cf:1, is nowhere to be found", "/none/lab.git: ")
 
-	module.git("clone", "-q", "--bare", module.bare, filepath.Join(filepath.Dir(module.bare), "lab.git"))
-	p.push("the right place", map[string]string{"project.yml": projectYML("/{}.git")})
+	// A module may have no larger files than the project.
+	files["large"], files["module.yml"] = strings.Repeat("x", 2<<20), strings.Replace(files["module.yml"], "2.0.0", "1.1.0", 1)
+	module.push("by accident", files)
+	module.git("tag", "1.1.0")
+	module.git("push", "-q", "--tags", "origin")
+	at := filepath.Join(filepath.Dir(module.bare), "lab.git")
+	module.git("clone", "-q", "--bare", module.bare, at)
+	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 1); err != nil {
+		t.Fatal(err)
+	}
+	p.push("a module with a large file", map[string]string{"project.yml": projectYML("/{}.git")})
+	mentions(t, p.failed(intent.StageInstall), "lab.git", `"large" has 2 MiB`, "git_max_file")
+	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 2); err != nil {
+		t.Fatal(err)
+	}
+	p.push("no other model", map[string]string{"note": "and a larger limit"})
 	first := p.compiledWell()
 	p.settled()
 	if p.note("x") != "one" || p.note("y") != "one" {
 		t.Fatalf("x is %q, y is %q", p.note("x"), p.note("y"))
 	}
 	v, err := p.control.Version(t.Context(), p.env, *first.Version)
-	if err != nil || v.Provenance.Modules["lab"] != "1.0.0" {
+	if err != nil || v.Provenance.Modules["lab"] != "1.1.0" {
 		t.Errorf("modules are %v, %v", v.Provenance.Modules, err)
 	}
 	if err := p.control.SetSetting(t.Context(), p.env, "available_versions_to_keep", 9); !fault.Is(err, fault.Forbidden) {
