@@ -44,6 +44,7 @@ type Deployer struct {
 	rules       string // the settings and overrides that the scheduler has
 	version     *versionCode
 	resources   []intent.Resource // of the scheduler's version, sorted by id; not to be changed
+	coming      *earlyRead        // the version that is being released; nil when it is not read early
 	wanted      int               // newest released version that was heard of
 	loading     bool
 	deferred    []func() // outcomes that wait for a version to be loaded
