@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -75,7 +76,7 @@ func tellsOfBranches(path string) bool {
 		return true
 	}
 	switch name {
-	case "HEAD", "packed-refs", "refs", "heads", "tags":
+	case "HEAD", "packed-refs", "refs", "heads", "tags", "objects": // the last is what makes a folder a repository
 		return true
 	}
 	return strings.HasSuffix(name, ".git") // a repository came or went
@@ -98,41 +99,63 @@ func (n *notifier) poke(dir string) {
 // arm watches the folders of a repository in which references live. It may be
 // called again, when folders were added or the repository was made anew.
 func (n *notifier) arm(s *watched, path string) {
-	// The parent tells when a repository is made or replaced.
-	dirs := []string{filepath.Dir(path)}
-	if dot, common, err := gitDirs(path); err == nil {
-		dirs = append(dirs, dot)
-		if common != dot {
-			dirs = append(dirs, common)
-		}
-		_ = filepath.WalkDir(filepath.Join(common, "refs"), func(p string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return nil // one that went away meanwhile is no matter
-			}
-			if d.Name() == "remotes" {
-				return fs.SkipDir
-			}
-			dirs = append(dirs, p)
-			return nil
-		})
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s.disarmed {
 		return
 	}
-	for _, dir := range dirs {
-		if err := n.fs.Add(dir); err != nil {
-			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fsnotify.ErrClosed) {
-				n.logger.Warn("a local repository is not watched, only looked at from time to time", "dir", dir, "error", err)
-			}
-			continue
+	// A folder that is made before its parent is watched tells nobody, so they are
+	// listed once more; and again as long as the list grows, within reason.
+	known := 0
+	for range 4 {
+		dirs := foldersOf(path)
+		for _, dir := range dirs {
+			n.add(s, dir)
 		}
-		if n.dirs[dir] == nil {
-			n.dirs[dir] = map[*watched]bool{}
+		if len(dirs) <= known {
+			return
 		}
-		n.dirs[dir][s] = true
+		known = len(dirs)
 	}
+}
+
+// foldersOf lists the folders that tell that a branch moved. What is not yet a
+// repository may be in the making: then its own folder tells when it goes on.
+func foldersOf(path string) []string {
+	dirs := []string{filepath.Dir(path)} // tells when a repository is made or replaced
+	dot, common, err := gitDirs(path)
+	if err != nil {
+		return append(dirs, path, filepath.Join(path, ".git"))
+	}
+	dirs = append(dirs, dot)
+	if common != dot {
+		dirs = append(dirs, common)
+	}
+	_ = filepath.WalkDir(filepath.Join(common, "refs"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil // one that went away meanwhile is no matter
+		}
+		if d.Name() == "remotes" {
+			return fs.SkipDir
+		}
+		dirs = append(dirs, p)
+		return nil
+	})
+	return dirs
+}
+
+// add watches a folder for a source; n.mu is held.
+func (n *notifier) add(s *watched, dir string) {
+	if err := n.fs.Add(dir); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fsnotify.ErrClosed) {
+			n.logger.Warn("a local repository is not watched, only looked at from time to time", "dir", dir, "error", err)
+		}
+		return
+	}
+	if n.dirs[dir] == nil {
+		n.dirs[dir] = map[*watched]bool{}
+	}
+	n.dirs[dir][s] = true
 }
 
 // disarm ends what arm began, for good.

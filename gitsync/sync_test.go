@@ -164,7 +164,9 @@ func TestCheckoutIsClean(t *testing.T) {
 	must(os.WriteFile(filepath.Join(outside, "d"), []byte("precious"), 0o644))
 	must(os.RemoveAll(filepath.Join(dir, "c")))
 	must(os.Symlink(outside, filepath.Join(dir, "c"))) // a folder of the commit leads elsewhere
-	must(os.MkdirAll(filepath.Join(dir, "stray/__pycache__"), 0o500))
+	must(os.MkdirAll(filepath.Join(dir, "stray/__pycache__"), 0o755))
+	must(os.WriteFile(filepath.Join(dir, "stray/__pycache__/a.pyc"), []byte("x"), 0o400))
+	must(os.Chmod(filepath.Join(dir, "stray/__pycache__"), 0o500))
 	must(os.WriteFile(filepath.Join(dir, "stray.txt"), []byte("x"), 0o644))
 	must(os.MkdirAll(filepath.Join(dir, ".env-py3.13/bin"), 0o755))
 	must(os.Symlink(".env-py3.13", filepath.Join(dir, ".env")))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -443,12 +444,59 @@ func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	if err := os.RemoveAll(o.bare); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, w, env, func(s WatchStatus) bool { return s.Failures > 0 })
-	status, _ := w.Status(env)
-	wantFault(t, status.Err, fault.NotFound, "no Git repository at file://"+o.bare)
+	waitFor(t, w, env, func(s WatchStatus) bool { // half of it gone it was an empty repository
+		return fault.Is(s.Err, fault.NotFound) && strings.Contains(s.Err.Error(), "no Git repository at file://"+o.bare)
+	})
 	o.run(o.work, "init", "-q", "--bare", "-b", "main", o.bare)
 	o.git("checkout", "-q", "main")
 	next(t, l, o.push("anew", map[string]string{"a": "5"}))
+}
+
+// A repository is made slowly: the watcher looks when there is no more than a
+// folder, which is no repository yet. What is pushed later is told all the same.
+func TestARepositoryInTheMaking(t *testing.T) {
+	for name, working := range map[string]bool{"bare": false, "with a working copy": true} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrigin(t)
+			path := filepath.Join(t.TempDir(), "slow.git")
+			w, l := newWatcher(t, newSyncer(t))
+			start(t, w)
+			env := uuid.New()
+			w.Watch(env, Source{URL: "file://" + path, Branch: "main"}, time.Hour, "")
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			failures := 0
+			failed := func() {
+				t.Helper()
+				waitFor(t, w, env, func(s WatchStatus) bool { return s.Failures > failures })
+				status, _ := w.Status(env)
+				failures = status.Failures
+			}
+			failed()
+			must(os.Mkdir(path, 0o755))
+			failed()
+			dot := path
+			if working {
+				dot = filepath.Join(path, ".git")
+				must(os.Mkdir(dot, 0o755))
+				failed()
+			}
+			must(os.Mkdir(filepath.Join(dot, "refs"), 0o755))
+			failed()
+			must(os.Mkdir(filepath.Join(dot, "objects"), 0o755))
+			must(os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
+			failed() // it has no branches
+			one := o.push("one", map[string]string{"a": "1"})
+			o.run(dot, "fetch", "-q", "--update-head-ok", o.bare, "main:main")
+			if m := next(t, l, one); m.Kind != KindWatch {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
 }
 
 // waitFor waits until the status of an environment shows something.
