@@ -10,7 +10,6 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
-	"ordain.dev/ordain/internal/pyworker"
 )
 
 // answer implements pyworker.Handler: what Python asks while a request runs.
@@ -19,7 +18,7 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 		h.onAnswer(op)
 	}
 	if h.heap == nil {
-		return nil, &pyworker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
+		return unanswered(op, args)
 	}
 	var request struct {
 		Instance uint64          `json:"i"`

@@ -95,6 +95,7 @@ type Host struct {
 	loaded      bool          // the worker was asked to load, or is about to be
 	preloaded   chan struct{} // closed when the worker has loaded what a table says; nil while it was not asked
 	loadErr     error         // of the same
+	heard       bool          // what was printed meanwhile was looked at
 	keeping     sync.WaitGroup
 	used        map[string]bool // modules of which something was used
 
@@ -318,6 +319,10 @@ func (h *Host) awake() error {
 	}
 	if h.preloaded != nil {
 		<-h.preloaded
+		if !h.heard {
+			h.heard = true
+			h.said(h.loadErr)
+		}
 		return h.loadErr
 	}
 	return nil
@@ -343,7 +348,9 @@ const mostPrinted = 10_000
 
 // guarded ends the worker when what it does takes too long.
 func (h *Host) guarded(what string, do func(ctx context.Context) error) error {
-	return h.within(h.config.CallTimeout, what, do)
+	err := h.within(h.config.CallTimeout, what, do)
+	h.said(err)
+	return err
 }
 
 func (h *Host) within(limit time.Duration, what string, do func(ctx context.Context) error) error {
@@ -358,7 +365,6 @@ func (h *Host) within(limit time.Duration, what string, do func(ctx context.Cont
 	kill := time.AfterFunc(limit+grace, func() { cancel(hang) })
 	defer kill.Stop()
 	err := do(ctx)
-	h.said(err)
 	if err != nil && errors.Is(context.Cause(ctx), hang) {
 		hang.Stack = moduleFrames(h.dialogue.LastWords(), h.config.RuntimeDir)
 		return hang
@@ -451,10 +457,14 @@ func (h *Host) Request(op string, args, reply any, heap eval.Heap, what string) 
 	raw, known := h.known(op, args)
 	if !known {
 		h.note(args)
+		if err := h.awake(); err != nil {
+			return err
+		}
+		h.settle()
 		h.heap, h.slots = heap, nil
 		h.wire.begin()
 		defer func() { h.heap = nil }()
-		if err := h.ask(op, args, &raw, what); err != nil {
+		if err := h.request(op, args, &raw, what); err != nil {
 			return err
 		}
 	}

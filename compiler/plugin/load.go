@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/internal/pyworker"
 )
 
 // moduleCode is eval.ModuleCode as the worker reads it.
@@ -204,11 +205,10 @@ func (h *Host) furtherFailures() []*LoadError {
 	var reply struct {
 		Errors []*exception `json:"errors"`
 	}
-	printed := len(h.pending)
 	err := h.within(min(forFurther, h.config.CallTimeout), "importing the modules' Python code", func(ctx context.Context) error {
 		return h.dialogue.Ask(ctx, "load_further", nil, &reply, h.answer)
 	})
-	h.pending = h.pending[:printed]
+	h.printed = nil
 	if err != nil {
 		return nil
 	}
@@ -220,7 +220,8 @@ func (h *Host) furtherFailures() []*LoadError {
 }
 
 // loadLazily tells the worker of the modules; it imports those that cannot
-// wait, and those that were used the last time.
+// wait, and those that were used the last time. It runs beside the compile, so it
+// leaves alone what is printed and what calls use.
 func (h *Host) loadLazily() error {
 	<-h.came
 	if h.startErr != nil {
@@ -232,7 +233,10 @@ func (h *Host) loadLazily() error {
 	}
 	request := h.lazyRequest(h.table, expected)
 	var reply loadReply
-	if err := h.request("load", request, &reply, "importing the modules' Python code"); err != nil {
+	err := h.within(h.config.CallTimeout, "importing the modules' Python code", func(ctx context.Context) error {
+		return h.dialogue.Ask(ctx, "load", request, &reply, unanswered)
+	})
+	if err != nil {
 		return err
 	}
 	if reply.Error != nil { // it worked when the table was made: make it again the next time
@@ -240,6 +244,11 @@ func (h *Host) loadLazily() error {
 		return loadFailure(reply.Error)
 	}
 	return nil
+}
+
+// unanswered answers what an import asks that runs beside the compile.
+func unanswered(string, json.RawMessage) (any, error) {
+	return nil, &pyworker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
 }
 
 // lazyRequest is the request that goes by a table; of the expected modules those that there are.

@@ -176,6 +176,34 @@ func TestAWorkerStartsWhileItsTableIsRead(t *testing.T) {
 	}
 }
 
+// While a worker imports what may be needed, nobody waits for it: the compile
+// goes on, and may end it. What happens there meanwhile is nobody else's.
+func TestAnImportThatNobodyWaitsFor(t *testing.T) {
+	c := newCheckout(t, two)
+	c.compile().done()
+	for _, ask := range []func(h *Host){
+		func(h *Host) { h.TakeOutput() },
+		func(h *Host) {
+			var reply struct{}
+			if err := h.Request("export_code", CodeOf{}, &reply, newHeap(), "the export"); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		p := c.compile()
+		p.host.Interrupt()
+		p.host.Begin()
+		<-p.host.came
+		ask(p.host)
+		if lines := p.host.TakeOutput(); len(lines) > 0 {
+			t.Errorf("printed: %q", lines)
+		}
+		if err := p.host.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Nothing that a load depended on can change without the next one noticing.
 func TestNothingStaleIsRemembered(t *testing.T) {
 	for name, change := range map[string]func(c *checkout){
