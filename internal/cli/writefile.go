@@ -64,5 +64,5 @@ func replaceWhole(path string, mode fs.FileMode, write func(*os.File) error) (er
 	if err := errors.Join(write(temp), temp.Chmod(mode), temp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temp.Name(), path)
+	return replace(temp.Name(), path)
 }
