@@ -17,16 +17,18 @@ import (
 
 // dependencies finds what requires what, and which resource set each is in.
 func (e *exporter) dependencies() error {
-	for _, it := range e.items {
-		if e.of(it.instance) != it {
-			continue
-		}
-		for _, other := range e.instances(it.instance, "requires") {
-			if needed := e.of(other); needed != nil {
-				it.requires = append(it.requires, needed)
+	e.inParts(len(e.items), func(from, to int) {
+		for _, it := range e.items[from:to] {
+			if e.of(it.instance) != it {
+				continue
+			}
+			for _, other := range e.instances(it.instance, "requires") {
+				if needed := e.of(other); needed != nil {
+					it.requires = append(it.requires, needed)
+				}
 			}
 		}
-	}
+	})
 	if err := e.resourceSets(); err != nil {
 		return err
 	}

@@ -304,18 +304,22 @@ func (k *kind) unique(made []*item, wrong *failures) {
 // beginAll begins the resources of one type, on all processors.
 func (e *exporter) beginAll(k *kind, instances []types.Instance) []*item {
 	all := make([]*item, len(instances))
-	do := func(from, to int) {
+	e.inParts(len(all), func(from, to int) {
 		w := writer{heap: e.heap}
 		for n := from; n < to; n++ {
 			all[n] = w.begin(k, instances[n])
 		}
-	}
-	if _, same := e.heap.(*finished); same { // nothing changes it
-		inParts(len(all), do)
-	} else {
-		do(0, len(all))
-	}
+	})
 	return slices.DeleteFunc(all, func(it *item) bool { return it == nil })
+}
+
+// inParts has all processors read the model, where nothing changes it any more.
+func (e *exporter) inParts(n int, do func(from, to int)) {
+	if _, same := e.heap.(*finished); same {
+		inParts(n, do)
+	} else {
+		do(0, n)
+	}
 }
 
 // itemsAtOnce is how many items are one allocation.
