@@ -191,7 +191,7 @@ func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 		if r.key, err = indexKey(r.key, t, values); err != nil {
 			return nil, err
 		}
-		have := t.find(r.key)
+		have := r.find(t, r.key)
 		if have == nil {
 			continue
 		}

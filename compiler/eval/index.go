@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,14 +26,64 @@ type indexTable struct {
 
 // instancesByKey holds the instances of the entity that an index was declared
 // for: the tables of its descendants are parts of it.
-type instancesByKey map[string]*Instance
+//
+// They lie by a sum of their key, which takes little memory and is quickly
+// moved when there are more: whether an instance really has a key is seen by
+// the instance.
+type instancesByKey struct {
+	bySum map[uint64]*Instance
+	alike map[string]*Instance // those whose sum another has too: next to none
+}
+
+// get gives the instance with a key and its sum. has tells whether an instance
+// has the key.
+func (k *instancesByKey) get(sum uint64, key []byte, has func(*Instance) bool) *Instance {
+	have := k.bySum[sum]
+	if have == nil || has(have) {
+		return have
+	}
+	return k.alike[string(key)]
+}
+
+// put adds an instance whose key none has yet.
+func (k *instancesByKey) put(sum uint64, key []byte, i *Instance) {
+	if k.bySum == nil {
+		k.bySum = map[uint64]*Instance{}
+	}
+	if k.bySum[sum] == nil {
+		k.bySum[sum] = i
+		return
+	}
+	if k.alike == nil {
+		k.alike = map[string]*Instance{}
+	}
+	k.alike[string(key)] = i
+}
+
+// withKey gives the instance with a key, whatever its entity.
+func (r *run) withKey(t *indexTable, sum uint64, key []byte) *Instance {
+	return t.known.get(sum, key, func(i *Instance) bool {
+		r.other = t.keyOf(r.other, i)
+		return bytes.Equal(r.other, key)
+	})
+}
 
 // find gives the instance with a key.
-func (t *indexTable) find(key []byte) *Instance {
-	if have := (*t.known)[string(key)]; have != nil && have.entity.IsSubclassOf(t.entity) {
+func (r *run) find(t *indexTable, key []byte) *Instance {
+	if have := r.withKey(t, maphash.Bytes(r.seed, key), key); have != nil && have.entity.IsSubclassOf(t.entity) {
 		return have
 	}
 	return nil
+}
+
+// keyOf writes the key of an instance that has one.
+func (t *indexTable) keyOf(b []byte, i *Instance) []byte {
+	b = b[:0]
+	for n, name := range t.index.Attributes {
+		v, _ := i.variable(name).peek()
+		b, _ = t.appendPart(b, n, v)
+	}
+	return b
 }
 
 // pendingLookup is a lookup that waits for an instance with its key.
@@ -222,7 +274,6 @@ func (r *run) plan(info *entityInfo) *indexPlan {
 
 // keyOf is a key of an instance that is registered.
 type keyOf struct {
-	text  string
 	taken *Instance // has it already
 	none  bool      // there is no such key
 }
@@ -250,7 +301,7 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 		case key.taken != nil && key.taken.entity.IsSubclassOf(t.entity):
 			return duplicate(n, key.taken, "Duplicate key in index. "+t.keyText(i))
 		case len(t.waiting) > 0:
-			t.arrived(r, key.text, i)
+			t.arrived(r, i)
 		}
 	}
 	return nil
@@ -271,17 +322,18 @@ func (r *run) enter(i *Instance, step *indexStep) (keyOf, *Error) {
 		}
 	}
 	r.key = b
-	known := *step.table.known
-	if have := known[string(b)]; have != nil {
-		return keyOf{text: string(b), taken: have}, nil
+	sum := maphash.Bytes(r.seed, b)
+	if have := r.withKey(step.table, sum, b); have != nil {
+		return keyOf{taken: have}, nil
 	}
-	text := string(b)
-	known[text] = i
-	return keyOf{text: text}, nil
+	step.table.known.put(sum, b, i)
+	return keyOf{}, nil
 }
 
 // arrived gives an instance to the lookups that wait for its key.
-func (t *indexTable) arrived(r *run, key string, i *Instance) {
+func (t *indexTable) arrived(r *run, i *Instance) {
+	r.key = t.keyOf(r.key, i)
+	key := string(r.key)
 	for _, p := range t.waiting[key] {
 		p.target.put(r, i, &p.n.span)
 	}
@@ -350,7 +402,7 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 	if r.key, err = indexKey(r.key, t, values); err != nil {
 		return err.in(n)
 	}
-	if have := t.find(r.key); have != nil {
+	if have := r.find(t, r.key); have != nil {
 		target.put(r, have, &n.span)
 		return nil
 	}

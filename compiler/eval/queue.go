@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"sort"
 
@@ -70,6 +71,8 @@ type run struct {
 	declared  map[*types.Index]*instancesByKey
 	plans     []*indexPlan // by number of the entity
 	key       []byte       // of an index, while it is looked for
+	other     []byte       // the key of an instance that may have it
+	seed      maphash.Seed // of the sums of keys
 	given     []given      // to the constructors in work
 	output    []string
 	warnings  []Warning
