@@ -384,6 +384,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		for _, p := range x.Parts {
 			n.parts = append(n.parts, formatPart{p.Match, b.expr(p.Ref)})
 		}
+		n.split()
 		return n
 	case *syntax.FString:
 		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces)}

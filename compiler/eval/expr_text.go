@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
@@ -9,13 +10,79 @@ import (
 // format is a string with {{ a.b }} in it.
 type format struct {
 	at
-	text  string
-	parts []formatPart
+	text   string
+	parts  []formatPart
+	pieces []formatPiece // of the text; nil where it has to be replaced step by step
 }
 
 type formatPart struct {
 	match string
 	x     expr
+}
+
+// formatPiece is literal text, or the value of a part.
+type formatPiece struct {
+	text string
+	part int // -1 for a text
+}
+
+// split finds the pieces of the text. Where braces are left over, values may
+// make fields of them.
+func (n *format) split() {
+	pieces := []formatPiece{{n.text, -1}}
+	for k, p := range n.parts {
+		var next []formatPiece
+		for _, piece := range pieces {
+			if piece.part >= 0 {
+				next = append(next, piece)
+				continue
+			}
+			for i, text := range strings.Split(piece.text, p.match) {
+				if i > 0 {
+					next = append(next, formatPiece{part: k})
+				}
+				next = append(next, formatPiece{text, -1})
+			}
+		}
+		pieces = next
+	}
+	for _, piece := range pieces {
+		if hasBrace(piece.text) {
+			return
+		}
+	}
+	n.pieces = pieces
+}
+
+func hasBrace(s string) bool { return strings.IndexByte(s, '{') >= 0 || strings.IndexByte(s, '}') >= 0 }
+
+// fill puts the values of the parts into the text: one after the other in the
+// whole text, so that a value may bring along a field that comes later, as the
+// reference does. Where no value has braces this is one step.
+func (n *format) fill(values []string) string {
+	size := 0
+	for _, piece := range n.pieces {
+		if piece.part >= 0 {
+			piece.text = values[piece.part]
+		}
+		size += len(piece.text)
+	}
+	if n.pieces == nil || slices.ContainsFunc(values, hasBrace) {
+		text := n.text
+		for k, p := range n.parts {
+			text = strings.ReplaceAll(text, p.match, values[k])
+		}
+		return text
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, piece := range n.pieces {
+		if piece.part >= 0 {
+			piece.text = values[piece.part]
+		}
+		b.WriteString(piece.text)
+	}
+	return b.String()
 }
 
 func (n *format) layout(l *layouter) {
@@ -37,10 +104,9 @@ func (n *format) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Err
 	return true, n.need(r, s, f)
 }
 
-// eval replaces one field after the other in the whole text, so that a value
-// may bring along a field that comes later: as the reference does.
 func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	text := n.text
+	var few [8]string
+	values := few[:0]
 	for _, p := range n.parts {
 		v, err := p.x.eval(r, s, f)
 		if err != nil {
@@ -52,9 +118,9 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if err := noReference(v, p.match, n); err != nil {
 			return nil, err
 		}
-		text = strings.ReplaceAll(text, p.match, types.Interpolated(v))
+		values = append(values, types.Interpolated(v))
 	}
-	return types.Str(text), nil
+	return types.Str(n.fill(values)), nil
 }
 
 func noReference(v types.Value, field string, n node) *Error {
