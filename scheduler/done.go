@@ -13,12 +13,8 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	if n == nil || !n.running || n.runVersion != o.Version {
 		return nil
 	}
-	n.running = false
-	n.agent.ended(n)
-	s.running--
-	if n.runPrio.Periodic() {
-		s.periodic--
-	}
+	s.stopped(n)
+	s.follow(n.agent, now)
 	n.state.IsDeploying = false
 	if n.pos < 0 {
 		// It left the model while it ran: what came of it no longer matters.

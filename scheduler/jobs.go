@@ -158,6 +158,11 @@ func (a *agent) hasJobs() bool {
 	return len(a.desk.waiting[dryJob])+len(a.desk.waiting[factJob]) > 0
 }
 
+// waitsFor tells that a job of a priority waits on a.
+func (a *agent) waitsFor(p Priority) bool {
+	return len(a.desk.waiting[slices.Index(kinds[:], p)]) > 0
+}
+
 // nextJob is the place of the oldest job whose resource is not being deployed; -1 when there is none.
 func (a *agent) nextJob(kind jobKind) int {
 	return slices.IndexFunc(a.desk.waiting[kind], func(w *waitingJob) bool {

@@ -30,7 +30,7 @@ type step struct {
 func stepGen(agents, size int) *rapid.Generator[step] {
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind:   rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16}).Draw(t, "kind"),
+			kind:   rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16, 17, 18}).Draw(t, "kind"),
 			pick:   rapid.IntRange(0, 1000).Draw(t, "pick"),
 			status: rapid.IntRange(0, 9).Draw(t, "status"),
 			change: rapid.Bool().Draw(t, "change"),
@@ -46,6 +46,11 @@ func stepGen(agents, size int) *rapid.Generator[step] {
 // modelGen makes resources that only require ones with a smaller number, so
 // there is no circle; the numbers are mixed over agents.
 func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
+	return sparseGen(agents, size, 3)
+}
+
+// sparseGen is modelGen with one edge where there could be so many more.
+func sparseGen(agents, size, edges int) *rapid.Generator[[]intent.Resource] {
 	return rapid.Custom(func(t *rapid.T) []intent.Resource {
 		var out []intent.Resource
 		for i := range size {
@@ -64,7 +69,7 @@ func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
 				r.AttributeHash += "?"
 			}
 			for _, earlier := range out {
-				if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
+				if rapid.IntRange(0, edges).Draw(t, "edge") == 0 {
 					r.Requires = append(r.Requires, earlier.ID)
 					r.AttributeHash += "+" + short(earlier.ID)
 				}
@@ -102,13 +107,14 @@ type observer struct {
 	jobs     *clerk
 	rules    Rules
 	started  map[string]time.Time // last, by agent
+	sent     sent
 }
 
 func newObserver(t *rapid.T, s *Scheduler, limits Limits) *observer {
 	return &observer{t: t, s: s, limits: limits, now: t0, tried: map[intent.ResourceID]string{},
 		good: map[intent.ResourceID]string{}, recorded: map[intent.ResourceID]intent.ResourceState{},
 		breakers: map[string]intent.Breaker{}, probes: map[string]bool{}, paused: map[string]bool{},
-		started: map[string]time.Time{}, jobs: newClerk()}
+		started: map[string]time.Time{}, jobs: newClerk(), sent: newSent()}
 }
 
 func (o *observer) take(out []Command) {
@@ -127,6 +133,8 @@ func (o *observer) take(out []Command) {
 			o.probes[c.Resource.ID.Agent] = false
 		case SetBreaker:
 			o.breakers[c.Agent] = c.Breaker
+		case Recall:
+			o.sent.recalled[c.Agent] = true
 		case StartJob:
 			o.jobStarts(c.Job)
 		case RefuseJob:
@@ -370,7 +378,7 @@ func (o *observer) restart() {
 		st.IsDeploying = false // and so says the record from now on
 		o.recorded[id] = st
 	}
-	o.s, o.running, o.probes, o.started = s, nil, map[string]bool{}, known
+	o.s, o.running, o.probes, o.started, o.sent = s, nil, map[string]bool{}, known, newSent()
 	again := o.jobs.restart()
 	s.SetTimers(timers, o.now)
 	o.take(s.SetPolicy(o.policy, o.now))
@@ -384,10 +392,16 @@ func (o *observer) restart() {
 
 func (o *observer) end(i int, status intent.Status, change intent.Change, differed ...string) {
 	c := o.running[i]
+	if o.sent.behind[c.Resource.ID] { // the first one ends
+		c = o.onAgent(c.Resource.ID.Agent)[0]
+		i = slices.IndexFunc(o.running, func(r Start) bool { return r.Resource.ID == c.Resource.ID })
+	}
+	delete(o.sent.tried, c.Resource.ID)
 	if c.Report && status == intent.StatusDeployed {
 		status = intent.StatusDry
 	}
 	o.running = slices.Delete(o.running, i, i+1)
+	o.follow(c.Resource.ID.Agent)
 	if !slices.ContainsFunc(o.model, func(r intent.Resource) bool { return r.ID == c.Resource.ID }) {
 		delete(o.good, c.Resource.ID)
 		delete(o.tried, c.Resource.ID)
@@ -409,6 +423,9 @@ var outcomes = []intent.Status{
 
 func (o *observer) play(s step) {
 	o.now = o.now.Add(s.later)
+	if at := o.s.NextEdge(); len(o.sent.behind) > 0 && !at.IsZero() && !at.After(o.now) {
+		o.take(o.s.Tick(o.now)) // somebody watches the clock
+	}
 	agent := string(rune('a' + s.pick%4))
 	switch s.kind {
 	case 0:
@@ -444,7 +461,7 @@ func (o *observer) play(s step) {
 		delete(o.paused, agent)
 		o.take(o.s.Unpause(agent, o.now))
 	case 8:
-		o.s.Halt()
+		o.take(o.s.Halt())
 	case 9:
 		o.take(o.s.Resume(o.now))
 	case 10:
@@ -469,9 +486,17 @@ func (o *observer) play(s step) {
 	case 16:
 		o.rules.Overrides = append(slices.Clone(o.rules.Overrides), intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)})
 		o.take(o.s.SetRules(o.rules, o.now))
+	case 17:
+		o.sendBehind(agent, 1+s.status%4, s.pick)
+	case 18: // an executor is replaced
+		o.giveBack(agent, s.change)
+	}
+	if o.sent.depth > 0 {
+		o.sendMore(s)
 	}
 	o.checkJobs()
 	o.checkStuck()
+	o.checkSent()
 }
 
 // checkStuck: while an agent is free and something on it is held by nothing,
@@ -532,6 +557,13 @@ func (o *observer) settle() {
 			if o.now = o.now.Add(time.Second); len(o.running) == 0 {
 				o.take(o.s.Tick(o.now))
 				continue
+			}
+			for n := range 4 {
+				if agent := string(rune('a' + n)); o.sent.recalled[agent] {
+					o.giveBack(agent, false)
+				} else {
+					o.sendBehind(agent, 2, rounds)
+				}
 			}
 			o.end(0, intent.StatusDeployed, intent.NoChange)
 		}

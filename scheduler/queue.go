@@ -32,6 +32,10 @@ type node struct {
 	runHash    string
 	runReport  bool
 	runProbe   bool // the breaker of its agent was open
+	runReason  string
+	runSeq     uint64
+	runUpdate  bool
+	behind     bool // with the executor, behind another one
 	runVerify  bool // it was as intended: what has to be changed is drift
 
 	retryAt int  // place in the heap of retries, plus one; 0 when not in it
@@ -43,15 +47,17 @@ type node struct {
 
 // agent is a target; one of its resources runs at a time, or as many as its limit says.
 type agent struct {
-	name    string
-	paused  bool
-	running []*node // in the order in which they started
-	ready   readyHeap
-	limit   intent.AgentLimit
-	last    time.Time // that something started
-	cooling bool      // the gap since then is not over
-	gate    agentGate
-	timers  agentTimers
+	name     string
+	paused   bool
+	running  []*node // in the order in which they started
+	behind   int     // of them, those that wait for the one before
+	recalled bool    // and that were asked for
+	ready    readyHeap
+	limit    intent.AgentLimit
+	last     time.Time // that something started
+	cooling  bool      // the gap since then is not over
+	gate     agentGate
+	timers   agentTimers
 	// resources is how many the version has.
 	resources int
 	breaker   intent.Breaker
@@ -71,6 +77,11 @@ func (n *node) less(m *node) bool {
 
 // dirty tells that the resource is known not to be as intended.
 func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
+
+// comes tells that a run of n for its present intent is under way, or as close as a wish of priority p would be.
+func (n *node) comes(p Priority) bool {
+	return n.running && n.runHash == n.state.IntentHash && (!n.behind || n.runPrio <= p)
+}
 
 // holds tells whether n must end before a wish of priority p that needs it may run.
 func (n *node) holds(p Priority) bool {
@@ -264,6 +275,9 @@ func (s *Scheduler) place(n *node) {
 			n.waitOn = h
 			h.held = append(h.held, n)
 		}
+		if h.running && h.behind && h.runPrio > n.prio {
+			s.recall(h.agent)
+		}
 		if h.running || h.prio <= n.prio {
 			return
 		}
@@ -284,8 +298,12 @@ func (s *Scheduler) holder(n *node) *node {
 	if n.running || n.looked() { // that has to end before it runs
 		return n
 	}
+	return s.needed(n, n.prio)
+}
+
+// needed is holder without a look at n itself, for a wish of a priority.
+func (s *Scheduler) needed(n *node, p Priority) *node {
 	s.search++
-	p := n.prio
 	stack := append(s.stack[:0], n)
 	visited := s.visited[:0]
 	var found *node

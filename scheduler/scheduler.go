@@ -36,7 +36,8 @@ type Scheduler struct {
 	seq      uint64
 	wishes   int
 	running  int
-	periodic int // of those running
+	followed []*agent // that have something behind, see behind.go
+	periodic int      // of those running
 	epoch    [priorities]uint64
 	search   uint64
 	stack    []*node
@@ -129,7 +130,7 @@ func (s *Scheduler) wish(n *node, kind Priority) {
 }
 
 func (s *Scheduler) wanted(n *node, kind Priority, now time.Time) bool {
-	current := n.running && n.runHash == n.state.IntentHash
+	current := n.comes(kind)
 	switch kind {
 	case UserDeploy:
 		return n.dirty() && !current
@@ -192,7 +193,10 @@ func (s *Scheduler) setPaused(name string, paused bool, now time.Time) []Command
 }
 
 // Halt lets nothing more start in the environment; what runs ends as usual.
-func (s *Scheduler) Halt() { s.halted = true }
+func (s *Scheduler) Halt() []Command {
+	s.halted = true
+	return s.RecallAll("")
+}
 
 // Resume undoes Halt.
 func (s *Scheduler) Resume(now time.Time) []Command {
@@ -219,6 +223,7 @@ func (s *Scheduler) decide(now time.Time) []Command {
 			s.fresh[i] = nil
 		}
 		s.fresh = s.fresh[:0]
+		s.overtake()
 		if s.halted || len(s.able) == 0 {
 			break
 		}
@@ -227,7 +232,13 @@ func (s *Scheduler) decide(now time.Time) []Command {
 		if s.jobBefore(a, n.prio, now) {
 			continue
 		}
-		if !s.bounds().room(n.prio, s.running, s.periodic) || s.waits(n) {
+		if !s.bounds().room(n.prio, s.running, s.periodic) {
+			for _, a := range s.followed {
+				s.recall(a)
+			}
+			break
+		}
+		if s.waits(n) {
 			break
 		}
 		heap.Pop(&a.ready)
@@ -270,6 +281,15 @@ func (s *Scheduler) badDependency(n *node) *node {
 
 func (s *Scheduler) start(n *node, now time.Time) {
 	command := s.command(n)
+	s.begin(n, command)
+	s.cool(n.agent, now)
+	s.touch(n.agent)
+	s.out = append(s.out, command)
+}
+
+// begin takes note of a start.
+func (s *Scheduler) begin(n *node, command Start) {
+	n.runReason, n.runSeq, n.runUpdate = n.reason, n.seq, n.update
 	n.runReport = n.report
 	n.runVerify = n.state.Compliance == intent.Compliant && n.state.DeployedHash == n.state.IntentHash && !command.DependencyChanged
 	n.queued, n.update, n.report, n.waitOn = false, false, false, nil
@@ -278,7 +298,6 @@ func (s *Scheduler) start(n *node, now time.Time) {
 	n.agent.probe = false
 	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, command.Resource.Version, command.Resource.AttributeHash
 	n.agent.running = append(n.agent.running, n)
-	s.cool(n.agent, now)
 	s.touch(n.agent)
 	s.running++
 	if n.prio.Periodic() {
@@ -289,7 +308,6 @@ func (s *Scheduler) start(n *node, now time.Time) {
 	for p := range n.prio {
 		s.epoch[p]++ // as intended or not, now it also holds the more urgent
 	}
-	s.out = append(s.out, command)
 }
 
 // command describes the start of a wish.

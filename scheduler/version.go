@@ -24,7 +24,7 @@ func (s *Scheduler) NewVersion(version int, resources []intent.Resource, code ma
 	s.setAgentTimers(now) // of agents that are new
 	reason := fmt.Sprintf("new version %d", version)
 	for _, n := range s.nodes {
-		current := n.running && n.runHash == n.state.IntentHash
+		current := n.comes(NewVersion)
 		switch {
 		case n.state.Blocked == intent.TemporarilyBlocked && s.badDependency(n) == nil:
 			n.state.Blocked = intent.NotBlocked
@@ -85,6 +85,9 @@ func (s *Scheduler) missedEvent(i int) bool {
 func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	for p := range s.epoch {
 		s.epoch[p]++ // the edges are others
+	}
+	for _, a := range s.followed {
+		s.recall(a)
 	}
 	left, leftVersion := s.nodes, s.version
 	s.graph, s.version, s.code = g, version, code

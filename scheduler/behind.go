@@ -1,0 +1,215 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// Where tasks take a millisecond, an agent mostly waits for its next one to be
+// sent. So it may be sent before the one that runs has ended, and waits *behind*
+// it with the executor, which still does one after the other:
+//
+//	             Behind            the one before ends
+//	ready wish ─────────▶ behind ───────────────────────▶ running
+//	     ▲                  │ Recall, and it had not begun
+//	     └──── Withdrawn ───┘
+//
+// What is behind counts as running for everything that needs it. It is sent only
+// where nothing could come between that the scheduler knows of: what it needs has
+// ended, no job waits, no window is about to open or close, no failure to reach
+// the target leads to an open breaker. When something does come (a pause, a halt, a new
+// version, other rules, a wish or a job that is more urgent, something that it
+// needs is wished for, there is no room for others) all that is behind on the
+// agent is recalled. What had begun nevertheless was the one task that anything
+// waits for.
+
+// beforeEdge is how long before a window opens or closes nothing is sent ahead of its turn.
+const beforeEdge = time.Second
+
+// Recall asks that what is behind on an agent, and has not begun, is given back.
+// Withdrawn or TaskDone must come for each of these.
+type Recall struct {
+	Agent string
+	Tasks []intent.ResourceID
+}
+
+func (Recall) isCommand() {}
+
+// Behind starts up to n tasks behind the one that runs on an agent, those that would
+// start there next if nothing else came, in that order. It ends at the first that is not ready.
+// Beside these it may recall what has to wait for one of them.
+func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time.Time) []Command {
+	a := s.agents[agent]
+	if a == nil || a.recalled {
+		return nil
+	}
+	for a.behind < n && s.mayFollow(a, now) {
+		w := a.ready[0]
+		if w.report || s.holder(w) != nil || s.badDependency(w) != nil || s.forbidden(w) || s.held(w) {
+			break
+		}
+		c := s.command(w)
+		if !ready(c) {
+			break
+		}
+		s.unready(w)
+		s.begin(w, c)
+		w.behind = true
+		if a.behind++; a.behind == 1 {
+			s.followed = append(s.followed, a)
+		}
+		s.out = append(s.out, c)
+	}
+	s.overtake()
+	out := s.out
+	s.out = nil
+	return out
+}
+
+// mayFollow tells that one more task may be sent to a behind the one that runs there.
+func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
+	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.row.count > 0 || !s.follows(a) {
+		return false
+	}
+	// Whatever becomes of them, the breaker does not open before all have ended.
+	if most := s.policy.BreakerFailures; most > 0 && len(a.running) >= most {
+		return false
+	}
+	if edge := s.gates.edge; !edge.IsZero() && edge.Sub(now) < beforeEdge {
+		return false
+	}
+	most := s.bounds().Concurrency // others should find room
+	return most <= 0 || s.running < most/2
+}
+
+// follows tells that the rules, as they are, let tasks be behind on a.
+func (s *Scheduler) follows(a *agent) bool {
+	return !s.halted && !s.yields && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
+}
+
+// recall asks for what is behind on a.
+func (s *Scheduler) recall(a *agent) {
+	if a.behind == 0 || a.recalled {
+		return
+	}
+	a.recalled = true
+	c := Recall{Agent: a.name}
+	for _, n := range a.running {
+		if n.behind {
+			c.Tasks = append(c.Tasks, n.state.ID)
+		}
+	}
+	s.out = append(s.out, c)
+}
+
+// RecallAll asks for all that is behind, on one agent or on all (empty).
+func (s *Scheduler) RecallAll(agent string) []Command {
+	for _, a := range s.followed {
+		if agent == "" || a.name == agent {
+			s.recall(a)
+		}
+	}
+	out := s.out
+	s.out = nil
+	return out
+}
+
+// overtake recalls what something else should go before.
+func (s *Scheduler) overtake() {
+	for _, a := range s.followed {
+		if !a.recalled && s.overtaken(a) {
+			s.recall(a)
+		}
+	}
+}
+
+func (s *Scheduler) overtaken(a *agent) bool {
+	most, failures := s.bounds().Concurrency, s.policy.BreakerFailures
+	if !s.follows(a) || most > 0 && s.running > most || failures > 0 && len(a.running) > failures {
+		return true
+	}
+	for _, n := range a.running {
+		switch {
+		case !n.behind:
+		case n.pos < 0, s.blocked[n.pos], s.held(n), s.forbidden(n), n.runPrio == RepairTimer && s.policy.ReportDrift:
+			return true
+		case len(a.ready) > 0 && a.ready[0].prio < n.runPrio:
+			return true
+		case slices.ContainsFunc(kinds[:], func(p Priority) bool { return p < n.runPrio && a.waitsFor(p) }):
+			return true
+		case n.clear[n.runPrio] != s.epoch[n.runPrio]:
+			if s.needed(n, n.runPrio) != nil {
+				return true
+			}
+			n.clear[n.runPrio] = s.epoch[n.runPrio]
+		}
+	}
+	return false
+}
+
+// Withdrawn takes the answer to a Recall for a task that did not begin, and never
+// will: the wish is there again, as urgent as it was.
+func (s *Scheduler) Withdrawn(id intent.ResourceID, version int, now time.Time) []Command {
+	n := s.known[id]
+	if n == nil || !n.running || n.runVersion != version {
+		return nil
+	}
+	s.stopped(n)
+	n.state.IsDeploying = false
+	if n.pos >= 0 {
+		s.again(n)
+	}
+	s.wake(n)
+	s.touch(n.agent)
+	return s.decide(now)
+}
+
+// again wishes for what was given back.
+func (s *Scheduler) again(n *node) {
+	queued, seq, update := n.queued, n.runSeq, n.update
+	look := n.runPrio == RepairTimer && s.policy.ReportDrift
+	if look && n.dirty() && !n.state.Drifted {
+		return // as SetPolicy has it
+	}
+	s.enqueue(n, n.runPrio, n.runReason)
+	if !n.queued {
+		return
+	}
+	if !queued {
+		n.seq, n.update, n.report = seq, n.runUpdate, look
+		return
+	}
+	n.update = update && n.runUpdate
+}
+
+// stopped takes out of what runs what ended, or never began. What comes next behind it runs now.
+func (s *Scheduler) stopped(n *node) {
+	a := n.agent
+	n.running = false
+	a.ended(n)
+	s.running--
+	if n.runPrio.Periodic() {
+		s.periodic--
+	}
+	s.unbehind(n)
+}
+
+func (s *Scheduler) unbehind(n *node) {
+	if n.behind {
+		n.behind = false
+		if n.agent.behind--; n.agent.behind == 0 {
+			n.agent.recalled = false
+			s.followed = slices.DeleteFunc(s.followed, func(a *agent) bool { return a == n.agent })
+		}
+	}
+}
+
+// follow lets what is first behind on an agent run, after the end of what ran there.
+func (s *Scheduler) follow(a *agent, now time.Time) {
+	if a.behind > 0 && a.running[0].behind {
+		s.unbehind(a.running[0])
+		s.cool(a, now)
+	}
+}
