@@ -24,16 +24,18 @@ type Manager struct {
 	making sync.RWMutex // held for reading while folders are made, for writing while they are removed
 
 	mu        sync.Mutex
-	executors map[string]*executor // by blueprint hash
-	processes int                  // running or being started
-	retiring  int                  // of them, those that will end and leave their place
-	queue     []*executor          // blueprints that wait for a place, first come first served
-	freed     chan struct{}        // closed and replaced when a process may have become free
-	workers   map[*worker]bool     // processes that have not ended
-	watching  bool                 // a goroutine counts what handlers start
-	calm      int                  // processes of the machine when ours were counted last
-	grown     bool                 // folders were made since Clean looked at how large they are
-	lastUsed  map[string]bool      // folders that were in use then
+	executors map[string]*executor     // by blueprint hash
+	processes int                      // running or being started
+	retiring  int                      // of them, those that will end and leave their place
+	queue     []*executor              // blueprints that wait for a place, first come first served
+	freed     chan struct{}            // closed and replaced when a process may have become free
+	waiting   int                      // who waits for that
+	behind    map[intent.ActionID]*run // tasks that are behind another one
+	workers   map[*worker]bool         // processes that have not ended
+	watching  bool                     // a goroutine counts what handlers start
+	calm      int                      // processes of the machine when ours were counted last
+	grown     bool                     // folders were made since Clean looked at how large they are
+	lastUsed  map[string]bool          // folders that were in use then
 	closed    bool
 	// generation counts calls of Renew: a process of an older one gets no tasks.
 	generation int
@@ -107,7 +109,7 @@ func NewManager(c Config) (*Manager, error) {
 	}
 	m := &Manager{
 		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
-		workers: map[*worker]bool{}, calm: pyworker.SystemTasks(),
+		workers: map[*worker]bool{}, behind: map[intent.ActionID]*run{}, calm: pyworker.SystemTasks(),
 	}
 	if !c.KeepDaemons {
 		if n := pyworker.KillMarked(m.mark()); n > 0 {
@@ -164,6 +166,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	defer cancel()
 	m.mu.Lock()
 	m.closed = true
+	m.waiting++
 	m.announce()
 	for ctx.Err() == nil && m.busy() {
 		freed := m.freed
@@ -174,6 +177,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		}
 		m.mu.Lock()
 	}
+	m.waiting--
 	var sessions []pyworker.Session
 	for _, e := range m.executors {
 		if e.current != nil {

@@ -35,6 +35,7 @@ type seat struct {
 	lanes chan int // free ones; each is held by one task of the agent that runs
 	made  int      // lanes that there are, free or not
 	tasks int      // that hold a lane or wait for one
+	line  []*run   // in its process, in the order in which they were sent
 	taken bool     // it counts for the agent
 	busy  int      // tasks that are on their way to the process or in it
 	used  time.Time
@@ -56,37 +57,103 @@ func (w *worker) missing() string {
 	return ""
 }
 
-// enter waits until one of so many lanes of the agent is free on the blueprint:
-// tasks in one lane follow each other. The caller runs leave once.
-func (m *Manager) enter(ctx context.Context, b intent.Blueprint, agent string, lanes int) (lane int, leave func(), err error) {
+// enter waits until one of the lanes of the agent is free on the blueprint:
+// tasks in one lane follow each other. It gives the task that lane, until leave.
+func (m *Manager) enter(ctx context.Context, r *run) error {
 	m.mu.Lock()
-	e := m.executor(b)
-	s := e.seats[agent]
-	if s == nil {
-		s = &seat{lanes: make(chan int, intent.MostConcurrency)}
-		e.seats[agent] = s
+	r.e = m.executor(r.task.Blueprint)
+	agent := r.task.Resource.ID.Agent
+	if r.seat = r.e.seats[agent]; r.seat == nil {
+		r.seat = &seat{lanes: make(chan int, intent.MostConcurrency)}
+		r.e.seats[agent] = r.seat
 	}
+	r.seat.widen(r.task.Lanes)
+	r.e.tasks++
+	r.seat.tasks++
+	m.mu.Unlock()
+	select {
+	case r.lane = <-r.seat.lanes:
+		return nil
+	case <-ctx.Done():
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.left(r)
+		return ctx.Err()
+	}
+}
+
+// widen makes so many lanes. The caller holds the manager's mutex.
+func (s *seat) widen(lanes int) {
 	for s.made < min(max(lanes, 1), intent.MostConcurrency) {
 		s.lanes <- s.made
 		s.made++
 	}
+}
+
+// quick gives a task a place in the process of its blueprint, or behind another
+// one there, when it need not wait for anything. The caller holds mu.
+func (m *Manager) quick(r *run) bool {
+	e := m.executor(r.task.Blueprint)
+	s := e.seats[r.task.Resource.ID.Agent]
+	if m.closed || s == nil || !s.taken || e.current == nil {
+		return false
+	}
+	w := m.usable(e)
+	if w == nil {
+		return false
+	}
+	if r.task.Behind {
+		if len(s.line) == 0 || s.made > 1 || s.line[0].w != w {
+			return false
+		}
+		r.lane = s.line[0].lane
+		m.behind[r.task.ID] = r
+	} else {
+		s.widen(r.task.Lanes)
+		select {
+		case r.lane = <-s.lanes:
+		default:
+			return false
+		}
+		r.begun = true
+	}
+	r.e, r.seat, r.w = e, s, w
 	e.tasks++
 	s.tasks++
-	m.mu.Unlock()
-	gone := func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		e.tasks--
-		if s.tasks--; s.tasks == 0 && !s.taken {
-			delete(e.seats, agent)
-		}
+	s.busy++
+	w.running++
+	s.line = append(s.line, r)
+	m.watched()
+	return true
+}
+
+// leave lets go of the lane of a task: to what is next behind it, which begins when
+// the process goes on, or else to whoever waits.
+func (m *Manager) leave(r *run, goesOn bool) {
+	m.mu.Lock()
+	s := r.seat
+	s.line = slices.DeleteFunc(s.line, func(o *run) bool { return o == r })
+	next := slices.IndexFunc(s.line, func(o *run) bool { return o.lane == r.lane })
+	var begins *run
+	if next < 0 {
+		s.lanes <- r.lane
+	} else if o := s.line[next]; goesOn && !o.begun {
+		o.begun = true
+		begins = o
 	}
-	select {
-	case lane := <-s.lanes:
-		return lane, func() { s.lanes <- lane; gone() }, nil
-	case <-ctx.Done():
-		gone()
-		return 0, nil, ctx.Err()
+	m.left(r)
+	m.mu.Unlock()
+	if begins != nil {
+		begins.clock()
+	}
+}
+
+// left takes a task off its seat. The caller holds mu.
+func (m *Manager) left(r *run) {
+	delete(m.behind, r.task.ID)
+	r.e.tasks--
+	if r.seat.tasks--; r.seat.tasks == 0 && !r.seat.taken && r.e.seats[r.task.Resource.ID.Agent] == r.seat {
+		delete(r.e.seats, r.task.Resource.ID.Agent)
 	}
 }
 
@@ -160,6 +227,7 @@ func (m *Manager) started(ctx context.Context, s *starting) error {
 // is let go meanwhile.
 func (m *Manager) wait(ctx context.Context, e *executor) error {
 	freed := m.freed
+	m.waiting++
 	e.waiting++
 	m.mu.Unlock()
 	turn := time.NewTimer(m.c.Turn)
@@ -172,6 +240,7 @@ func (m *Manager) wait(ctx context.Context, e *executor) error {
 		err = ctx.Err()
 	}
 	m.mu.Lock()
+	m.waiting--
 	if e.waiting--; err != nil && e.waiting == 0 {
 		m.dequeue(e)
 	}
@@ -406,6 +475,9 @@ func (m *Manager) gone(w *worker) {
 
 // announce wakes those that wait for a place or a seat. The caller holds mu.
 func (m *Manager) announce() {
+	if m.waiting == 0 {
+		return
+	}
 	close(m.freed)
 	m.freed = make(chan struct{})
 }
@@ -435,6 +507,9 @@ func (m *Manager) retire(w *worker) {
 		return
 	}
 	w.retired, w.idle = true, make(chan struct{})
+	if behind := m.behindOn(w); len(behind) > 0 {
+		m.work.Go(func() { recall(behind) })
+	}
 	m.retiring++
 	if w.running == 0 {
 		close(w.idle)
@@ -448,6 +523,17 @@ func (m *Manager) retire(w *worker) {
 			w.session.Kill()
 		}
 	})
+}
+
+// behindOn lists what is behind in a process. The caller holds mu.
+func (m *Manager) behindOn(w *worker) []*run {
+	var out []*run
+	for _, r := range m.behind {
+		if r.w == w && !r.begun {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // retireFor retires a process that says itself that it should be.

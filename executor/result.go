@@ -169,19 +169,22 @@ func (r *run) add(line intent.LogLine) {
 	}
 }
 
-// end gives the result away.
-func (r *run) end(status intent.Status) Result {
+// end makes the result what it is; false when it was given away before.
+func (r *run) end(status intent.Status) (Result, bool) {
 	if r.leftOutLines() > 0 {
 		r.say("WARNING", fmt.Sprintf("%d more log lines, or what did not look like one, are left out", r.leftOutLines()), nil)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		return Result{}, false
+	}
 	if status != "" {
 		r.result.Status = status
 	}
 	r.result.Finished = time.Now()
 	r.ended = true
-	return r.result
+	return r.result, true
 }
 
 func (r *run) leftOutLines() int {

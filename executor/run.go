@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
@@ -23,20 +25,106 @@ import (
 // When ctx ends Run returns, but a handler that has begun is left to finish
 // what it does, within its time; the next task of its agent waits for it.
 func (m *Manager) Run(ctx context.Context, t Task) Result {
-	r := &run{m: m, task: t, result: Result{
-		Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Started: time.Now(), Change: intent.NoChange,
-	}}
-	if r.do(ctx) {
-		return r.end("")
+	ended := make(chan Result, 1)
+	m.reach(ctx, m.newRun(t, func(r Result) { ended <- r }))
+	return <-ended
+}
+
+// Begin is Run for many tasks, and waits for none of them: each result goes to
+// done, once. What one process is to do is sent at once. A task that is Behind
+// is withdrawn where it cannot be sent behind another one.
+//
+// done is called from where replies are read, or from here: it must not wait.
+func (m *Manager) Begin(ctx context.Context, tasks []Task, done func(Result)) {
+	ready, others := make([]*run, 0, len(tasks)), []*run(nil)
+	m.mu.Lock()
+	for i := range tasks {
+		r := m.newRun(tasks[i], done)
+		if m.quick(r) {
+			ready = append(ready, r)
+		} else {
+			others = append(others, r)
+		}
 	}
-	r.say("ERROR", "The task was cancelled while its handler ran; the handler is left to finish", nil)
-	return r.end(intent.StatusFailed)
+	m.mu.Unlock()
+	for _, r := range others {
+		if r.task.Behind {
+			r.withdraw()
+		} else {
+			go m.reach(ctx, r)
+		}
+	}
+	for _, r := range ready {
+		r.send(ctx)
+	}
+	for i, r := range ready {
+		if i == 0 || r.w != ready[i-1].w {
+			r.w.session.Flush()
+		}
+	}
+}
+
+// Recall takes back tasks that are Behind: those that have not begun end as withdrawn.
+// It does not wait.
+func (m *Manager) Recall(tasks []intent.ActionID) {
+	m.mu.Lock()
+	var recalled []*run
+	for _, id := range tasks {
+		if r := m.behind[id]; r != nil {
+			recalled = append(recalled, r)
+		}
+	}
+	m.mu.Unlock()
+	recall(recalled)
+}
+
+// recall asks their processes for tasks that are behind.
+func recall(runs []*run) {
+	of := make(map[*worker][]int64)
+	by := make(map[int64]*run)
+	for _, r := range runs {
+		if id := r.request.Load(); id > 0 { // else it is about to be sent, or will never be
+			of[r.w] = append(of[r.w], id)
+			by[id] = r
+		}
+	}
+	for w, requests := range of {
+		_, err := w.session.Post(pyworker.Errand{Op: "retract", Args: map[string]any{"requests": requests}, Done: func(raw json.RawMessage, err error) {
+			var answer struct {
+				Back []int64 `json:"back"`
+			}
+			if err != nil || json.Unmarshal(raw, &answer) != nil {
+				return // the process is gone, and each of them learns it
+			}
+			for _, id := range answer.Back {
+				if r := by[id]; r != nil && slices.Contains(requests, id) && r.settle() {
+					w.session.Forget(id)
+					r.back(true)
+				}
+			}
+		}})
+		if err == nil {
+			w.session.Flush()
+		}
+	}
 }
 
 // run is one task under way.
 type run struct {
 	m    *Manager
 	task Task
+	done func(Result)
+
+	// What it holds, from reach or quick to leave.
+	w       *worker
+	e       *executor
+	seat    *seat
+	lane    int
+	begun   bool // under the manager's mutex: nothing is before it, so its handler may run
+	request atomic.Int64
+	settled atomic.Bool // it is known what became of it
+	late    *time.Timer // set when it begins
+	forget  func() bool // ends the watch over the context
 
 	desk     desk
 	lastHash string // of the file that the handler reads in parts
@@ -47,6 +135,15 @@ type run struct {
 	size    int  // of the log lines
 	leftOut int  // log lines beyond what is kept
 	ended   bool // the result was given away: nothing is added any more
+}
+
+func (m *Manager) newRun(t Task, done func(Result)) *run {
+	if t.Timeout <= 0 {
+		t.Timeout = m.c.HandlerTimeout
+	}
+	return &run{m: m, task: t, done: done, result: Result{
+		Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Started: time.Now(), Change: intent.NoChange,
+	}}
 }
 
 // say adds a log line of our own.
@@ -66,80 +163,169 @@ func (r *run) set(status intent.Status) {
 	}
 }
 
-// do does the task. It is false when ctx ended while the handler ran.
-func (r *run) do(ctx context.Context) bool {
+// reach waits until a task can be sent, and sends it.
+func (m *Manager) reach(ctx context.Context, r *run) {
 	agent := r.task.Resource.ID.Agent
-	lane, leave, err := r.m.enter(ctx, r.task.Blueprint, agent, r.task.Lanes)
+	err := m.enter(ctx, r)
 	if err != nil {
 		r.unavailable(ctx, err)
-		return true
+		return
 	}
-	w, err := r.m.acquire(ctx, r.task.Blueprint, agent)
+	r.w, err = m.acquire(ctx, r.task.Blueprint, agent)
 	if err == nil && ctx.Err() != nil {
-		r.m.release(w, agent)
+		m.release(r.w, agent)
 		err = ctx.Err()
 	}
 	if err != nil {
-		leave()
+		m.leave(r, false)
 		r.unavailable(ctx, err)
-		return true
+		return
 	}
-	if r.task.Timeout <= 0 {
-		r.task.Timeout = r.m.c.HandlerTimeout
+	m.mu.Lock()
+	r.begun = true
+	r.seat.line = append(r.seat.line, r)
+	m.mu.Unlock()
+	r.send(ctx)
+	r.w.session.Flush()
+}
+
+// send posts a task to its process.
+func (r *run) send(ctx context.Context) {
+	r.desk.parent, r.desk.timeout = ctx, r.task.Timeout
+	forget := context.AfterFunc(ctx, r.cancelled)
+	r.mu.Lock()
+	r.forget = forget
+	r.mu.Unlock()
+	r.m.mu.Lock()
+	begun := r.begun
+	r.m.mu.Unlock()
+	if begun {
+		r.clock()
 	}
-	late := time.NewTimer(r.task.Timeout)
-	end := func(raw json.RawMessage, err error) {
-		late.Stop()
-		r.finish(w, raw, err, leave)
-	}
-	r.desk.parent, r.desk.until = context.WithoutCancel(ctx), time.Now().Add(r.task.Timeout)
-	request, err := w.session.Send("run", r.arguments(lane), r.answer, r.notice)
+	id, err := r.w.session.Post(pyworker.Errand{Op: "run", Args: r.arguments(), Behind: r.task.Behind, Answer: r.answer, Notice: r.notice, Done: r.replied})
 	if err != nil {
-		end(nil, err)
-		return true
+		r.replied(nil, err)
+		return
 	}
-	raw, err := request.Wait(ctx, late.C)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		go func() {
-			defer request.Drop()
-			end(request.Wait(context.Background(), late.C))
-		}()
+	r.request.Store(id)
+}
+
+// clock lets the time of a task run, from its beginning.
+func (r *run) clock() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.late == nil && !r.settled.Load() {
+		r.result.Started = time.Now()
+		r.late = time.AfterFunc(r.task.Timeout, r.isLate)
+	}
+}
+
+// settle is true once: whoever gets that ends the task.
+func (r *run) settle() bool {
+	if r.settled.Swap(true) {
 		return false
 	}
-	defer request.Drop()
-	end(raw, err)
+	r.mu.Lock()
+	late, forget := r.late, r.forget
+	r.mu.Unlock()
+	if late != nil {
+		late.Stop()
+	}
+	if forget != nil {
+		forget()
+	}
 	return true
 }
 
-// finish takes what became of a task that reached its process, and gives back what it held.
-func (r *run) finish(w *worker, raw json.RawMessage, err error, leave func()) {
-	agent := r.task.Resource.ID.Agent
+// replied takes what became of a task that was sent, and gives back what it held.
+func (r *run) replied(raw json.RawMessage, err error) {
+	if !r.settle() {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil { // what is wrong with one reply ends no others
+			r.m.c.Logger.Error("a reply could not be taken", "resource", r.task.Resource.ID.String(), "panic", p)
+			r.say("ERROR", fmt.Sprintf("the executor gave up: %v", p), nil)
+			r.give(intent.StatusFailed)
+		}
+	}()
+	var refused *pyworker.Failure
+	ended := err != nil && !errors.As(err, &refused) // the process, and nothing behind it begins
+	r.m.mu.Lock()
+	begun := r.begun
+	r.m.mu.Unlock()
+	if r.task.Behind && (ended && !begun || err == nil && string(raw) == withdrawn) {
+		r.back(!ended)
+		return
+	}
 	var reply reply
 	if err == nil {
 		reply, err = readReply(raw)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		r.take(reply)
 		if reply.Retire != "" {
-			r.m.retireFor(w, reply.Retire)
+			r.m.retireFor(r.w, reply.Retire)
 		}
-	case errors.Is(err, pyworker.ErrLate):
-		// The thread of the handler cannot be stopped, only its process.
-		dead := r.m.condemn(w)
-		r.set(intent.StatusFailed)
-		timeout := r.task.Timeout
-		r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
-		r.desk.close()
-		r.m.release(w, agent)
-		go func() { <-dead; leave() }() // the next task of this agent must not meet the hung one
-		return
-	default:
-		r.died(w, err)
+	} else {
+		r.died(r.w, err)
 	}
 	r.desk.close()
-	r.m.release(w, agent)
-	leave()
+	r.m.release(r.w, r.task.Resource.ID.Agent)
+	r.m.leave(r, !ended)
+	r.give("")
+}
+
+// withdrawn is what the process says of a task that it gives back by itself.
+const withdrawn = `{"withdrawn":true}`
+
+// back ends a task that did not begin.
+func (r *run) back(goesOn bool) {
+	r.desk.close()
+	r.m.release(r.w, r.task.Resource.ID.Agent)
+	r.m.leave(r, goesOn)
+	r.withdraw()
+}
+
+func (r *run) withdraw() {
+	r.mu.Lock()
+	r.result.Withdrawn = true
+	r.mu.Unlock()
+	r.give("")
+}
+
+// isLate gives up a handler that takes too long.
+func (r *run) isLate() {
+	if !r.settle() {
+		return
+	}
+	w := r.w
+	w.session.Forget(r.request.Load())
+	// The thread of the handler cannot be stopped, only its process. What is behind it there is not begun.
+	dead := r.m.condemn(w)
+	r.set(intent.StatusFailed)
+	timeout := r.task.Timeout
+	r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
+	r.desk.close()
+	r.m.release(w, r.task.Resource.ID.Agent)
+	go func() { <-dead; r.m.leave(r, false) }() // the next task of this agent must not meet the hung one
+	r.give("")
+}
+
+// cancelled gives the result away when the context ends; what was sent goes on.
+func (r *run) cancelled() {
+	if r.task.Behind {
+		r.m.Recall([]intent.ActionID{r.task.ID})
+	}
+	r.say("ERROR", "The task was cancelled while its handler ran; the handler is left to finish", nil)
+	r.give(intent.StatusFailed)
+}
+
+// give gives the result away, once.
+func (r *run) give(status intent.Status) {
+	if result, is := r.end(status); is {
+		r.done(result)
+	}
 }
 
 // unavailable ends a task that never reached a handler.
@@ -147,9 +333,11 @@ func (r *run) unavailable(ctx context.Context, err error) {
 	r.set(intent.StatusUnavailable)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		r.say("ERROR", "The task was cancelled before its handler could start", nil)
+		r.give("")
 		return
 	}
 	r.say("ERROR", "No executor for this resource: "+err.Error(), map[string]any{"kind": string(fault.KindOf(err)), "executor": r.task.Blueprint.Hash()})
+	r.give("")
 }
 
 // died ends a task whose process is gone, or that the process refused.
@@ -175,7 +363,7 @@ func (r *run) died(w *worker, err error) {
 }
 
 // arguments are what the worker is told. It is written for every task, so by hand.
-func (r *run) arguments(lane int) any {
+func (r *run) arguments() any {
 	res := r.task.Resource
 	attributes := res.Attributes
 	if len(attributes) == 0 {
@@ -200,7 +388,7 @@ func (r *run) arguments(lane int) any {
 	out = append(append(out, `,"attributes":`...), attributes...)
 	out = append(append(out, `,"dependencies":`...), dependencies...)
 	out = strconv.AppendBool(append(out, `,"dependency_changed":`...), r.task.DependencyChanged)
-	out = strconv.AppendInt(append(out, `,"lane":`...), int64(lane), 10)
+	out = strconv.AppendInt(append(out, `,"lane":`...), int64(r.lane), 10)
 	out = append(out, `,"requires":[`...)
 	for i, id := range res.Requires {
 		if i > 0 {
@@ -213,19 +401,19 @@ func (r *run) arguments(lane int) any {
 
 // desk is the time in which a handler is answered. Most ask nothing.
 type desk struct {
-	parent context.Context
-	until  time.Time
-	mu     sync.Mutex
-	ctx    context.Context
-	cancel context.CancelFunc
-	closed bool
+	parent  context.Context
+	timeout time.Duration
+	mu      sync.Mutex
+	ctx     context.Context
+	cancel  context.CancelFunc
+	closed  bool
 }
 
 func (d *desk) open() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil {
-		d.ctx, d.cancel = context.WithDeadline(d.parent, d.until)
+		d.ctx, d.cancel = context.WithTimeout(context.WithoutCancel(d.parent), d.timeout)
 		if d.closed {
 			d.cancel()
 		}

@@ -33,6 +33,9 @@ type Task struct {
 	// Lanes is how many tasks of its agent may run side by side, each lane with a
 	// thread, a cache and connections of its own; 0 means 1.
 	Lanes int
+	// Behind: it may be sent before the one before it on its agent has ended, and can be recalled until
+	// it begins. Only for Begin, and for agents with one lane.
+	Behind bool
 	// Timeout of the handler; 0 means the manager's default.
 	Timeout time.Duration
 }
@@ -45,6 +48,8 @@ type Result struct {
 	Status   intent.Status // deployed, failed, skipped, unavailable, dry, non_compliant, skipped_for_dependency
 	Change   intent.Change
 	Changes  map[string]intent.AttributeChange
+	// Withdrawn: the task was Behind, and did not begin and never will. Nothing else is said then.
+	Withdrawn bool
 	// Unreachable: the handler ran, and could not reach its target.
 	Unreachable bool
 	Messages    []intent.LogLine

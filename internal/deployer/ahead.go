@@ -147,20 +147,28 @@ func (d *Deployer) begin(c scheduler.Start) {
 	}
 	d.running[r.task.ID] = r
 	d.logAction(r.action, r.action.Messages)
-	r.shown = time.AfterFunc(shownAfter, func() {
-		d.post(func() { d.pending.shown = append(d.pending.shown, r) })
-	})
-	go d.execute(r)
+	d.show(r)
+	d.outgoing(r)
 }
 
-// unprepare takes back what was prepared and is not going to run as prepared;
-// an empty agent means all.
+// unprepare takes back what was prepared and is not going to run as prepared, also
+// what was sent behind another task; an empty agent means all.
 func (d *Deployer) unprepare(agent string) {
 	for id, r := range d.prepared {
 		if agent == "" || id.Agent == agent {
 			d.takeBack(r)
 		}
 	}
+	if d.sched != nil {
+		d.carry(d.sched.RecallAll(agent))
+	}
+}
+
+// show makes an entry in the log for a prepared task that takes its time.
+func (d *Deployer) show(r *run) {
+	r.shown = time.AfterFunc(shownAfter, func() {
+		d.post(func() { d.pending.shown = append(d.pending.shown, r) })
+	})
 }
 
 // takeBack drops a task that was prepared.

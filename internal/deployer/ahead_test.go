@@ -11,9 +11,11 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// quick makes a deployer believe that handlers are quicker than commits.
+// quick makes a deployer believe that handlers are quicker than commits, and send nothing before its turn.
 func (s *stage) quick() {
-	s.d.post(func() { s.d.taskTime, s.d.commitTime = average(time.Millisecond), average(10*time.Millisecond) })
+	s.d.post(func() {
+		s.d.taskTime, s.d.commitTime, s.d.queues.most = average(time.Millisecond), average(10*time.Millisecond), 0
+	})
 }
 
 // While a runs, b, c and d are recorded ahead. Each runs once, in order, under

@@ -53,6 +53,11 @@ type Store interface {
 // soon after ctx ends; it is called from many goroutines.
 type Executor interface {
 	Run(ctx context.Context, t executor.Task) executor.Result
+	// Begin is Run for many tasks, in this order, without waiting: each result goes to done, which does not wait either.
+	// Those that are Behind begin when the one before on their agent has ended, unless they end as withdrawn before.
+	Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result))
+	// Recall asks for such tasks back: what has not begun ends as withdrawn, soon. It does not wait.
+	Recall(tasks []intent.ActionID)
 }
 
 // Event tells live pages that something moved; they read the store again.

@@ -65,6 +65,7 @@ type Deployer struct {
 	gatherUntil time.Time // when it will have waited long enough
 	pursuits    int       // what is under way beside deployments
 	yield       yield
+	queues      queues
 	dryRuns     map[intent.ActionID]*dryRun
 	facts       inquiries
 	waiters     []chan struct{}
@@ -85,7 +86,7 @@ func New(cfg Config) (*Deployer, error) {
 		done:    make(chan struct{}),
 		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
 		ahead:   make(map[intent.ActionID]intent.ResourceID),
-		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun),
+		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun), queues: newQueues(),
 		facts: inquiries{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
 	}
 	return d, nil
@@ -279,6 +280,8 @@ func (d *Deployer) loop(ctx context.Context) {
 			d.unprepare("")
 		}
 		d.flush()
+		d.follow()
+		d.send()
 		if !d.committing && d.pending.empty() {
 			d.writeLines(d.takeLines())
 		}
@@ -329,6 +332,9 @@ func (d *Deployer) untilTick() time.Duration {
 			wait = min(wait, max(time.Until(at), 0))
 		}
 	}
+	if d.queues.behind > 0 {
+		wait = min(wait, d.queues.slow)
+	}
 	return wait
 }
 
@@ -338,7 +344,7 @@ func (d *Deployer) beginStop() {
 	}
 	d.stopping = true
 	if d.sched != nil {
-		d.sched.Halt()
+		d.carry(d.sched.Halt())
 		d.unprepare("")
 	}
 	d.pending.starts = nil // not recorded, so not begun
@@ -385,7 +391,7 @@ func (d *Deployer) applyEnvironment() {
 	switch {
 	case d.stopping:
 	case d.environ.Halted:
-		d.sched.Halt()
+		d.carry(d.sched.Halt())
 		d.unprepare("")
 	default:
 		d.carry(d.sched.Resume(now()))

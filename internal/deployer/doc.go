@@ -15,7 +15,8 @@
 // deployments; nothing of it runs before all of it is durable. When the
 // database is away the batch is repeated until it is back, and meanwhile
 // nothing new runs. Where handlers are quicker than commits, the begin of what
-// comes next is recorded ahead: see ahead.go.
+// comes next is recorded ahead: see ahead.go; and some of that is sent before its
+// turn: see queue.go.
 //
 // A server that is killed leaves deployments marked as running, or ahead. Start takes
 // note of them, closes their entries in the log as cancelled, and runs them again.

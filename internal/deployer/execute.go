@@ -14,18 +14,28 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// execute runs one task and posts how it ended.
-func (d *Deployer) execute(r *run) {
-	var result executor.Result
-	began := time.Now()
-	if d.tasks.Err() == nil {
-		result = d.call(r.task)
-	}
-	took := time.Since(began)
+// came takes the result of a task that was sent.
+func (d *Deployer) came(result executor.Result) {
 	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
 	d.post(func() {
+		r := d.running[result.Task]
+		if r == nil {
+			return
+		}
+		if result.Withdrawn {
+			d.withdrawn(r)
+			return
+		}
+		if result.Finished.IsZero() {
+			result.Finished = time.Now()
+		}
+		if result.Change == "" {
+			result.Change = intent.NoChange
+		}
+		took := result.Finished.Sub(result.Started)
 		d.taskTime.add(took)
-		d.noteEnd(began.Add(took))
+		d.noteEnd(result.Finished)
+		d.queues.ended(d, r, took)
 		d.finished(r, result, cut)
 	})
 }
@@ -78,6 +88,9 @@ func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
 		return
 	}
 	at := now()
+	if r.task.Behind {
+		r.begin(result.Started)
+	}
 	status := outcome(result.Status, r.task.Action)
 	differed := differedOf(r.task.Resource, result.Changes)
 	commands := d.sched.TaskDone(scheduler.Outcome{
@@ -124,7 +137,11 @@ func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
 	if !end.State.ID.IsZero() {
 		d.save(end)
 	}
-	d.logAction(action, action.Messages[len(r.action.Messages):])
+	if r.task.Behind { // it was not told that it begins, since it might not have
+		d.logAction(action, action.Messages)
+	} else {
+		d.logAction(action, action.Messages[len(r.action.Messages):])
+	}
 	d.carry(commands)
 	if id := r.task.Resource.ID; d.facts.awaited[id] && status == intent.StatusDeployed {
 		d.ask([]intent.ResourceID{id}) // it may know now

@@ -85,7 +85,7 @@ func newEnvironment(t testing.TB, db tenancy) intent.Environment {
 }
 
 func (s *stage) ready() *stage {
-	s.exec = &actor{t: s.t, rec: s.rec, env: s.env.ID, plays: map[string]play{}, busy: map[string]string{}, seen: map[string]bool{}, began: make(chan string, 10_000)}
+	s.exec = &actor{t: s.t, rec: s.rec, env: s.env.ID, plays: map[string]play{}, busy: map[string]string{}, lines: map[string][]*sent{}, seen: map[string]bool{}, began: make(chan string, 10_000)}
 	s.log = &syncBuffer{}
 	s.evts = make(chan Event, 100_000)
 	s.told = make(chan intent.Notice, 1000)
@@ -243,7 +243,17 @@ type actor struct {
 	log    []string
 	tasks  []executor.Task
 	began  chan string
-	seen   map[string]bool // began, as far as the test took note
+	seen   map[string]bool    // began, as far as the test took note
+	lines  map[string][]*sent // what was sent to an agent and has not ended
+	behind int                // how many were sent behind another one
+	back   []string           // what was given back
+}
+
+// sent is a task that an actor was sent.
+type sent struct {
+	task  executor.Task
+	done  func(executor.Result)
+	begun bool
 }
 
 func (a *actor) Run(ctx context.Context, t executor.Task) executor.Result {
@@ -281,6 +291,65 @@ func (a *actor) Run(ctx context.Context, t executor.Task) executor.Result {
 		act = deploys
 	}
 	return act(ctx, t)
+}
+
+// Begin does what is behind another task after it, as an executor does.
+func (a *actor) Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result)) {
+	for _, t := range tasks {
+		agent := t.Resource.ID.Agent
+		one := &sent{task: t, done: done, begun: !t.Behind}
+		a.mu.Lock()
+		alone := len(a.lines[agent]) == 0
+		if !t.Behind || !alone {
+			a.lines[agent] = append(a.lines[agent], one)
+		}
+		if t.Behind {
+			a.behind++
+		}
+		a.mu.Unlock()
+		switch {
+		case !t.Behind:
+			go a.do(ctx, one)
+		case alone:
+			done(executor.Result{Task: t.ID, Withdrawn: true})
+		}
+	}
+}
+
+func (a *actor) do(ctx context.Context, one *sent) {
+	agent := one.task.Resource.ID.Agent
+	began := time.Now()
+	r := a.Run(ctx, one.task)
+	r.Task, r.Started = one.task.ID, began
+	a.mu.Lock()
+	line := slices.DeleteFunc(a.lines[agent], func(o *sent) bool { return o == one })
+	a.lines[agent] = line
+	if len(line) > 0 && !line[0].begun {
+		line[0].begun = true
+		go a.do(ctx, line[0])
+	}
+	a.mu.Unlock()
+	one.done(r)
+}
+
+// Recall gives back what has not begun.
+func (a *actor) Recall(tasks []intent.ActionID) {
+	a.mu.Lock()
+	var back []*sent
+	for agent, line := range a.lines {
+		a.lines[agent] = slices.DeleteFunc(line, func(o *sent) bool {
+			is := !o.begun && slices.Contains(tasks, o.task.ID)
+			if is {
+				back = append(back, o)
+				a.back = append(a.back, short(o.task.Resource.ID))
+			}
+			return is
+		})
+	}
+	a.mu.Unlock()
+	for _, o := range back {
+		o.done(executor.Result{Task: o.task.ID, Withdrawn: true})
+	}
 }
 
 func (a *actor) misbehave(name string, p play) {

@@ -156,3 +156,8 @@ func (f *firsts) Run(ctx context.Context, t executor.Task) executor.Result {
 	f.at.CompareAndSwap(0, time.Now().UnixNano())
 	return f.idle.Run(ctx, t)
 }
+
+func (f *firsts) Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result)) {
+	f.at.CompareAndSwap(0, time.Now().UnixNano())
+	f.idle.Begin(ctx, tasks, done)
+}

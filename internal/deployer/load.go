@@ -143,6 +143,7 @@ func (d *Deployer) loadVersion() {
 		return
 	}
 	d.loading = true
+	d.carry(d.sched.RecallAll(""))
 	number, from, known := d.wanted, d.sched.Version(), d.resources
 	coming := d.coming
 	d.coming = nil

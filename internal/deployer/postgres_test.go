@@ -157,6 +157,16 @@ func (idle) Run(_ context.Context, t executor.Task) executor.Result {
 	return executor.Result{Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Status: intent.StatusDeployed, Change: intent.NoChange}
 }
 
+func (i idle) Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result)) {
+	for _, t := range tasks {
+		r := i.Run(ctx, t)
+		r.Started = time.Now()
+		done(r)
+	}
+}
+
+func (idle) Recall([]intent.ActionID) {}
+
 // BenchmarkDeploy: 1,000 resources that have nothing to do, on four agents,
 // from release to all recorded as deployed.
 func BenchmarkDeploy(b *testing.B) {

@@ -51,6 +51,8 @@ func (d *Deployer) carry(commands []scheduler.Command) {
 			d.beginJob(c.Job)
 		case scheduler.RefuseJob:
 			d.refused(c)
+		case scheduler.Recall:
+			d.recall(c)
 		case scheduler.SetState:
 			switch {
 			case c.Skipped:
@@ -258,6 +260,7 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 	for _, r := range b.prepared {
 		if unlisted == nil {
 			r.durable = true
+			d.queues.touch(r.task.Resource.ID.Agent)
 		} else if d.prepared[r.task.Resource.ID] == r {
 			d.takeBack(r) // when its turn comes it begins like any other
 		}
@@ -271,7 +274,7 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 		default:
 			r.durable = true
 			d.logAction(r.action, r.action.Messages)
-			go d.execute(r)
+			d.outgoing(r)
 		}
 	}
 	if d.listed > len(d.ahead) && (len(d.ahead) == 0 || d.stopping) {

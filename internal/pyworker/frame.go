@@ -148,7 +148,11 @@ func packedRequest(r request) ([]byte, error) {
 	out := append(make([]byte, 4, 64+len(r.Op)+len(args)), `{"id":`...)
 	out = strconv.AppendInt(out, r.ID, 10)
 	out = jsontext.AppendString(append(out, `,"op":`...), r.Op)
-	out = append(append(append(out, `,"args":`...), args...), '}')
+	out = append(append(out, `,"args":`...), args...)
+	if r.Behind {
+		out = append(out, `,"behind":true`...)
+	}
+	out = append(out, '}')
 	return framed(out)
 }
 
@@ -172,9 +176,10 @@ func packed(v any) ([]byte, error) {
 }
 
 type request struct {
-	ID   int64  `json:"id"`
-	Op   string `json:"op"`
-	Args any    `json:"args"`
+	ID     int64  `json:"id"`
+	Op     string `json:"op"`
+	Args   any    `json:"args"`
+	Behind bool   `json:"behind,omitempty"`
 }
 
 type notice struct {

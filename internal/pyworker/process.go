@@ -38,6 +38,7 @@ type process struct {
 	stdout, stderr *os.File
 
 	writing sync.Mutex
+	posted  outbox
 	ended   chan struct{} // closed when the process is gone and its output read
 	endErr  error         // how it ended; valid after ended
 }
@@ -235,6 +236,87 @@ func (p *process) write(packet []byte) error {
 	defer p.writing.Unlock()
 	_, err := p.in.Write(packet)
 	return err
+}
+
+// outbox holds frames that are to be written, in their order.
+type outbox struct {
+	mu      sync.Mutex
+	frames  []byte
+	emptied bool // somebody is about to write them
+}
+
+// post adds a packed frame to those that the next flush writes.
+func (p *process) post(packet []byte) {
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	p.posted.frames = append(p.posted.frames, packet...)
+}
+
+// unposted gives what is to be written; nil when that is nothing, and then nobody is about to write it.
+func (p *process) unposted() []byte {
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	frames := p.posted.frames
+	p.posted.frames, p.posted.emptied = nil, len(frames) > 0
+	return frames
+}
+
+// flush writes what was posted as far as it goes without waiting; a goroutine writes the rest.
+func (p *process) flush() {
+	p.posted.mu.Lock()
+	if p.posted.emptied {
+		p.posted.mu.Unlock()
+		return // whoever is about to write looks again
+	}
+	p.posted.emptied = true
+	p.posted.mu.Unlock()
+	if !p.writing.TryLock() {
+		go p.writePosted(nil)
+		return
+	}
+	frames := p.unposted()
+	rest := frames[p.writeSome(frames):]
+	if len(rest) > 0 {
+		go func() {
+			_, _ = p.in.Write(rest)
+			p.writing.Unlock()
+			p.writePosted(nil)
+		}()
+		return
+	}
+	p.writing.Unlock()
+	if len(frames) > 0 {
+		if more := p.unposted(); len(more) > 0 {
+			go p.writePosted(more)
+		}
+	}
+}
+
+// writePosted writes frames and all that is posted meanwhile. When that fails the worker is gone or about to be.
+func (p *process) writePosted(frames []byte) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	for {
+		if len(frames) > 0 {
+			_, _ = p.in.Write(frames)
+		}
+		if frames = p.unposted(); len(frames) == 0 {
+			return
+		}
+	}
+}
+
+// writeSome writes what the pipe takes at once. The caller holds writing.
+func (p *process) writeSome(frames []byte) (n int) {
+	raw, err := p.in.SyscallConn()
+	if err != nil || len(frames) == 0 {
+		return 0
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		n, _ = syscall.Write(int(fd), frames)
+		return true
+	})
+	return max(n, 0)
 }
 
 // kill ends the process and everything in its group, now.

@@ -3,7 +3,6 @@ package pyworker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"time"
 )
@@ -79,28 +78,30 @@ type Dialogue interface {
 	Done() <-chan struct{}
 }
 
-// ErrLate says that a reply did not come in time.
-var ErrLate = errors.New("the Python worker did not reply in time")
-
-// Request is a request of a Session that waits for its reply.
-type Request interface {
-	// Wait gives the reply, or the error of ctx, ErrLate when something comes from
-	// late, or how the worker ended, whichever is first. Unless it gave the reply,
-	// somebody may wait again, also in another goroutine. Notices are passed on
-	// in the goroutine that waits: no later than what Wait gives.
-	Wait(ctx context.Context, late <-chan time.Time) (json.RawMessage, error)
-	// Drop ends the request: what still comes for it goes nowhere. It is called once.
-	Drop()
+// Errand is a request of a Session whose reply goes to a function.
+type Errand struct {
+	Op   string
+	Args any
+	// Behind: it was sent before its turn, and can be taken back until it begins.
+	Behind bool
+	// Answer takes requests back that carry "for" of this one, one at a time, in a goroutine of its own.
+	Answer Handler
+	// Notice takes notices that do, and Done, once, the reply, or how the worker refused or ended. Both are called
+	// where all replies are read: they must not wait for anything.
+	Notice func(op string, args json.RawMessage)
+	Done   func(reply json.RawMessage, err error)
 }
 
 // Session is a conversation with many requests at a time (handler role).
 // It is safe for concurrent use.
 type Session interface {
-	// Send sends a request. Requests back and notices that carry "for" of this
-	// request go to answer and notice while somebody waits for the reply; either may be
-	// called concurrently with the other and with other requests' ones, but not with itself.
-	Send(op string, args any, answer Handler, notice func(op string, args json.RawMessage)) (Request, error)
-	// Call is Send, and Wait for as long as ctx lasts.
+	// Post takes a request that goes out with the next Flush, and gives its number. When it gives an error Done is not called.
+	Post(e Errand) (int64, error)
+	// Flush sends what was posted, all at once. It does not wait, not even for a worker that does not read.
+	Flush()
+	// Forget ends a request: what still comes for it goes nowhere, and Done is not called.
+	Forget(request int64)
+	// Call sends a request and waits for its reply, for as long as ctx lasts.
 	Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error
 	// Done is closed when the worker has ended; Err then tells how.
 	Done() <-chan struct{}

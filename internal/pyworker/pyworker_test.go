@@ -300,6 +300,8 @@ def main(channel):
             said.wait(20)
         if op == "over":
             over.set()
+        if op == "echo":
+            return args
         if op == "sleep":
             time.sleep(600)
         if op == "segfault":
@@ -363,57 +365,80 @@ func TestCallGivesUp(t *testing.T) {
 	}
 }
 
-// Who gives up waiting has got the notices until then, and somebody else can
-// wait on: for the rest of them, and the reply. A worker that tells much is not
-// left to fill the memory until its reply.
-func TestRequestIsWaitedForAgain(t *testing.T) {
+// A request that was posted goes out with the others of the next Flush. Its notices come
+// before its reply, which comes once; and nothing comes for one that is forgotten.
+func TestPosted(t *testing.T) {
 	s := open(t, threads)
 	var steps []string
-	asked, answered, many := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	r, err := s.Send("tell", 5000, func(string, json.RawMessage) (any, error) {
+	replies := make(chan string, 3)
+	reply := func(name string) func(json.RawMessage, error) {
+		return func(raw json.RawMessage, err error) { replies <- fmt.Sprint(name, " ", string(raw), " ", err) }
+	}
+	post := func(e Errand) int64 {
+		t.Helper()
+		id, err := s.Post(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	asked, answered := make(chan struct{}), make(chan struct{})
+	post(Errand{Op: "tell", Args: 5000, Answer: func(string, json.RawMessage) (any, error) {
 		close(asked)
 		<-answered
 		return "me", nil
-	}, func(_ string, args json.RawMessage) {
-		if steps = append(steps, string(args)); len(steps) == 4000 {
-			close(many)
+	}, Notice: func(_ string, args json.RawMessage) { steps = append(steps, string(args)) }, Done: reply("first")})
+	post(Errand{Op: "more", Done: reply("more")})
+	forgotten := post(Errand{Op: "other", Done: reply("forgotten")})
+	post(Errand{Op: "over", Done: reply("over")})
+	s.Forget(forgotten)
+	s.Flush()
+	<-asked // all others went out with it, and are not waited for
+	for range 2 {
+		if got := <-replies; strings.HasPrefix(got, "f") {
+			t.Errorf("it came too early: %s", got)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Drop()
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error)
-	go func() {
-		_, err := r.Wait(ctx, nil)
-		gone <- err
-	}()
-	<-many // long before it asks or replies
-	if err := s.Call(t.Context(), "more", nil, nil, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-gone; !errors.Is(err, context.Canceled) || len(steps) != 5001 {
-		t.Fatalf("%v after %d notices", err, len(steps))
-	}
-	if err := s.Call(t.Context(), "over", nil, nil, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel = context.WithCancel(t.Context())
-	go func() { <-asked; cancel() }()
-	if _, err := r.Wait(ctx, nil); !errors.Is(err, context.Canceled) { // while an answer is under way
-		t.Fatal(err)
-	}
-	late := make(chan time.Time, 1)
-	late <- time.Now()
-	if _, err := r.Wait(t.Context(), late); !errors.Is(err, ErrLate) {
-		t.Fatal(err)
 	}
 	close(answered)
-	raw, err := r.Wait(t.Context(), nil)
-	if err != nil || string(raw) != `"me"` || len(steps) != 5002 {
-		t.Errorf("%s, %v, %d notices", raw, err, len(steps))
+	if got := <-replies; got != `first "me" <nil>` || len(steps) != 5002 {
+		t.Errorf("%s, %d notices", got, len(steps))
+	}
+	if _, err := s.Post(Errand{Op: "tell", Args: make(chan int), Done: reply("nonsense")}); err == nil {
+		t.Error("what is no JSON was posted")
+	}
+}
+
+// What is posted to a worker that does not read waits in a goroutine, not here; it
+// comes whole and in its order when the worker reads again.
+func TestFlushDoesNotWait(t *testing.T) {
+	s := open(t, threads)
+	if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	const many = 300
+	replies := make(chan string, many)
+	large := strings.Repeat("x", 4<<10) // together more than a pipe takes
+	for i := range many {
+		text := fmt.Sprint(i, large)
+		_, err := s.Post(Errand{Op: "echo", Args: text, Done: func(raw json.RawMessage, err error) {
+			if err != nil || string(raw) != `"`+text+`"` {
+				t.Errorf("%d: %.20s, %v", i, raw, err)
+			}
+			replies <- text
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%7 == 0 {
+			s.Flush()
+		}
+	}
+	s.Flush()
+	if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for range many {
+		<-replies
 	}
 }
 

@@ -1,10 +1,13 @@
 package pyworker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,52 +24,16 @@ type session struct {
 	next    int64
 	calls   map[int64]*call
 	err     error // why it ended; valid after done
+	over    bool  // nothing is read any more
 	closing bool
 }
 
-// call is a request that waits for its reply. Frames for it queue here so that
-// the reader never waits for anybody.
+// call is a request that waits for its reply.
 type call struct {
-	s      *session
-	id     int64
-	op     string
-	answer Handler
-	notice func(op string, args json.RawMessage)
-
-	mu    sync.Mutex
-	queue []frame
-	size  int           // of the notices in it
-	ready chan struct{} // holds one token while somebody has to look at the queue
-
+	Errand
+	s         *session
+	id        int64
 	answering sync.Mutex // held while a request of the worker is answered
-}
-
-// Notices alone are not worth waking whoever waits for the reply, until they are this many.
-const (
-	manyNotices = 64
-	muchNoticed = 64 << 10
-)
-
-func (c *call) push(f frame) {
-	c.mu.Lock()
-	c.queue = append(c.queue, f)
-	c.size += len(f.Args)
-	wake := f.Re != 0 || f.ID != 0 || len(c.queue) >= manyNotices || c.size >= muchNoticed
-	c.mu.Unlock()
-	if wake {
-		select {
-		case c.ready <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (c *call) take() []frame {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.queue
-	c.queue, c.size = nil, 0
-	return q
 }
 
 // StartSession starts a worker and waits until it is ready. The context is
@@ -105,7 +72,7 @@ func (s *session) read() {
 		s.mu.Unlock()
 		switch {
 		case c != nil:
-			c.push(f)
+			c.take(f)
 		case f.ID != 0: // a request of a call that is over
 			if packet, err := answered(f.ID, nil, &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}); err == nil {
 				go func() { _ = s.p.write(packet) }()
@@ -118,6 +85,36 @@ func (s *session) read() {
 	s.setErr(s.p.endErr)
 	closeAll(s.p.in, s.p.out)
 	close(s.done)
+	s.mu.Lock()
+	s.over = true
+	left := slices.SortedFunc(maps.Values(s.calls), func(a, b *call) int { return cmp.Compare(a.id, b.id) })
+	clear(s.calls)
+	err := s.err
+	s.mu.Unlock()
+	for _, c := range left { // in the order in which they were sent
+		c.Done(nil, err)
+	}
+}
+
+// take takes a frame for a call.
+func (c *call) take(f frame) {
+	switch {
+	case f.Re != 0:
+		c.s.Forget(c.id)
+		if f.Err != nil {
+			c.Done(nil, f.Err)
+		} else {
+			c.Done(f.OK, nil)
+		}
+	case f.ID != 0:
+		go func() {
+			c.answering.Lock()
+			defer c.answering.Unlock()
+			c.reply(f)
+		}()
+	case c.Notice != nil:
+		c.Notice(f.Op, f.Args)
+	}
 }
 
 // setErr keeps the first reason.
@@ -137,98 +134,70 @@ func (s *session) Call(ctx context.Context, op string, args, reply any, answer H
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, err := s.Send(op, args, answer, notice)
+	type end struct {
+		raw json.RawMessage
+		err error
+	}
+	came := make(chan end, 1)
+	id, err := s.Post(Errand{Op: op, Args: args, Answer: answer, Notice: notice, Done: func(raw json.RawMessage, err error) { came <- end{raw, err} }})
 	if err != nil {
 		return err
 	}
-	defer r.Drop()
-	raw, err := r.Wait(ctx, nil)
-	if err != nil || reply == nil {
-		return err
+	s.Flush()
+	select {
+	case e := <-came:
+		if e.err != nil || reply == nil {
+			return e.err
+		}
+		if err := json.Unmarshal(e.raw, reply); err != nil {
+			return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+		}
+		return nil
+	case <-ctx.Done():
+		s.Forget(id)
+		return ctx.Err()
 	}
-	if err := json.Unmarshal(raw, reply); err != nil {
-		return fmt.Errorf("pyworker: reply to %s: %w", op, err)
-	}
-	return nil
 }
 
-// Send implements Session.
-func (s *session) Send(op string, args any, answer Handler, notice func(op string, args json.RawMessage)) (Request, error) {
-	c := &call{s: s, op: op, answer: answer, notice: notice, ready: make(chan struct{}, 1)}
+// Post implements Session.
+func (s *session) Post(e Errand) (int64, error) {
+	c := &call{Errand: e, s: s}
 	s.mu.Lock()
+	if s.over {
+		defer s.mu.Unlock()
+		return 0, s.err
+	}
 	s.next++
 	c.id = s.next
 	s.calls[c.id] = c
 	s.mu.Unlock()
-	packet, err := packedRequest(request{ID: c.id, Op: op, Args: args})
+	packet, err := packedRequest(request{ID: c.id, Op: e.Op, Args: e.Args, Behind: e.Behind})
 	if err != nil {
-		c.Drop()
-		return nil, err
+		s.Forget(c.id)
+		return 0, err
 	}
-	_ = s.p.write(packet) // when this fails the worker is gone or about to be, and Wait learns how
-	return c, nil
+	s.p.post(packet)
+	return c.id, nil
 }
 
-// Drop implements Request.
-func (c *call) Drop() {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	delete(c.s.calls, c.id)
-}
+// Flush implements Session.
+func (s *session) Flush() { s.p.flush() }
 
-// Wait implements Request.
-func (c *call) Wait(ctx context.Context, late <-chan time.Time) (json.RawMessage, error) {
-	for {
-		if raw, err, is := c.read(); is {
-			return raw, err
-		}
-		var why error
-		select {
-		case <-c.ready:
-			continue
-		case <-ctx.Done():
-			why = ctx.Err()
-		case <-late:
-			why = ErrLate
-		case <-c.s.done:
-			why = c.s.Err()
-		}
-		if raw, err, is := c.read(); is { // what came before still counts
-			return raw, err
-		}
-		return nil, why
-	}
-}
-
-// read takes what came: notices, requests, and the reply if it is there.
-func (c *call) read() (raw json.RawMessage, err error, is bool) {
-	for _, f := range c.take() {
-		switch {
-		case f.Re == c.id && f.Err != nil:
-			return nil, f.Err, true
-		case f.Re == c.id:
-			return f.OK, nil, true
-		case f.ID != 0:
-			go func() {
-				c.answering.Lock()
-				defer c.answering.Unlock()
-				c.reply(f)
-			}()
-		case c.notice != nil:
-			c.notice(f.Op, f.Args)
-		}
-	}
-	return nil, nil, false
+// Forget implements Session.
+func (s *session) Forget(request int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, request)
 }
 
 // reply answers a request of the worker.
 func (c *call) reply(f frame) {
 	var value any
 	var err error
-	if c.answer == nil {
+	if c.Answer == nil {
 		err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
 	} else {
-		value, err = c.answer(f.Op, f.Args)
+		value, err = c.Answer(f.Op, f.Args)
 	}
 	packet, err := answered(f.ID, value, err)
 	if err == nil {

@@ -6,6 +6,7 @@ An agent that may do several things at once has a thread for each lane, with a c
     run  {"action", "id", …}    deploys, dry-runs or gets the facts of one resource
          ─ notices back: log {level, msg, kwargs, timestamp}
          ─ requests back: file, stat_file, put_file, call {name, positional, named}
+    retract {"requests"}        takes back runs that are behind another and have not begun
     leave {"agent"}             gives back what an agent holds here
 
 Log lines leave at once, so that they survive the end of this process. What a
@@ -150,11 +151,11 @@ class HandlerRole:
             with self._lock:
                 self._running -= 1
                 alone, agents = self._running == 0, len(self._agents)
-        result = self._tidied(task, alone, agents)
+        result = self._tidied(talk, task, alone, agents)
         task.end()
         return result
 
-    def _tidied(self, task: Task, alone: bool, agents: int) -> dict[str, Any]:
+    def _tidied(self, talk: Conversation, task: Task, alone: bool, agents: int) -> dict[str, Any]:
         """The result, after a look at what the handler left behind."""
         if self._tidy.broken():
             sys.__stderr__.write("A handler closed or replaced the file descriptor that replies go through.\n")  # type: ignore[union-attr]
@@ -166,6 +167,7 @@ class HandlerRole:
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
             result["retire"] = why
+            talk.give_back()
         return _COMMON.get((result["status"], result["change"]), result) if len(result) == 2 else result
 
     def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:

@@ -46,12 +46,18 @@ class Relay:
     """Hands the lead on.
 
     ``read(seconds)`` waits for requests, without end for None, and gives each to ``give``; False when none came.
-    ``slow`` is called when a task takes its time.
+    ``slow`` is called when a task takes its time, ``look`` before each that has the lead.
     """
 
-    def __init__(self, read: Callable[[Optional[float]], bool], slow: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        read: Callable[[Optional[float]], bool],
+        slow: Callable[[], object] = lambda: None,
+        look: Callable[[], object] = lambda: None,
+    ) -> None:
         self._read = read
         self._slow = slow
+        self._look = look
         self._process = os.getpid()
         self._lock = allocate_lock()
         self._back = allocate_lock()  # free when the lead came back to main
@@ -112,6 +118,7 @@ class Relay:
         ident = get_ident()
         while True:
             while me.todo:
+                self._look()
                 work = me.todo.popleft()
                 self._count += 1
                 self._runs = ident  # from here on the lead can be taken

@@ -38,6 +38,10 @@ class Conversation:
         """The same for arguments that are JSON already. What need not be soon goes with the next frame, or in a moment."""
         return self._board.notify_text(f'{{"op":"{op}","args":{args},"for":{self._request}}}', soon)
 
+    def give_back(self) -> None:
+        """Give back what is behind: this process should begin none of it."""
+        self._board.give_back()
+
 
 class Switchboard:
     """Many requests at a time (handler role).
@@ -45,6 +49,9 @@ class Switchboard:
     ``answer(conversation, op, args)`` gives the value of a reply, or raises. It runs in a thread of its own, or
     in that of the seat that ``place(op, args)`` gives; then ``done(seat)`` is called after it.
     ``at_end`` is called when the other side says bye.
+
+    A request that says ``behind`` can be taken back until it begins: whoever takes its number out of
+    ``_behind`` is who begins it, or gives it back.
     """
 
     def __init__(
@@ -64,7 +71,8 @@ class Switchboard:
         self._last = 0
         self._waiting: dict[int, "_Reply"] = {}
         self._requests = Requests(channel.descriptors[0])
-        self._relay = Relay(self._read, channel.send_held)
+        self._behind: dict[int, bool] = {}
+        self._relay = Relay(self._read, channel.send_held, self._look)
 
     def notify_text(self, text: str, soon: bool) -> int:
         # Somebody looks after a task that has the lead, and sends what it holds when it takes its time.
@@ -95,6 +103,18 @@ class Switchboard:
         """Dispatch until the other side says bye or goes away; ends the process."""
         threading.Thread(target=self._beat, args=(beat,), name="ordain-beat", daemon=True).start()
         self._relay.run()
+
+    def _look(self) -> None:
+        """See whether something is taken back, before it begins."""
+        if self._behind:
+            self._read(0)
+
+    def _take_back(self, requests: list[int]) -> list[int]:
+        return [each for each in requests if self._behind.pop(each, False)]
+
+    def give_back(self) -> None:
+        for each in self._take_back(list(self._behind)):
+            self.channel.write_text(f'{{"re":{each},"ok":{{"withdrawn":true}}}}')
 
     def _read(self, seconds: Optional[float]) -> bool:
         """Dispatch what comes in so many seconds; False when that is nothing."""
@@ -128,19 +148,25 @@ class Switchboard:
             leave()
 
     def _begin(self, frame: dict[str, Any]) -> None:
+        if frame["op"] == "retract":
+            self.channel.reply(frame["id"], {"back": self._take_back(frame["args"]["requests"])})
+            return
         try:
             seat = self._place(frame["op"], frame.get("args"))
         except Exception as exc:
             self.channel.refuse(frame["id"], exc)
             return
         if seat is not None:
+            if frame.get("behind"):
+                self._behind[frame["id"]] = True
             self._relay.give(seat, partial(self._placed, frame, seat))
         else:
             threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
 
     def _placed(self, frame: dict[str, Any], seat: Seat) -> None:
         try:
-            self._work(frame)
+            if not frame.get("behind") or self._behind.pop(frame["id"], False):
+                self._work(frame)
         finally:
             self._done(seat)
 

@@ -1,0 +1,241 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// told is a handler that writes down what it handles, and then does what it is told.
+const told = `
+import os, time
+from inmanta.agent.handler import CRUDHandler, provider
+from inmanta.resources import PurgeableResource, resource
+
+@resource("lab::Thing", agent="agent", id_attribute="name")
+class Thing(PurgeableResource):
+    fields = ("agent", "name", "what")
+
+@provider("lab::Thing", name="told")
+class Told(CRUDHandler[Thing]):
+    def read_resource(self, ctx, resource):
+        with open("DIR/ran", "a") as ran: ran.write(resource.name + "\n")
+        if resource.what == "wait":
+            while not os.path.exists("DIR/gate"): time.sleep(0.001)
+        if resource.what == "die": os.kill(os.getpid(), 9)
+        if resource.what == "hang": time.sleep(3600)
+        if resource.what == "close": os.close(3)
+        with open("DIR/ran", "a") as ran: ran.write("/" + resource.name + "\n")
+`
+
+// lineUp is tasks of one agent in a process that runs: the first, and others behind it.
+type lineUp struct {
+	*bench
+	dir     string
+	blue    intent.Blueprint
+	results chan Result
+}
+
+func newLineUp(t *testing.T, change func(*Config)) *lineUp {
+	t.Helper()
+	l := &lineUp{bench: newBench(t, change), dir: t.TempDir(), results: make(chan Result, 10)}
+	l.blue = l.module("lab", strings.ReplaceAll(told, "DIR", l.dir)).Sealed()
+	expect(t, l.Run(t.Context(), task(l.blue, "host", "first", nil)), intent.StatusDeployed)
+	l.ran(t, "first", "/first")
+	return l
+}
+
+// begin begins a, which does something, with b and c behind it, and waits until a runs.
+func (l *lineUp) begin(ctx context.Context, t *testing.T, what string) []Task {
+	t.Helper()
+	var tasks []Task
+	for i, name := range []string{"a", "b", "c"} {
+		one := task(l.blue, "host", name, nil)
+		if one.Behind = i > 0; i == 0 {
+			one = task(l.blue, "host", name, map[string]any{"what": what})
+		}
+		one.Timeout = time.Minute
+		if what == "hang" {
+			one.Timeout = 500 * time.Millisecond
+		}
+		tasks = append(tasks, one)
+	}
+	l.Begin(ctx, tasks, func(r Result) { l.results <- r })
+	for !strings.HasPrefix(l.text(t), "a\n") {
+		time.Sleep(time.Millisecond) // another process says so in a file
+	}
+	return tasks
+}
+
+func (l *lineUp) open(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(l.dir, "gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *lineUp) text(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(l.dir, "ran"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ran compares what began and ended since the last call.
+func (l *lineUp) ran(t *testing.T, want ...string) {
+	t.Helper()
+	if got := strings.Fields(l.text(t)); !slices.Equal(got, want) {
+		t.Errorf("ran %v, want %v", got, want)
+	}
+	if err := os.WriteFile(filepath.Join(l.dir, "ran"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outcomes takes so many results, as "name status" or "name withdrawn", sorted.
+func (l *lineUp) outcomes(n int) (out []string) {
+	for range n {
+		r := <-l.results
+		word := string(r.Status)
+		if r.Withdrawn {
+			word = "withdrawn"
+		}
+		out = append(out, r.Resource.Value+" "+word)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is behind begins when the one before has ended, in the order in which it was sent.
+func TestBehindFollows(t *testing.T) {
+	l := newLineUp(t, nil)
+	l.begin(t.Context(), t, "wait")
+	l.open(t)
+	var last time.Time
+	for _, name := range []string{"a", "b", "c"} {
+		r := <-l.results
+		if expect(t, r, intent.StatusDeployed); r.Resource.Value != name || r.Started.Before(last) {
+			t.Errorf("%s from %s to %s, want %s after %s", r.Resource, r.Started, r.Finished, name, last)
+		}
+		last = r.Finished.Add(-time.Millisecond)
+	}
+	l.ran(t, "a", "/a", "b", "/b", "c", "/c")
+}
+
+// What has not begun is given back while the one before still runs, and never runs; the lane is free afterwards.
+func TestRecall(t *testing.T) {
+	l := newLineUp(t, nil)
+	tasks := l.begin(t.Context(), t, "wait")
+	l.Recall([]intent.ActionID{tasks[0].ID, tasks[1].ID, tasks[2].ID})
+	same(t, l.outcomes(2), "b withdrawn", "c withdrawn")
+	l.open(t)
+	same(t, l.outcomes(1), "a deployed")
+	expect(t, l.Run(t.Context(), task(l.blue, "host", "d", nil)), intent.StatusDeployed)
+	l.ran(t, "a", "/a", "d", "/d")
+	if n := l.serving()[0].Running; n != 0 {
+		t.Errorf("%d run", n)
+	}
+}
+
+// Recall at any moment: each task ran once or was withdrawn, never both and never neither.
+func TestRecallAtAnyMoment(t *testing.T) {
+	l := newLineUp(t, nil)
+	l.open(t)
+	for round := range 60 {
+		var tasks []Task
+		var ids []intent.ActionID
+		for i := range 6 {
+			one := task(l.blue, "host", fmt.Sprint("r", round, "n", i), nil)
+			one.Behind = i > 0
+			tasks, ids = append(tasks, one), append(ids, one.ID)
+		}
+		done := make(chan Result, len(tasks))
+		l.Begin(t.Context(), tasks, func(r Result) { done <- r })
+		var early []Result
+		for range round % 6 {
+			early = append(early, <-done)
+		}
+		l.Recall(ids)
+		var want []string
+		for i := range tasks {
+			var r Result
+			if i < len(early) {
+				r = early[i]
+			} else {
+				r = <-done
+			}
+			if !r.Withdrawn {
+				expect(t, r, intent.StatusDeployed)
+				want = append(want, r.Resource.Value, "/"+r.Resource.Value)
+			}
+		}
+		if l.ran(t, want...); t.Failed() {
+			t.Fatalf("in round %d", round)
+		}
+	}
+}
+
+// The process dies, hangs or wants to be replaced: what was behind did not run, says so, and the next task does.
+func TestBehindAnEnd(t *testing.T) {
+	for what, status := range map[string]string{"die": "failed", "hang": "failed", "close": "deployed"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := newLineUp(t, func(c *Config) { c.HangGrace = 100 * time.Millisecond })
+			l.begin(t.Context(), t, what)
+			same(t, l.outcomes(3), "a "+status, "b withdrawn", "c withdrawn")
+			expect(t, l.Run(t.Context(), task(l.blue, "host", "d", nil)), intent.StatusDeployed)
+			if what == "close" {
+				l.ran(t, "a", "/a", "d", "/d")
+			} else {
+				l.ran(t, "a", "d", "/d")
+			}
+		})
+	}
+}
+
+// Where nothing runs that it could be behind, a task is withdrawn at once.
+func TestBehindNothing(t *testing.T) {
+	l := newLineUp(t, nil)
+	one := task(l.blue, "host", "b", nil)
+	one.Behind = true
+	other := task(l.blue, "other", "b", nil)
+	other.Behind = true
+	l.Begin(t.Context(), []Task{one, other}, func(r Result) { l.results <- r })
+	same(t, l.outcomes(2), "b withdrawn", "b withdrawn")
+	l.ran(t)
+}
+
+// When the context ends results come at once, and what has not begun does not begin.
+func TestBehindCancelled(t *testing.T) {
+	l := newLineUp(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	tasks := l.begin(ctx, t, "wait")
+	cancel()
+	for range tasks {
+		if r := <-l.results; r.Status == intent.StatusDeployed {
+			t.Errorf("%+v", r)
+		}
+	}
+	for l.serving()[0].Running > 1 { // until they are given back
+		time.Sleep(time.Millisecond)
+	}
+	l.open(t)
+	expect(t, l.Run(t.Context(), task(l.blue, "host", "d", nil)), intent.StatusDeployed)
+	l.ran(t, "a", "/a", "d", "/d")
+}

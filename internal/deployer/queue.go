@@ -1,0 +1,235 @@
+package deployer
+
+import (
+	"slices"
+	"time"
+
+	"ordain.dev/ordain/executor"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
+)
+
+// Between two tasks of an agent lie the way of the result to here and that of the
+// next task back, which takes longer than a task that does little. So where the tasks of an
+// agent were quick lately, those that come next there are sent before their turn
+// and wait with the executor, behind the one that runs:
+//
+//	agent   runs    behind
+//	 web ── a ───── b c d      a ends: b begins at once, e is sent
+//
+// Only what is prepared is sent so (see ahead.go): that it may begin is durable.
+// All that speaks against its beginning recalls it (see scheduler.Recall), and so does
+// a task that is not quick after all. What comes back did not run, and leaves no trace; until
+// another task of its agent has ended, nothing is sent ahead there.
+
+const (
+	mostBehind = 4 // per agent
+	// quickLine is how much work may be behind a task.
+	quickLine = 4 * time.Millisecond
+	// slowHead is after what time what is behind a task is recalled.
+	slowHead = 20 * time.Millisecond
+)
+
+// queues are what was sent and has not ended, by agent.
+type queues struct {
+	of      map[string]*queue
+	touched []string // agents that may be sent more
+	sending []*run   // at the end of this turn of the loop
+	recalls []intent.ActionID
+	behind  int // how many are behind another one
+	looked  time.Time
+	slow    time.Duration // slowHead, but in tests
+	most    int           // mostBehind, but in tests
+}
+
+type queue struct {
+	runs    []*run    // the first one runs
+	since   time.Time // when it began, as far as is known here
+	time    average   // that tasks take
+	quiet   bool      // nothing is sent behind until a task has ended
+	touched bool      // it is among those that may be sent more
+}
+
+func newQueues() queues { return queues{of: make(map[string]*queue), slow: slowHead, most: mostBehind} }
+
+func (l *queues) touch(agent string) {
+	if q := l.of[agent]; q != nil && !q.touched {
+		q.touched = true
+		l.touched = append(l.touched, agent)
+	}
+}
+
+// depth is how many may be behind the one that runs, of so many at most.
+func (q *queue) depth(most int) int {
+	if len(q.runs) == 0 || q.quiet || q.time == 0 {
+		return 0
+	}
+	return int(min(average(quickLine)/q.time, average(most)))
+}
+
+// outgoing sends a task at the end of this turn.
+func (d *Deployer) outgoing(r *run) { d.queues.sending = append(d.queues.sending, r) }
+
+// send hands what is to run to the executor, and asks for what is recalled.
+func (d *Deployer) send() {
+	l := &d.queues
+	if len(l.sending) > 0 {
+		tasks := make([]executor.Task, len(l.sending))
+		for i, r := range l.sending {
+			tasks[i] = r.task
+			l.sent(r)
+		}
+		l.sending = l.sending[:0]
+		if d.tasks.Err() != nil {
+			for _, t := range tasks {
+				d.came(executor.Result{Task: t.ID})
+			}
+		} else {
+			d.cfg.Executor.Begin(d.tasks, tasks, d.came)
+		}
+	}
+	if len(l.recalls) > 0 {
+		d.cfg.Executor.Recall(l.recalls)
+		l.recalls = nil
+	}
+}
+
+func (l *queues) sent(r *run) {
+	agent := r.task.Resource.ID.Agent
+	q := l.of[agent]
+	if q == nil {
+		q = &queue{}
+		l.of[agent] = q
+	}
+	if q.runs = append(q.runs, r); len(q.runs) == 1 {
+		q.since = time.Now()
+	}
+	if r.task.Behind {
+		l.behind++
+	}
+	l.touch(agent)
+}
+
+// follow sends to quick agents what comes next there, and recalls it from those that turned out slow.
+func (d *Deployer) follow() {
+	l := &d.queues
+	if d.sched == nil {
+		return
+	}
+	if at := time.Now(); l.behind > 0 && at.Sub(l.looked) >= l.slow/2 {
+		l.looked = at
+		for agent, q := range l.of {
+			if len(q.runs) > 1 && !q.quiet && at.Sub(q.since) >= l.slow {
+				q.quiet = true
+				d.carry(d.sched.RecallAll(agent))
+			}
+		}
+	}
+	if d.stopping || d.loading { // they are looked at when it is over, or never
+		return
+	}
+	for _, agent := range l.touched {
+		q := l.of[agent]
+		q.touched = false
+		if n := q.depth(l.most); n > 0 {
+			d.carryBehind(d.sched.Behind(agent, n, d.mayFollow, now()))
+		}
+	}
+	l.touched = l.touched[:0]
+}
+
+// mayFollow tells that a task is prepared, and that nothing else has to be durable before it begins.
+func (d *Deployer) mayFollow(c scheduler.Start) bool {
+	r := d.prepared[c.Resource.ID]
+	if r == nil || !r.durable || r.task.Action != executor.Deploy || d.unsaved[c.Resource.ID] > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.Requires, func(need scheduler.Dependency) bool { return d.unsaved[need.ID] > 0 })
+}
+
+// carryBehind sends what the scheduler started behind other tasks.
+func (d *Deployer) carryBehind(commands []scheduler.Command) {
+	for _, c := range commands {
+		start, is := c.(scheduler.Start)
+		if !is {
+			d.carry([]scheduler.Command{c})
+			continue
+		}
+		r := d.prepared[start.Resource.ID]
+		delete(d.prepared, start.Resource.ID)
+		r.describe(start, now())
+		r.task.Behind = true
+		d.running[r.task.ID] = r
+		d.outgoing(r)
+	}
+}
+
+// begin says when a task that was behind began.
+func (r *run) begin(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	r.began = at.UTC().Truncate(time.Microsecond)
+	r.action.Started, r.action.Messages[0].Time = r.began, r.began
+}
+
+// recall asks for tasks back that were sent behind others.
+func (d *Deployer) recall(c scheduler.Recall) {
+	for _, r := range d.running {
+		if r.task.Behind && slices.Contains(c.Tasks, r.task.Resource.ID) {
+			d.queues.recalls = append(d.queues.recalls, r.task.ID)
+		}
+	}
+}
+
+// ended takes note of the end of a task; what is next begins.
+func (l *queues) ended(d *Deployer, r *run, took time.Duration) {
+	q := l.gone(r)
+	if q == nil {
+		return
+	}
+	q.time.add(took)
+	q.quiet = false
+	if len(q.runs) > 0 {
+		q.since = time.Now()
+		if next := q.runs[0]; next.shown == nil {
+			d.show(next)
+		}
+	}
+}
+
+func (l *queues) gone(r *run) *queue {
+	agent := r.task.Resource.ID.Agent
+	q := l.of[agent]
+	if q == nil {
+		return nil
+	}
+	at := slices.Index(q.runs, r)
+	if at < 0 {
+		return nil
+	}
+	q.runs = slices.Delete(q.runs, at, at+1)
+	if r.task.Behind {
+		l.behind--
+	}
+	l.touch(agent)
+	return q
+}
+
+// withdrawn takes back a task that was sent and did not begin.
+func (d *Deployer) withdrawn(r *run) {
+	if q := d.queues.gone(r); q != nil {
+		q.quiet = true
+	}
+	if d.loading && !d.stopping {
+		d.deferred = append(d.deferred, func() { d.withdrawn(r) })
+		return
+	}
+	if r.shown != nil {
+		r.shown.Stop()
+	}
+	delete(d.running, r.task.ID)
+	delete(d.ahead, r.task.ID)
+	d.pending.relist = true
+	d.carry(d.sched.Withdrawn(r.task.Resource.ID, r.task.Resource.Version, now()))
+}
