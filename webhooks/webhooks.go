@@ -29,8 +29,9 @@ type Server interface {
 	// be a second old, unless fresh ones are asked for.
 	Targets(ctx context.Context, fresh bool) (*Targets, error)
 	// Expect tells that a request was read and is looked at. The function that it
-	// gives is called before Record, or when there is nothing to record.
-	Expect() (over func())
+	// gives is called just before Record, or when there is nothing to record; after
+	// that it does nothing.
+	Expect() (over func(recorded bool))
 	// Record makes a delivery durable, and returns once it is. It gives the
 	// environments that did not have this delivery before.
 	Record(ctx context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error)
@@ -196,7 +197,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 		return
 	}
 	over := h.cfg.Server.Expect()
-	defer over()
+	defer over(false)
 	e, key, err := d.parse(r.Header, body)
 	if err != nil {
 		h.reply(w, http.StatusBadRequest, Answer{Message: "the payload is malformed: " + err.Error()})
@@ -245,7 +246,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, room *bytes.Buffe
 
 // pass finds who may be concerned and records the delivery. Nothing else is
 // done before the answer.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery, over func(), proves func(secret []byte) bool) {
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery, over func(recorded bool), proves func(secret []byte) bool) {
 	answer := Answer{Repository: d.Event.Repository, Ref: d.Event.Ref, Commit: d.Event.Commit}
 	known, verified, err := h.find(r.Context(), d.Event.URLs, proves)
 	if err != nil {
@@ -272,7 +273,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery
 		names[m.Environment] = m.Name
 		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{Environment: m.Environment, Module: m.module, State: intent.OutcomeWaiting})
 	}
-	over()
+	over(true)
 	took, err := h.cfg.Server.Record(r.Context(), d)
 	if err != nil {
 		h.broken(w, d, err)

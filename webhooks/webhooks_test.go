@@ -41,9 +41,10 @@ func (b *board) Targets(_ context.Context, fresh bool) (*Targets, error) {
 	return NewTargets(b.targets), b.lookup
 }
 
-func (b *board) Expect() func() {
+func (b *board) Expect() func(bool) {
 	b.expected.Add(1)
-	return sync.OnceFunc(func() { b.expected.Add(-1) })
+	var once sync.Once
+	return func(bool) { once.Do(func() { b.expected.Add(-1) }) }
 }
 
 func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {

@@ -21,12 +21,14 @@ type recorder struct {
 	waiting []*arrival
 	busy    bool
 	coming  int           // were read, and will be here in a moment
+	next    int           // of these, that will be recorded at once
 	full    chan struct{} // closed when all wait that are waited for; nil: nobody waits for that
 	enough  int           // so many; zero: until none is coming
 	storm   storm
 
 	// Of who records: how many seem to send side by side, and when some were answered last.
 	crowd    int
+	beside   int // those that waited when some were answered
 	answered time.Time
 }
 
@@ -55,6 +57,10 @@ func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]inte
 	r.storm.arrived()
 	r.mu.Lock()
 	r.waiting = append(r.waiting, a)
+	if r.next > 0 {
+		r.next--
+		r.coming--
+	}
 	r.came()
 	if !r.busy {
 		r.busy = true
@@ -72,38 +78,40 @@ func (c *Control) RecordDelivery(ctx context.Context, d intent.Delivery) ([]inte
 // recordArrivals writes what waits until nothing does.
 func (c *Control) recordArrivals(ctx context.Context) {
 	r := &c.arrivals
-	for {
-		r.gather()
+	for r.gather() {
 		r.mu.Lock()
 		batch := r.waiting[:min(len(r.waiting), recordBatch)]
 		r.waiting = r.waiting[len(batch):]
-		if len(batch) == 0 {
-			r.busy, r.waiting = false, nil
-			r.mu.Unlock()
-			return
-		}
 		r.mu.Unlock()
 		c.recordBatch(ctx, batch)
 		r.mu.Lock()
-		r.crowd = max(len(batch)+len(r.waiting), r.crowd-1-r.crowd/8)
+		r.crowd = max(len(batch)+r.beside, r.crowd-1-r.crowd/8)
 		r.mu.Unlock()
 		r.answered = time.Now()
 	}
 }
 
 // ExpectDelivery tells that a webhook was read that may have to be recorded; the
-// function that it gives is called just before it is, or when it will not be.
-func (c *Control) ExpectDelivery() (over func()) {
+// function that it gives is called just before it is, or when it will not be;
+// after that it does nothing.
+func (c *Control) ExpectDelivery() (over func(recorded bool)) {
 	r := &c.arrivals
 	r.mu.Lock()
 	r.coming++
 	r.mu.Unlock()
-	return sync.OnceFunc(func() {
-		r.mu.Lock()
-		r.coming--
-		r.came()
-		r.mu.Unlock()
-	})
+	var once sync.Once
+	return func(recorded bool) {
+		once.Do(func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if recorded { // it is on its way: whoever waits for it goes on when it is here
+				r.next++
+				return
+			}
+			r.coming--
+			r.came()
+		})
+	}
 }
 
 // came lets gather go on when all are there that it waits for.
@@ -122,8 +130,9 @@ func (r *recorder) complete() bool {
 }
 
 // gather waits a moment while webhooks come in crowds, until all of the crowd
-// wait; and where a crowd may begin, for those that are nearly there.
-func (r *recorder) gather() {
+// wait; and where a crowd may begin, for those that are nearly there. False says
+// that nothing waits: then whoever comes next begins anew.
+func (r *recorder) gather() bool {
 	crowd := r.crowd
 	if crowd < 2 || time.Since(r.answered) > gatherMost {
 		crowd = 0
@@ -131,9 +140,14 @@ func (r *recorder) gather() {
 	}
 	r.mu.Lock()
 	r.enough = crowd
-	if len(r.waiting) == 0 || r.complete() {
+	if len(r.waiting) == 0 {
+		r.busy, r.waiting = false, nil
 		r.mu.Unlock()
-		return
+		return false
+	}
+	if r.complete() {
+		r.mu.Unlock()
+		return true
 	}
 	full := make(chan struct{})
 	r.full = full
@@ -147,6 +161,7 @@ func (r *recorder) gather() {
 		r.full = nil
 		r.mu.Unlock()
 	}
+	return true
 }
 
 func (c *Control) recordBatch(ctx context.Context, batch []*arrival) {
@@ -163,6 +178,10 @@ func (c *Control) recordBatch(ctx context.Context, batch []*arrival) {
 		}
 		return
 	}
+	// Who is answered may send the next one at once, and is not to be counted twice.
+	c.arrivals.mu.Lock()
+	c.arrivals.beside = len(c.arrivals.waiting)
+	c.arrivals.mu.Unlock()
 	woken := map[intent.EnvironmentID]bool{}
 	for i, a := range batch {
 		if a.err = err; err == nil {

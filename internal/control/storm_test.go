@@ -134,7 +134,7 @@ func TestTheFirstOfACrowdWaitsForWhatIsNearlyThere(t *testing.T) {
 					over := c.ExpectDelivery()
 					all.Go(func() {
 						time.Sleep(tt.after)
-						over()
+						over(tt.after > 0)
 						if tt.after > 0 {
 							send()
 						}

@@ -58,7 +58,7 @@ func (h *hooked) Targets(ctx context.Context, fresh bool) (*webhooks.Targets, er
 	return h.targets, nil
 }
 
-func (h *hooked) Expect() (over func()) { return h.control.ExpectDelivery() }
+func (h *hooked) Expect() (over func(recorded bool)) { return h.control.ExpectDelivery() }
 
 func (h *hooked) Record(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error) {
 	return h.control.RecordDelivery(ctx, d)
