@@ -235,7 +235,11 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entity
 	}
 	info, ok := thing.(*entityInfo)
 	if !ok {
-		b.failAt(typingError("%s is not an entity and can not be constructed", name.Text), name.At)
+		err := typingError("%s is not an entity and can not be constructed", name.Text)
+		if _, is := thing.(*pluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
+			err.Kind, err.foreign, err.Hint = "AssertionError", true, "a plug-in whose name begins with a capital letter cannot be called"
+		}
+		b.failAt(err, name.At)
 		return nil
 	}
 	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) && !b.p.unsure(info.entity) {

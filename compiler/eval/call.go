@@ -199,7 +199,7 @@ func (u *callUnit) run(r *run) *Error {
 		return runtimeError("Received unknown value during direct execution").in(u.n)
 	}
 	if !call {
-		u.target.put(r, unknown, &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
 	if sig := u.n.plugin.sig; u.direct && sig.Context {

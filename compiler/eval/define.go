@@ -27,6 +27,7 @@ type program struct {
 	warnings    []Warning
 	plugins     []*pluginInfo
 	owns        int
+	unknowns    uint64
 	dataclasses []Dataclass
 	twins       map[string]*entityInfo // by class; of twinOf
 	direct      *run                   // evaluates the conditions of typedefs

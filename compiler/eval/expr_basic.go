@@ -363,7 +363,7 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		return nil, err
 	}
 	if isUnknown(of) || isUnknown(key) {
-		return unknown, nil
+		return r.unknown(), nil
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {

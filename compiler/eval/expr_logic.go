@@ -60,7 +60,7 @@ func (u *conditionUnit) run(r *run) *Error {
 		return err
 	}
 	if isUnknown(cond) {
-		u.target.put(r, unknown, &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
 	truth, ok := cond.(types.Bool)
@@ -175,7 +175,7 @@ func (u *lazyUnit) run(r *run) *Error {
 		return err
 	}
 	if isUnknown(left) {
-		u.target.put(r, unknown, &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
 	truth, ok := left.(types.Bool)
@@ -295,20 +295,20 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	switch n.op {
 	case "in":
-		return n.contains(a, b)
+		return n.contains(r, a, b)
 	case "not in":
 		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
 			e := &Error{Kind: "AssertionError", Message: "not in: the second operand is unknown", foreign: true}
 			return nil, e.in(n)
 		}
-		v, err := n.contains(a, b)
+		v, err := n.contains(r, a, b)
 		if in, ok := v.(types.Bool); ok {
 			return !in, err
 		}
 		return v, err
 	}
 	if isUnknown(a) || isUnknown(b) {
-		return unknown, nil
+		return r.unknown(), nil
 	}
 	switch n.op {
 	case "==":
@@ -385,9 +385,9 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 }
 
 // contains is `a in b`. With something unknown in b the answer may be unknown.
-func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
+func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
 	if isUnknown(a) {
-		return unknown, nil
+		return r.unknown(), nil
 	}
 	switch b := b.(type) {
 	case *types.List:
@@ -400,7 +400,7 @@ func (n *binary) contains(a, b types.Value) (types.Value, *Error) {
 			}
 		}
 		if open {
-			return unknown, nil
+			return r.unknown(), nil
 		}
 		return types.Bool(false), nil
 	case *types.Dict:
@@ -496,6 +496,9 @@ func (u *definedHook) answer(r *run, v *variable) *Error {
 }
 
 func setDefined(r *run, target *variable, value types.Value, at *place) *Error {
+	if isUnknown(value) {
+		value = r.unknown()
+	}
 	if !target.has {
 		target.put(r, value, at)
 	}

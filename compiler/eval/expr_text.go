@@ -113,7 +113,7 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 			return nil, err
 		}
 		if isUnknown(v) {
-			return unknown, nil
+			return r.unknown(), nil
 		}
 		if err := noReference(v, p.match, n); err != nil {
 			return nil, err
@@ -194,7 +194,7 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		return nil, err
 	}
 	if open {
-		return unknown, nil
+		return r.unknown(), nil
 	}
 	text, err := n.render(r, s, f, n.pieces)
 	if err != nil {

@@ -140,6 +140,12 @@ func isUnknown(v types.Value) bool {
 	return ok
 }
 
+// unknown is a value that is not known, and no other such value.
+func (r *run) unknown() types.Value {
+	r.prog.unknowns++
+	return types.Unknown{Number: r.prog.unknowns}
+}
+
 var (
 	null    = types.Null{}
 	unknown = types.Unknown{}

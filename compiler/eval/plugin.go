@@ -396,7 +396,7 @@ func loadError(err error) *Error {
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as upstream
 		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
-	case cause.Column > 0 || strings.HasSuffix(cause.Class, "SyntaxError"): // nothing of the file ran: the text names the line
+	case cause.Column > 0: // nothing of the file ran: the text names the line
 		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
 			e.PythonTrace = ""
 		}

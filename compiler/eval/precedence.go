@@ -75,7 +75,7 @@ func (p *program) ruled(entity, relation string) (*types.Attribute, *Error) {
 	}
 	attr := info.entity.Attribute(relation)
 	switch {
-	case attr == nil:
+	case attr == nil || attr.Entity != info.entity:
 		return nil, invalid("%s.%s, but entity %s doesn't have an attribute %s.", entity, relation, entity, relation)
 	case attr.End == nil:
 		return nil, invalid("%s.%s, but attribute %s is not a relationship attribute.", entity, relation, relation)

@@ -355,6 +355,11 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 		return nil
 	}
 	other, ok := value.(*Instance)
+	if !ok && v.kind == plain && isUnknown(value) {
+		e := &Error{Kind: "AssertionError", foreign: true} // upstream nobody thought of it
+		e.Hint = "the relation " + v.attr().Name + " has another end, which something unknown cannot be told of"
+		return e
+	}
 	if !ok {
 		return nil
 	}

@@ -347,6 +347,10 @@ func (f *yamlFile) repos(m *ProjectMetadata) {
 }
 
 func (f *yamlFile) precedence(m *ProjectMetadata) {
+	if n := field(f.root, "relation_precedence_policy"); !isNull(n) && n.Kind != yaml.SequenceNode {
+		f.fail(n, "relation_precedence_policy must be a list of rules")
+		return
+	}
 	for _, n := range f.nodes(f.root, "relation_precedence_policy") {
 		s, ok := f.scalar(n, "relation_precedence_policy")
 		if !ok {

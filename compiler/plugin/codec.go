@@ -85,7 +85,7 @@ func (c *codec) write(b *bytes.Buffer, v types.Value, depth int) error {
 	case types.Instance:
 		return c.writeInstance(b, v, depth)
 	case types.Unknown:
-		b.WriteString(`{"u":true}`)
+		fmt.Fprintf(b, `{"u":%d}`, max(v.Number, 1))
 	case *types.Reference:
 		fmt.Fprintf(b, `{"r":%d}`, v.Handle)
 	case *types.Object:
@@ -253,7 +253,7 @@ type tagged struct {
 	D         *[][2]json.RawMessage `json:"d"`
 	I         uint64                `json:"i"`
 	S         *int                  `json:"s"`
-	U         bool                  `json:"u"`
+	U         uint64                `json:"u"`
 	R         uint64                `json:"r"`
 	O         uint64                `json:"o"`
 	F         string                `json:"f"`
@@ -262,6 +262,7 @@ type tagged struct {
 	Args      [][2]json.RawMessage  `json:"args"`
 	Class     string                `json:"class"`
 	Text      *string               `json:"text"`
+	Shown     []string              `json:"shown"`
 	Dataclass string                `json:"dataclass"`
 	Fields    [][2]json.RawMessage  `json:"fields"`
 }
@@ -350,8 +351,8 @@ func (c *codec) decodeTagged(raw json.RawMessage) (types.Value, error) {
 			return nil, fmt.Errorf("the worker names an instance %d that was never sent", t.I)
 		}
 		return i, nil
-	case t.U:
-		return types.Unknown{}, nil
+	case t.U != 0:
+		return types.Unknown{Number: t.U}, nil
 	case t.R != 0:
 		return c.decodeReference(t)
 	case t.O != 0:
@@ -400,7 +401,7 @@ func (c *codec) decodeObject(t tagged) (types.Value, error) {
 	if known, ok := c.objects[t.O]; ok {
 		return known, nil
 	}
-	o := &types.Object{Handle: t.O, Class: t.Class, Text: t.Text, Dataclass: t.Dataclass}
+	o := &types.Object{Handle: t.O, Class: t.Class, Text: t.Text, Shown: t.Shown, Dataclass: t.Dataclass}
 	c.objects[t.O] = o
 	var err error
 	o.Fields, err = c.decodeArgs(t.Fields)

@@ -121,8 +121,8 @@ func Equal(a, b Value) bool {
 		_, ok := b.(Null)
 		return ok
 	case Unknown:
-		_, ok := b.(Unknown)
-		return ok
+		y, ok := b.(Unknown)
+		return ok && x == y
 	case Int, BigInt, Float, Bool:
 		order, ok := Compare(a, b)
 		return ok && order == 0

@@ -14,8 +14,11 @@ func Text(v Value) string {
 	case Str:
 		return string(v)
 	case *Object:
-		if v.Text != nil {
+		switch {
+		case v.Text != nil:
 			return *v.Text
+		case len(v.Shown) > 0:
+			return v.Shown[0]
 		}
 	}
 	var b strings.Builder
@@ -73,7 +76,8 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 	case nil, Null:
 		b.WriteString("null")
 	case Unknown:
-		b.WriteString("<inmanta.execute.util.Unknown>")
+		// with what stands for an address: it tells one from another
+		fmt.Fprintf(b, "<inmanta.execute.util.Unknown object at %#x>", 0x7f0000000000+16*v.Number)
 	case Bool:
 		if v {
 			b.WriteString("True")
@@ -121,6 +125,10 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 	case *Object:
 		if v.Text != nil {
 			b.WriteString(Quote(*v.Text))
+			return
+		}
+		if len(v.Shown) > 1 {
+			b.WriteString(v.Shown[1])
 			return
 		}
 		b.WriteString("<" + v.Class + " object>")

@@ -14,8 +14,9 @@ type Value interface{ value() }
 // Null is the value null.
 type Null struct{}
 
-// Unknown stands for what only the outside knows and has not told yet.
-type Unknown struct{}
+// Unknown stands for what only the outside knows and has not told yet. Two of
+// them are the same only when they have the same number.
+type Unknown struct{ Number uint64 }
 
 // Bool is true or false.
 type Bool bool
@@ -103,6 +104,8 @@ type Object struct {
 	Handle uint64
 	Class  string
 	Text   *string
+	// Shown are str and repr of it, where its class has its own.
+	Shown []string
 	// Dataclass is the entity that the object's class stands for, when it is a
 	// dataclass of a plug-in package; Fields are its values.
 	Dataclass string

@@ -208,7 +208,7 @@ class Plugin(NamedType, metaclass=PluginMeta):
         import inspect
 
         self._context, self.context_name, self.context_keyword_only = -1, None, False
-        parameters = inspect.signature(self.__function__).parameters
+        parameters = inspect.signature(self.__function__, follow_wrapped=False).parameters
         for position, parameter in enumerate(parameters.values()):
             if parameter.annotation is Context:
                 self._context = position

@@ -199,7 +199,7 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
     name = plugin.get_full_name()
     normalizer = Normalizer(name)
     params = []
-    found = inspect.signature(function)
+    found = inspect.signature(function, follow_wrapped=False)  # a wrapper has to annotate what it takes
     for parameter in sorted(found.parameters.values(), key=lambda each: not each.kind.name.startswith("VAR_")):
         if parameter.annotation is inspect.Parameter.empty:
             raise AnnotationError(

@@ -363,8 +363,8 @@ class CompileRole:
         except MultiUnsetException as exc:
             slots = sorted({each.slot for each in exc.result_variables if getattr(each, "slot", None) is not None})
             return {"unset": slots} if slots else {"err": describe(exc)}
-        except UnknownException:
-            return {"v": {"u": True}}
+        except UnknownException as exc:
+            return {"v": self.codec.encode(exc.unknown)}
         except BaseException as exc:
             return {"err": describe(exc)}
 
@@ -597,7 +597,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     frames = _module_frames(exc)
     if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
         frames = _module_frames(exc.__cause__)  # our words for what a module raised
-    if isinstance(exc, SyntaxError) and exc.filename:
+    unread = exc if isinstance(exc, SyntaxError) and exc.filename and not exc.filename.startswith("<") else None
+    if unread is not None and unread.filename:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
     if isinstance(exc, PluginException):
         kind = "plugin"
@@ -627,8 +628,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         if place is not None:
             described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
         described["causes"] = [describe(each) for each in exc.get_causes()]
-    if isinstance(exc, SyntaxError) and exc.offset:
-        described["column"] = exc.offset
+    if unread is not None and unread.offset:
+        described["column"] = unread.offset
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described

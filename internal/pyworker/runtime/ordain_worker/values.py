@@ -5,7 +5,7 @@
     {"d": [[key, value], …]}             a dict, in its order
     {"i": 7, "t": type, "a": {…}, "e": […]}  an instance; t the first time, a: attributes that Go thinks will be
                                          read, e: names of such relations that are empty
-    {"u": true}                          unknown
+    {"u": 7}                             unknown, by its number
     {"r": 3, …}                          a reference, which lives here
     {"o": 4, …}                          any other Python object, which lives here
     {"s": 9, "v": value}                 a value that will be sent again: the next time {"s": 9}
@@ -13,7 +13,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 
 from inmanta.ast import RuntimeException
 from inmanta.execute.proxy import DynamicProxy
@@ -28,10 +30,24 @@ if TYPE_CHECKING:
     from inmanta.references import Reference
 
 NULL = NoneValue()
-_UNKNOWN = Unknown()
+_numbers = itertools.count(1 << 40)  # of what is unknown and Python made; Go counts from 1
 _PLAIN = (str, int, float, bool)
 # Whole numbers above this are exact here and in Go; JSON carries any size.
 _SAME_KIND_LIMIT = 256
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def _shown(value: object) -> list[str] | None:
+    """What str and repr make of an object whose class has its own, without addresses: those differ in each run."""
+    kind = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        return None
+    try:
+        return [_ADDRESS.sub("", each)[:10_000] for each in (str(value), repr(value))]
+    except Exception:
+        return None
 
 
 class Codec:
@@ -45,6 +61,7 @@ class Codec:
         self._same_kind: dict[type, list[int]] = {}
         self._told: set[int] = set()  # references that Go knows already
         self._within = 0  # references whose arguments are encoded
+        self._unknowns: dict[int, Unknown] = {}
         self._shared: dict[int, object] = {}
         self._shared_ids: dict[int, int] = {}
 
@@ -80,7 +97,7 @@ class Codec:
                 self._shared_ids[id(shared)] = number
             return self._shared[number]
         if "u" in value:
-            return _UNKNOWN
+            return self._decode_unknown(value["u"])
         if "r" in value:
             return self._objects[value["r"]]
         if "o" in value:
@@ -88,6 +105,13 @@ class Codec:
         if "f" in value:
             return float(value["f"])
         raise RuntimeError(f"not a value of the protocol: {value!r}")
+
+    def _decode_unknown(self, number: int) -> Unknown:
+        known = self._unknowns.get(number)
+        if known is None:
+            known = self._unknowns[number] = Unknown()
+            known._number = number
+        return known
 
     def _decode_instance(self, value: dict[str, Any]) -> Instance:
         number = value["i"]
@@ -124,7 +148,9 @@ class Codec:
                 return [self.encode(each) for each in value]
             return {"d": [[self._key(key, each), self.encode(each)] for key, each in value.items()]}
         if isinstance(value, Unknown):
-            return {"u": True}
+            if not value._number:
+                value._number = next(_numbers)
+            return {"u": value._number}
         if isinstance(value, ReferenceBase):
             return self._encode_reference(value)
         if isinstance(value, str):
@@ -145,6 +171,9 @@ class Codec:
 
         described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
         entity = dataclass_entity(type(value))
+        shown = None if entity is not None else _shown(value)
+        if shown is not None:
+            described["shown"] = shown
         if entity is not None:
             import dataclasses
 

@@ -189,7 +189,7 @@ class DynamicProxy:
         return self._return_value(value, relative_path="." + attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
-        raise Exception(f"Readonly: a plug-in cannot set {attribute}, nor anything of the model")
+        raise Exception("Readonly object")
 
     def __eq__(self, other: object) -> bool:
         return self._get_instance() == _behind(other)

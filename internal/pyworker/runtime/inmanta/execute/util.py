@@ -34,6 +34,8 @@ class Unknown:
     :param source: the object that this value depends on.
     """
 
+    _number = 0  # what tells it from others in the engine, once that knows it
+
     def __init__(self, source: object = None) -> None:
         self.source = source
 
