@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 
 from inmanta.ast import RuntimeException
 from inmanta.execute.proxy import DynamicProxy
@@ -36,16 +35,15 @@ _PLAIN = (str, int, float, bool)
 _SAME_KIND_LIMIT = 256
 
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
 def _shown(value: object) -> list[str] | None:
     """What str and repr make of an object whose class has its own, without addresses: those differ in each run."""
     kind = type(value)
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
         return None
+    import re
+
     try:
-        return [_ADDRESS.sub("", each)[:10_000] for each in (str(value), repr(value))]
+        return [re.sub(r" at 0x[0-9a-fA-F]+", "", each)[:10_000] for each in (str(value), repr(value))]
     except Exception:
         return None
 
