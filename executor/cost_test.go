@@ -26,11 +26,17 @@ class Nothing(CRUDHandler[Thing]):
     def read_resource(self, ctx, resource): pass
 `
 
-// BenchmarkTasks: tasks that do nothing, on four agents. It tells what
-// processor time a task takes in this process and in the executor's:
+// BenchmarkTasks: tasks that do nothing, on four agents, one at a time of each or with four
+// behind it. It tells what processor time a task takes in this process and in the executor's,
+// and how often this process waits in the kernel for it:
 //
 //	go test ./executor -run '^$' -bench Tasks -benchtime 5000x
 func BenchmarkTasks(b *testing.B) {
+	b.Run("one", func(b *testing.B) { benchmarkTasks(b, 0) })
+	b.Run("four behind", func(b *testing.B) { benchmarkTasks(b, 4) })
+}
+
+func benchmarkTasks(b *testing.B, behind int) {
 	bench := newBenchOf(b, func(c *Config) { c.MemoryMax = 4 << 30 })
 	blue := bench.module("lab", idle).Sealed()
 	tasks := make([]Task, max(b.N, 200))
@@ -41,9 +47,20 @@ func BenchmarkTasks(b *testing.B) {
 		var all sync.WaitGroup
 		for agent := range 4 {
 			all.Go(func() {
-				for i := agent; i < n; i += 4 {
-					r := bench.Run(b.Context(), tasks[i])
-					if r.Status != intent.StatusDeployed {
+				ended := make(chan Result, behind+1)
+				for i, under, hold := agent, 0, false; i < n || under > 0; {
+					for hold = hold && under > 0; i < n && under <= behind && !hold; i += 4 {
+						t := tasks[i]
+						t.Behind = under > 0
+						bench.Begin(b.Context(), []Task{t}, func(r Result) { ended <- r })
+						under++
+					}
+					r := <-ended
+					under--
+					if r.Withdrawn { // the one before had just ended
+						i -= 4
+						hold = true
+					} else if r.Status != intent.StatusDeployed {
 						b.Errorf("%s: %s", r.Status, lines(r))
 					}
 				}
@@ -53,12 +70,13 @@ func BenchmarkTasks(b *testing.B) {
 	}
 	run(200) // its process is there, and warm
 	pid := bench.serving()[0].PID
-	here, there := spent(b), spentBy(b, pid)
+	here, there, waits := spent(b), spentBy(b, pid), waited(b)
 	b.ResetTimer()
 	run(b.N)
 	b.StopTimer()
 	per := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(b.N) }
 	b.ReportMetric(per(spent(b)-here), "µs/op-here")
+	b.ReportMetric(float64(waited(b)-waits)/float64(b.N), "waits/op-here")
 	b.ReportMetric(per(spentBy(b, pid)-there), "µs/op-executor")
 }
 
@@ -69,6 +87,15 @@ func spent(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// waited is how often a thread of this process let go of its processor to wait.
+func waited(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Nvcsw
 }
 
 // spentBy is that of another, in the kernel's hundredths of a second.
