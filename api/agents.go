@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -18,7 +18,7 @@ var agentList = list{
 	filters: map[string]kind{"name": text, "process_name": text, "status": text},
 }
 
-func (s *server) agents(g *gin.Engine) {
+func (s *server) agents(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/agents", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -75,7 +75,7 @@ func (s *server) agents(g *gin.Engine) {
 		}
 		return v1(map[string]any{"agents": out, "servertime": stamp(time.Now())})
 	})
-	call(s, g, http.MethodPost, "/api/v2/agent/:name/:action", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/agent/{name}/{action}", func(ctx context.Context, a struct {
 		inEnvironment
 		actor
 		Name   string `arg:"name,required"`
@@ -83,7 +83,7 @@ func (s *server) agents(g *gin.Engine) {
 	}) (reply, error) {
 		return s.agentAction(a.as(ctx), a.inEnvironment, a.Name, a.Action)
 	})
-	call(s, g, http.MethodPost, "/api/v2/agents/:action", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/agents/{action}", func(ctx context.Context, a struct {
 		inEnvironment
 		actor
 		Action string `arg:"action,required"`

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 )
 
 // MaxBody is the largest request body, also after decompression.
@@ -57,17 +57,17 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.FactExpire = time.Hour
 	}
 	s := &server{control: cfg.Control, log: cfg.Logger, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire}
-	gin.SetMode(gin.ReleaseMode)
-	g := gin.New()
+	g := chi.NewRouter()
 	// A resource id is one segment of a path, percent-encoded: an encoded slash
 	// in it does not split. Values are decoded by arguments.go, once.
-	g.UseEscapedPath = true
-	g.UnescapePathValues = false
-	g.HandleMethodNotAllowed = true
-	g.RedirectTrailingSlash = false
-	g.RedirectFixedPath = false
-	g.NoRoute(func(c *gin.Context) { htmlError(c, http.StatusNotFound, "Not Found") })
-	g.NoMethod(func(c *gin.Context) { htmlError(c, http.StatusMethodNotAllowed, "Method Not Allowed") })
+	g.Use(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()
+			next.ServeHTTP(w, r)
+		})
+	})
+	g.NotFound(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusNotFound) })
+	g.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusMethodNotAllowed) })
 	s.projects(g)
 	s.environments(g)
 	s.secrets(g)
@@ -95,8 +95,11 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 // htmlError is what unknown paths and wrong verbs get: a page, not JSON.
-func htmlError(c *gin.Context, code int, what string) {
-	c.Data(code, "text/html; charset=UTF-8", []byte("<!doctype html><html lang=\"en\"><title>"+what+"</title><body>"+what+"</body></html>\n"))
+func htmlError(w http.ResponseWriter, code int) {
+	what := http.StatusText(code)
+	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>"+what+"</title><body>"+what+"</body></html>\n") // who asked went away
 }
 
 // options answers OPTIONS on any path.

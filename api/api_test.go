@@ -185,7 +185,7 @@ func TestCommonRules(t *testing.T) {
 		}
 	})
 	t.Run("an unknown path and a wrong verb get a page, not JSON", func(t *testing.T) {
-		for path, code := range map[string]int{"/api/v2/nothing": 404, "/api/v2/compilereport/x/y": 404} {
+		for path, code := range map[string]int{"/api/v2/nothing": 404, "/api/v2/compilereport/x/y": 404, "/api/v2/compilereport/": 404, "/api/v2/resource//logs": 404} {
 			if w := c.send("GET", path, ""); w.Code != code || !strings.Contains(w.Header().Get("Content-Type"), "text/html") {
 				t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
 			}

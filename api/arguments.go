@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -61,22 +61,23 @@ func invalid(format string, args ...any) error {
 
 // gather merges the arguments of the path, the query and the body into one
 // set. Later ones win: path over query over body.
-func gather(c *gin.Context, maxBody int64) (map[string]any, error) {
-	args, err := bodyArguments(c.Request, maxBody)
+func gather(r *http.Request, maxBody int64) (map[string]any, error) {
+	args, err := bodyArguments(r, maxBody)
 	if err != nil {
 		return nil, err
 	}
-	query, err := url.ParseQuery(c.Request.URL.RawQuery)
+	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, invalid("the query of the address cannot be read: %v", err)
 	}
 	mergeQuery(args, query)
-	for _, p := range c.Params {
-		value, err := url.PathUnescape(p.Value)
+	path := chi.RouteContext(r.Context()).URLParams
+	for i, name := range path.Keys {
+		value, err := url.PathUnescape(path.Values[i])
 		if err != nil {
 			return nil, invalid("the path cannot be read: %v", err)
 		}
-		args[p.Key] = value
+		args[name] = value
 	}
 	return args, nil
 }

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -36,33 +37,37 @@ func nothing() (reply, error) { return reply{}, nil }
 
 // call declares one call: its verb, its path, and the function that answers
 // it. A holds its arguments.
-func call[A any](s *server, g *gin.Engine, method, path string, do func(context.Context, A) (reply, error), defaults ...A) {
+func call[A any](s *server, g chi.Router, method, path string, do func(context.Context, A) (reply, error), defaults ...A) {
 	checkArguments(reflect.ValueOf(new(A)).Elem())
-	g.Handle(method, path, func(c *gin.Context) {
+	g.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
+			htmlError(w, http.StatusNotFound) // a path that lacks a segment
+			return
+		}
 		var args A
 		if len(defaults) > 0 {
 			args = defaults[0]
 		}
-		if tid := c.GetHeader(tidHeader); tid != "" {
-			c.Header(tidHeader, tid)
+		if tid := r.Header.Get(tidHeader); tid != "" {
+			w.Header().Set(tidHeader, tid)
 		}
-		answer, err := s.run(c, &args, func(ctx context.Context) (reply, error) { return do(ctx, args) })
+		answer, err := s.run(r, &args, func(ctx context.Context) (reply, error) { return do(ctx, args) })
 		if err != nil {
-			s.fail(c, err)
+			s.fail(w, r, err)
 			return
 		}
-		send(c, answer)
+		send(w, answer)
 	})
 }
 
-func (s *server) run(c *gin.Context, args any, do func(context.Context) (reply, error)) (answer reply, err error) {
-	ctx := c.Request.Context()
-	given, err := gather(c, s.maxBody)
+func (s *server) run(r *http.Request, args any, do func(context.Context) (reply, error)) (answer reply, err error) {
+	ctx := r.Context()
+	given, err := gather(r, s.maxBody)
 	if err != nil {
 		return reply{}, err
 	}
 	if scoped, ok := args.(interface{ environment() *uuid.UUID }); ok {
-		if err := s.scope(ctx, c.GetHeader(tidHeader), given, scoped.environment()); err != nil {
+		if err := s.scope(ctx, r.Header.Get(tidHeader), given, scoped.environment()); err != nil {
 			return reply{}, err
 		}
 	}
@@ -101,23 +106,24 @@ func noEnvironment() error {
 	return fault.New("api", fault.NotFound, "The given environment id does not exist!")
 }
 
-func send(c *gin.Context, answer reply) {
+func send(w http.ResponseWriter, answer reply) {
 	if answer.code == 0 {
 		answer.code = http.StatusOK
 	}
 	if answer.location != "" {
-		c.Header("Location", answer.location)
+		w.Header().Set("Location", answer.location)
 	}
-	c.Header("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/json")
 	if answer.body == nil {
-		c.Status(answer.code)
+		w.WriteHeader(answer.code)
 		return
 	}
 	text, err := json.Marshal(answer.body)
 	if err != nil {
 		panic("api: an answer is plain data: " + err.Error())
 	}
-	c.Data(answer.code, "application/json", text)
+	w.WriteHeader(answer.code)
+	_, _ = w.Write(text) // who asked went away
 }
 
 // bare is an error that old calls answer: a text without prefix, or no body.
@@ -167,36 +173,36 @@ func as500(err error, kind fault.Kind) error {
 }
 
 // fail sends an error.
-func (s *server) fail(c *gin.Context, err error) {
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var plain *bare
 	if errors.As(err, &plain) {
 		if plain.message == "" {
-			send(c, reply{code: plain.code})
+			send(w, reply{code: plain.code})
 			return
 		}
-		send(c, reply{code: plain.code, body: map[string]any{"message": plain.message}})
+		send(w, reply{code: plain.code, body: map[string]any{"message": plain.message}})
 		return
 	}
 	var args *argumentError
 	if errors.As(err, &args) {
-		send(c, reply{code: http.StatusBadRequest, body: map[string]any{
+		send(w, reply{code: http.StatusBadRequest, body: map[string]any{
 			"message":       prefixes[http.StatusBadRequest] + args.Error(),
 			"error_details": map[string]any{"validation_errors": args.fields},
 		}})
 		return
 	}
 	if errors.Is(err, errTooLarge) {
-		send(c, reply{code: http.StatusRequestEntityTooLarge, body: map[string]any{"message": prefixes[400] + err.Error()}})
+		send(w, reply{code: http.StatusRequestEntityTooLarge, body: map[string]any{"message": prefixes[400] + err.Error()}})
 		return
 	}
 	code := codeOf(err)
 	message := err.Error()
 	if code == http.StatusInternalServerError {
-		s.log.Error("a call failed", "method", c.Request.Method, "path", c.Request.URL.Path, "error", err)
+		s.log.Error("a call failed", "method", r.Method, "path", r.URL.Path, "error", err)
 		var known *fault.Error
 		if !errors.As(err, &known) {
 			message = "see the server's log" // an unknown error may hold anything
 		}
 	}
-	send(c, reply{code: code, body: map[string]any{"message": prefixes[code] + message}})
+	send(w, reply{code: code, body: map[string]any{"message": prefixes[code] + message}})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/control"
@@ -35,12 +35,12 @@ var compileList = list{
 	filters: map[string]kind{"success": truth, "started": truth, "completed": truth, "requested": timeRange},
 }
 
-func (s *server) compiles(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v1/notify/:id", s.notify, notify{notifyGet: notifyGet{Update: true}})
-	call(s, g, http.MethodGet, "/api/v1/notify/:id", func(ctx context.Context, a notifyGet) (reply, error) {
+func (s *server) compiles(g chi.Router) {
+	call(s, g, http.MethodPost, "/api/v1/notify/{id}", s.notify, notify{notifyGet: notifyGet{Update: true}})
+	call(s, g, http.MethodGet, "/api/v1/notify/{id}", func(ctx context.Context, a notifyGet) (reply, error) {
 		return s.notify(ctx, notify{notifyGet: a})
 	}, notifyGet{Update: true})
-	call(s, g, http.MethodHead, "/api/v1/notify/:id", func(ctx context.Context, a justEnvironment) (reply, error) {
+	call(s, g, http.MethodHead, "/api/v1/notify/{id}", func(ctx context.Context, a justEnvironment) (reply, error) {
 		compiling, err := s.control.IsCompiling(ctx, a.ID)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return reply{}, err
@@ -73,7 +73,7 @@ func (s *server) compiles(g *gin.Engine) {
 			compileV2,
 			func(c intent.Compile) place { return atTime(c.Requested, c.ID.String()) })
 	})
-	call(s, g, http.MethodGet, "/api/v2/compilereport/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/compilereport/{id}", func(ctx context.Context, a struct {
 		inEnvironment
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
@@ -89,7 +89,7 @@ func (s *server) compiles(g *gin.Engine) {
 		out["reports"] = stagesOf(stages)
 		return v2(out)
 	})
-	call(s, g, http.MethodGet, "/api/v2/compiledata/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/compiledata/{id}", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
 		c, _, err := s.control.Compile(ctx, a.ID)
@@ -99,7 +99,7 @@ func (s *server) compiles(g *gin.Engine) {
 		return v2(compileData(c.Diagnostics))
 	})
 	call(s, g, http.MethodGet, "/api/v1/compilereport", s.reportsV1)
-	call(s, g, http.MethodGet, "/api/v1/compilereport/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v1/compilereport/{id}", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
 		c, stages, err := s.control.Compile(ctx, a.ID)

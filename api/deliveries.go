@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -24,7 +24,7 @@ var deliveryList = list{
 //	GET  /api/v2/deliveries                   webhooks of the environment, paged
 //	GET  /api/v2/deliveries/<id>              one, with all that it told
 //	POST /api/v2/deliveries/<id>/redeliver    act on it anew
-func (s *server) deliveries(g *gin.Engine) {
+func (s *server) deliveries(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/deliveries", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -48,14 +48,14 @@ func (s *server) deliveries(g *gin.Engine) {
 		inEnvironment
 		ID uuid.UUID `arg:"id,required"`
 	}
-	call(s, g, http.MethodGet, "/api/v2/deliveries/:id", func(ctx context.Context, a one) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/deliveries/{id}", func(ctx context.Context, a one) (reply, error) {
 		d, err := s.control.Delivery(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(wholeDelivery(d))
 	})
-	call(s, g, http.MethodPost, "/api/v2/deliveries/:id/redeliver", func(ctx context.Context, a one) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v2/deliveries/{id}/redeliver", func(ctx context.Context, a one) (reply, error) {
 		d, err := s.control.Redeliver(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err

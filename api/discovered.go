@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -30,8 +30,8 @@ type reported struct {
 }
 
 // discovered are the calls about what discovery resources found outside.
-func (s *server) discovered(g *gin.Engine) {
-	const path, one = "/api/v2/discovered", "/api/v2/discovered/:discovered_resource_id"
+func (s *server) discovered(g chi.Router) {
+	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
 	call(s, g, http.MethodGet, path, func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -71,7 +71,7 @@ func (s *server) discovered(g *gin.Engine) {
 	}
 }
 
-func (s *server) discoveredBatch(g *gin.Engine, path string) {
+func (s *server) discoveredBatch(g chi.Router, path string) {
 	call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
 		inEnvironment
 		Found []map[string]any `arg:"discovered_resources,required"`

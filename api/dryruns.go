@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/control"
@@ -56,8 +56,8 @@ type dryRunReport struct {
 //	POST /api/v2/dryrun                            {"version": 3} or {"commit": "main"}, and what to look at
 //	GET  /api/v2/dryrun-report/<id>                one, whatever it is of
 //	POST /api/v2/dryrun-report/<id>/cancel         end it
-func (s *server) dryRuns(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v2/dryrun/:version", func(ctx context.Context, a struct {
+func (s *server) dryRuns(g chi.Router) {
+	call(s, g, http.MethodPost, "/api/v2/dryrun/{version}", func(ctx context.Context, a struct {
 		dryRunsOf
 		dryRunChoice
 	}) (reply, error) {
@@ -93,22 +93,22 @@ func (s *server) dryRuns(g *gin.Engine) {
 		}
 		return s.listDryRuns(ctx, a.Env, 0)
 	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun/:version", func(ctx context.Context, a dryRunsOf) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/dryrun/{version}", func(ctx context.Context, a dryRunsOf) (reply, error) {
 		if _, err := s.control.Version(ctx, a.Env, a.Version); err != nil {
 			return reply{}, err
 		}
 		return s.listDryRuns(ctx, a.Env, a.Version)
 	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun/:version/:report_id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/dryrun/{version}/{report_id}", func(ctx context.Context, a struct {
 		dryRunsOf
 		ID uuid.UUID `arg:"report_id,required"`
 	}) (reply, error) {
 		return s.dryRunReport(ctx, a.Env, a.ID, a.Version)
 	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun-report/:report_id", func(ctx context.Context, a dryRunReport) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/dryrun-report/{report_id}", func(ctx context.Context, a dryRunReport) (reply, error) {
 		return s.dryRunReport(ctx, a.Env, a.ID, 0)
 	})
-	call(s, g, http.MethodPost, "/api/v2/dryrun-report/:report_id/cancel", func(ctx context.Context, a dryRunReport) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v2/dryrun-report/{report_id}/cancel", func(ctx context.Context, a dryRunReport) (reply, error) {
 		if err := s.control.CancelDryRun(ctx, a.Env, a.ID); err != nil {
 			return reply{}, err
 		}
@@ -175,8 +175,8 @@ func dryDiffsOf(diffs []intent.ResourceDiff) []any {
 	return out
 }
 
-func (s *server) dryRunsV1(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v1/dryrun/:id", func(ctx context.Context, a oneVersion) (reply, error) {
+func (s *server) dryRunsV1(g chi.Router) {
+	call(s, g, http.MethodPost, "/api/v1/dryrun/{id}", func(ctx context.Context, a oneVersion) (reply, error) {
 		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.ID})
 		if err != nil {
 			return reply{}, err
@@ -207,7 +207,7 @@ func (s *server) dryRunsV1(g *gin.Engine) {
 		}
 		return v1(map[string]any{"dryruns": out})
 	})
-	call(s, g, http.MethodGet, "/api/v1/dryrun/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v1/dryrun/{id}", func(ctx context.Context, a struct {
 		inEnvironment
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/control"
@@ -52,7 +52,7 @@ type modifyEnvironment struct {
 	Icon        *string    `arg:"icon"`
 }
 
-func (s *server) environments(g *gin.Engine) {
+func (s *server) environments(g chi.Router) {
 	call(s, g, http.MethodPut, "/api/v2/environment", func(ctx context.Context, a newEnvironment) (reply, error) {
 		e, err := s.createEnvironment(ctx, a)
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *server) environments(g *gin.Engine) {
 		}
 		return v1(map[string]any{"environments": listed(all, environmentV1)})
 	})
-	call(s, g, http.MethodGet, "/api/v2/environment/:id", func(ctx context.Context, a oneEnvironment) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/environment/{id}", func(ctx context.Context, a oneEnvironment) (reply, error) {
 		e, err := s.environment(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
@@ -89,7 +89,7 @@ func (s *server) environments(g *gin.Engine) {
 		return v2(environmentV2(e, a.Details))
 	})
 	// Clients of version 14 read one environment here, with what it last did.
-	call(s, g, http.MethodGet, "/api/v1/environment/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v1/environment/{id}", func(ctx context.Context, a struct {
 		ID       uuid.UUID `arg:"id,required"`
 		Versions *int      `arg:"versions"`
 		Limit    *int      `arg:"resources"`
@@ -100,14 +100,14 @@ func (s *server) environments(g *gin.Engine) {
 		}
 		return v1(map[string]any{"environment": environmentV1(e)})
 	})
-	call(s, g, http.MethodPost, "/api/v2/environment/:id", func(ctx context.Context, a modifyEnvironment) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v2/environment/{id}", func(ctx context.Context, a modifyEnvironment) (reply, error) {
 		e, err := s.modifyEnvironment(ctx, a)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(environmentV2(e, true))
 	})
-	call(s, g, http.MethodPost, "/api/v1/environment/:id", func(ctx context.Context, a modifyEnvironmentV1) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v1/environment/{id}", func(ctx context.Context, a modifyEnvironmentV1) (reply, error) {
 		e, err := s.modifyEnvironment(ctx, modifyEnvironment{modifyEnvironmentV1: a})
 		if err != nil {
 			return reply{}, err
@@ -133,12 +133,12 @@ func (s *server) environments(g *gin.Engine) {
 
 // environmentVerb declares a call that does something to one environment and
 // answers nothing, in both versions.
-func (s *server) environmentVerb(g *gin.Engine, method, what string, do func(context.Context, uuid.UUID) error) {
+func (s *server) environmentVerb(g chi.Router, method, what string, do func(context.Context, uuid.UUID) error) {
 	for version, done := range map[string]func() (reply, error){
 		"v1": func() (reply, error) { return v1(nil) },
 		"v2": nothing,
 	} {
-		call(s, g, method, "/api/"+version+"/"+what+"/:id", func(ctx context.Context, a justEnvironment) (reply, error) {
+		call(s, g, method, "/api/"+version+"/"+what+"/{id}", func(ctx context.Context, a justEnvironment) (reply, error) {
 			if err := s.mustExist(ctx, a.ID); err != nil {
 				return reply{}, err
 			}

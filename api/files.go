@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/fault"
 )
@@ -17,8 +17,8 @@ type oneFile struct {
 	ID string `arg:"id,required"`
 }
 
-func (s *server) files(g *gin.Engine) {
-	call(s, g, http.MethodPut, "/api/v1/file/:id", func(ctx context.Context, a struct {
+func (s *server) files(g chi.Router) {
+	call(s, g, http.MethodPut, "/api/v1/file/{id}", func(ctx context.Context, a struct {
 		oneFile
 		Content string `arg:"content,required"`
 	}) (reply, error) {
@@ -35,14 +35,14 @@ func (s *server) files(g *gin.Engine) {
 		}
 		return v1(nil)
 	})
-	call(s, g, http.MethodGet, "/api/v1/file/:id", func(ctx context.Context, a oneFile) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
 		content, err := s.control.File(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v1(map[string]any{"content": base64.StdEncoding.EncodeToString(content)})
 	})
-	call(s, g, http.MethodHead, "/api/v1/file/:id", func(ctx context.Context, a oneFile) (reply, error) {
+	call(s, g, http.MethodHead, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
 		missing, err := s.control.MissingFiles(ctx, []string{a.ID})
 		if err != nil {
 			return reply{}, err

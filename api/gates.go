@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/control"
@@ -34,7 +34,7 @@ func (a actor) as(ctx context.Context) context.Context {
 //	GET    /api/v2/interventions    who halted, resumed, paused, unpaused and let through, newest first
 //	GET    /api/v2/maintenance      what holds changes of each agent now, and until when
 //	GET    /api/v2/resource/<rid>/why   why a resource is not deployed
-func (s *server) gates(g *gin.Engine) {
+func (s *server) gates(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/override", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
@@ -75,7 +75,7 @@ func (s *server) gates(g *gin.Engine) {
 		}
 		return v2(overrideOf(o))
 	})
-	call(s, g, http.MethodDelete, "/api/v2/override/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodDelete, "/api/v2/override/{id}", func(ctx context.Context, a struct {
 		inEnvironment
 		actor
 		ID uuid.UUID `arg:"id,required"`
@@ -121,7 +121,7 @@ func (s *server) gates(g *gin.Engine) {
 		}
 		return v2(map[string]any{"windows": list, "overrides": lasting})
 	})
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid/why", func(ctx context.Context, a oneResource) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/why", func(ctx context.Context, a oneResource) (reply, error) {
 		w, err := s.control.Why(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -15,12 +15,12 @@ import (
 //
 //	GET  /api/v2/desiredstate/<version>/hold      why it is held, with what it takes away
 //	POST /api/v2/desiredstate/<version>/confirm   {"by": …, "reason": …}: release it all the same
-func (s *server) holds(g *gin.Engine) {
+func (s *server) holds(g chi.Router) {
 	type oneVersion struct {
 		inEnvironment
 		Version int `arg:"version,required"`
 	}
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/:version/hold", func(ctx context.Context, a oneVersion) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}/hold", func(ctx context.Context, a oneVersion) (reply, error) {
 		v, err := s.control.Version(ctx, a.Env, a.Version)
 		if err != nil {
 			return reply{}, err
@@ -30,7 +30,7 @@ func (s *server) holds(g *gin.Engine) {
 		}
 		return v2(holdOf(v, true))
 	})
-	call(s, g, http.MethodPost, "/api/v2/desiredstate/:version/confirm", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/desiredstate/{version}/confirm", func(ctx context.Context, a struct {
 		oneVersion
 		By     string `arg:"by,required"`
 		Reason string `arg:"reason,required"`

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -22,7 +22,7 @@ type oneNotification struct {
 }
 
 // notifications are what people should hear of.
-func (s *server) notifications(g *gin.Engine) {
+func (s *server) notifications(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/notification", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -42,14 +42,14 @@ func (s *server) notifications(g *gin.Engine) {
 			return atTime(n.Created, n.ID.String())
 		})
 	})
-	call(s, g, http.MethodGet, "/api/v2/notification/:notification_id", func(ctx context.Context, a oneNotification) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/notification/{notification_id}", func(ctx context.Context, a oneNotification) (reply, error) {
 		n, err := s.control.Notification(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(notificationOf(n))
 	})
-	call(s, g, http.MethodPatch, "/api/v2/notification/:notification_id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPatch, "/api/v2/notification/{notification_id}", func(ctx context.Context, a struct {
 		oneNotification
 		Read    *bool `arg:"read"`
 		Cleared *bool `arg:"cleared"`

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/control"
@@ -59,7 +59,7 @@ type oneParameter struct {
 	Resource string `arg:"resource_id"`
 }
 
-func (s *server) parameters(g *gin.Engine) {
+func (s *server) parameters(g chi.Router) {
 	for path, facts := range map[string]bool{"/api/v2/parameters": false, "/api/v2/facts": true} {
 		l, show := parameterList, parameterOf
 		if facts {
@@ -92,28 +92,28 @@ func (s *server) parameters(g *gin.Engine) {
 				})
 		})
 	}
-	call(s, g, http.MethodPut, "/api/v2/parameters/:name", func(ctx context.Context, a setParameter) (reply, error) {
+	call(s, g, http.MethodPut, "/api/v2/parameters/{name}", func(ctx context.Context, a setParameter) (reply, error) {
 		p, err := s.setParameter(ctx, a, intent.ResourceID{}, false)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(parameterOf(a.inEnvironment, p))
 	})
-	call(s, g, http.MethodPut, "/api/v2/facts/:name", func(ctx context.Context, a setFact) (reply, error) {
+	call(s, g, http.MethodPut, "/api/v2/facts/{name}", func(ctx context.Context, a setFact) (reply, error) {
 		p, err := s.setParameter(ctx, a.setParameter, a.Resource, a.Expires)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(factOf(a.inEnvironment, p))
 	}, setFact{Expires: true})
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid/facts", func(ctx context.Context, a oneResource) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/facts", func(ctx context.Context, a oneResource) (reply, error) {
 		facts, err := s.factsOf(ctx, a)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(listed(facts, func(f intent.Parameter) any { return factOf(a.inEnvironment, f) }))
 	})
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid/facts/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/facts/{id}", func(ctx context.Context, a struct {
 		oneResource
 		Fact uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
@@ -131,8 +131,8 @@ func (s *server) parameters(g *gin.Engine) {
 	s.parametersV1(g)
 }
 
-func (s *server) parametersV1(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v1/parameter/:id", func(ctx context.Context, a oneParameter) (reply, error) {
+func (s *server) parametersV1(g chi.Router) {
+	call(s, g, http.MethodGet, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
 		id, err := optionalID(a.Resource)
 		if err != nil {
 			return reply{}, err
@@ -147,7 +147,7 @@ func (s *server) parametersV1(g *gin.Engine) {
 		}
 		return v1(map[string]any{"parameter": parameterV1(a.inEnvironment, p)})
 	})
-	call(s, g, http.MethodPut, "/api/v1/parameter/:id", func(ctx context.Context, a setParameterV1) (reply, error) {
+	call(s, g, http.MethodPut, "/api/v1/parameter/{id}", func(ctx context.Context, a setParameterV1) (reply, error) {
 		id, err := optionalID(a.Resource)
 		if err != nil {
 			return reply{}, err
@@ -167,7 +167,7 @@ func (s *server) parametersV1(g *gin.Engine) {
 		}
 		return v1(map[string]any{"parameter": parameterV1(a.inEnvironment, p)})
 	})
-	call(s, g, http.MethodDelete, "/api/v1/parameter/:id", func(ctx context.Context, a oneParameter) (reply, error) {
+	call(s, g, http.MethodDelete, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
 		id, err := optionalID(a.Resource)
 		if err != nil {
 			return reply{}, err

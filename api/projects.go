@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -38,7 +38,7 @@ type environmentDetails struct {
 	Details bool `arg:"environment_details"`
 }
 
-func (s *server) projects(g *gin.Engine) {
+func (s *server) projects(g chi.Router) {
 	call(s, g, http.MethodPut, "/api/v2/project", func(ctx context.Context, a newProject) (reply, error) {
 		p, err := s.createProject(ctx, a)
 		if err != nil {
@@ -67,41 +67,41 @@ func (s *server) projects(g *gin.Engine) {
 		}
 		return v1(map[string]any{"projects": listed(projects, func(p intent.Project) any { return projectV1(p, inside[p.ID]) })})
 	})
-	call(s, g, http.MethodGet, "/api/v2/project/:id", func(ctx context.Context, a oneProject) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/project/{id}", func(ctx context.Context, a oneProject) (reply, error) {
 		p, inside, err := s.project(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(projectV2(p, inside, a.Details))
 	})
-	call(s, g, http.MethodGet, "/api/v1/project/:id", func(ctx context.Context, a oneProjectV1) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v1/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
 		p, inside, err := s.project(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v1(map[string]any{"project": projectV1(p, inside)})
 	})
-	call(s, g, http.MethodPost, "/api/v2/project/:id", func(ctx context.Context, a renameProject) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v2/project/{id}", func(ctx context.Context, a renameProject) (reply, error) {
 		p, inside, err := s.renameProject(ctx, a)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(projectV2(p, inside, false))
 	})
-	call(s, g, http.MethodPost, "/api/v1/project/:id", func(ctx context.Context, a renameProject) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v1/project/{id}", func(ctx context.Context, a renameProject) (reply, error) {
 		p, inside, err := s.renameProject(ctx, a)
 		if err != nil {
 			return reply{}, err
 		}
 		return v1(map[string]any{"project": projectV1(p, inside)})
 	})
-	call(s, g, http.MethodDelete, "/api/v2/project/:id", func(ctx context.Context, a oneProjectV1) (reply, error) {
+	call(s, g, http.MethodDelete, "/api/v2/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
 		if err := s.control.DeleteProject(ctx, a.ID); err != nil {
 			return reply{}, err
 		}
 		return nothing()
 	})
-	call(s, g, http.MethodDelete, "/api/v1/project/:id", func(ctx context.Context, a oneProjectV1) (reply, error) {
+	call(s, g, http.MethodDelete, "/api/v1/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
 		if err := s.control.DeleteProject(ctx, a.ID); err != nil {
 			return reply{}, err
 		}

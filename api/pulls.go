@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -17,7 +17,7 @@ import (
 //	POST /api/v2/pull/<number>/approve       {"commit": …, "by": …}: let the code of exactly this commit run
 //	GET  /api/v2/forge/outbox                what waits for the forge, what was sent, what is dead
 //	POST /api/v2/forge/outbox/<id>/retry     give dead work another chance
-func (s *server) pulls(g *gin.Engine) {
+func (s *server) pulls(g chi.Router) {
 	type onePull struct {
 		inEnvironment
 		Number int `arg:"number,required"`
@@ -32,7 +32,7 @@ func (s *server) pulls(g *gin.Engine) {
 		}
 		return v2(listed(found, pullOf))
 	})
-	call(s, g, http.MethodGet, "/api/v2/pull/:number", func(ctx context.Context, a onePull) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/pull/{number}", func(ctx context.Context, a onePull) (reply, error) {
 		p, err := s.control.PullRequest(ctx, a.Env, a.Number)
 		if err != nil {
 			return reply{}, err
@@ -45,13 +45,13 @@ func (s *server) pulls(g *gin.Engine) {
 		out["text"] = text
 		return v2(out)
 	})
-	call(s, g, http.MethodPost, "/api/v2/pull/:number/preview", func(ctx context.Context, a onePull) (reply, error) {
+	call(s, g, http.MethodPost, "/api/v2/pull/{number}/preview", func(ctx context.Context, a onePull) (reply, error) {
 		if err := s.control.PreviewPull(ctx, a.Env, a.Number); err != nil {
 			return reply{}, err
 		}
 		return reply{code: http.StatusAccepted, body: map[string]any{"data": nil}}, nil
 	})
-	call(s, g, http.MethodPost, "/api/v2/pull/:number/approve", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/pull/{number}/approve", func(ctx context.Context, a struct {
 		onePull
 		Commit string `arg:"commit,required"`
 		By     string `arg:"by,required"`
@@ -82,7 +82,7 @@ func (s *server) pulls(g *gin.Engine) {
 		}
 		return v2(out)
 	})
-	call(s, g, http.MethodPost, "/api/v2/forge/outbox/:id/retry", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/forge/outbox/{id}/retry", func(ctx context.Context, a struct {
 		inEnvironment
 		ID int64 `arg:"id,required"`
 	}) (reply, error) {

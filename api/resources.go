@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -32,9 +32,9 @@ type oneResource struct {
 	ID intent.ResourceID `arg:"rid,required"`
 }
 
-func (s *server) resources(g *gin.Engine) {
+func (s *server) resources(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/resource", s.resourceList)
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid", func(ctx context.Context, a oneResource) (reply, error) {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}", func(ctx context.Context, a oneResource) (reply, error) {
 		d, err := s.control.Resource(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
@@ -50,7 +50,7 @@ func (s *server) resources(g *gin.Engine) {
 		out["requires_status"] = requires
 		return v2(parkingOf(out, d.State))
 	})
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid/history", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/history", func(ctx context.Context, a struct {
 		oneResource
 		paging
 	}) (reply, error) {
@@ -73,7 +73,7 @@ func (s *server) resources(g *gin.Engine) {
 			}
 		}, func(h intent.ResourceHistory) place { return atTime(h.Date, h.AttributeHash) })
 	})
-	call(s, g, http.MethodGet, "/api/v2/resource/:rid/logs", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/logs", func(ctx context.Context, a struct {
 		oneResource
 		paging
 	}) (reply, error) {
@@ -91,7 +91,7 @@ func (s *server) resources(g *gin.Engine) {
 			return line
 		}, func(l intent.ResourceLog) place { return atTime(l.Time, "") })
 	})
-	call(s, g, http.MethodGet, "/api/v1/resource/:rid", s.resourceV1)
+	call(s, g, http.MethodGet, "/api/v1/resource/{rid}", s.resourceV1)
 	call(s, g, http.MethodGet, "/api/v2/resource_actions", s.resourceActions)
 	call(s, g, http.MethodPost, "/api/v1/deploy", func(ctx context.Context, a struct {
 		inEnvironment

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -13,8 +13,8 @@ import (
 // secrets is Ordain's own: what an environment's repository and webhooks ask
 // to see, and variables of handlers (variable:NAME). They are written and never
 // read back; the list says which there are.
-func (s *server) secrets(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/environment/:id/secret", func(ctx context.Context, a struct {
+func (s *server) secrets(g chi.Router) {
+	call(s, g, http.MethodGet, "/api/v2/environment/{id}/secret", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
 		if _, err := s.environment(ctx, a.ID); err != nil {
@@ -26,7 +26,7 @@ func (s *server) secrets(g *gin.Engine) {
 		}
 		return v2(masked(names))
 	})
-	call(s, g, http.MethodPut, "/api/v2/environment/:id/secret/:name", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPut, "/api/v2/environment/{id}/secret/{name}", func(ctx context.Context, a struct {
 		ID    uuid.UUID `arg:"id,required"`
 		Name  string    `arg:"name,required"`
 		Value string    `arg:"value"`
@@ -44,8 +44,8 @@ func (s *server) secrets(g *gin.Engine) {
 
 // projectSecrets is what all environments of a project share: credentials, and
 // the keys of SSH servers, which are no secret and can be read.
-func (s *server) projectSecrets(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/project/:id/secret", func(ctx context.Context, a struct {
+func (s *server) projectSecrets(g chi.Router) {
+	call(s, g, http.MethodGet, "/api/v2/project/{id}/secret", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
 		names, err := s.control.ProjectSecretNames(ctx, a.ID)
@@ -54,7 +54,7 @@ func (s *server) projectSecrets(g *gin.Engine) {
 		}
 		return v2(masked(names))
 	})
-	call(s, g, http.MethodPut, "/api/v2/project/:id/secret/:name", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPut, "/api/v2/project/{id}/secret/{name}", func(ctx context.Context, a struct {
 		ID    uuid.UUID `arg:"id,required"`
 		Name  string    `arg:"name,required"`
 		Value string    `arg:"value"`
@@ -64,7 +64,7 @@ func (s *server) projectSecrets(g *gin.Engine) {
 		}
 		return v2(nil)
 	})
-	call(s, g, http.MethodGet, "/api/v2/project/:id/known_hosts", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
 		lines, err := s.control.KnownHosts(ctx, a.ID)
@@ -73,7 +73,7 @@ func (s *server) projectSecrets(g *gin.Engine) {
 		}
 		return v2(lines)
 	})
-	call(s, g, http.MethodPut, "/api/v2/project/:id/known_hosts", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPut, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
 		ID    uuid.UUID `arg:"id,required"`
 		Lines string    `arg:"lines"`
 	}) (reply, error) {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/fault"
 )
 
-func (s *server) status(g *gin.Engine) {
+func (s *server) status(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v1/serverstatus", func(ctx context.Context, _ struct{}) (reply, error) {
 		database, message := "OK", any(nil)
 		if err := s.control.Ping(ctx); err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -29,10 +29,10 @@ type oneVersion struct {
 	ID int `arg:"id,required"`
 }
 
-func (s *server) versions(g *gin.Engine) {
+func (s *server) versions(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v1/version", s.versionsV1)
-	call(s, g, http.MethodGet, "/api/v1/version/:id", s.versionV1)
-	call(s, g, http.MethodPost, "/api/v1/version/:id", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v1/version/{id}", s.versionV1)
+	call(s, g, http.MethodPost, "/api/v1/version/{id}", func(ctx context.Context, a struct {
 		oneVersion
 		Push    bool    `arg:"push"`
 		Trigger *string `arg:"agent_trigger_method"`
@@ -50,7 +50,7 @@ func (s *server) versions(g *gin.Engine) {
 		}
 		return v1(map[string]any{"model": versionV1(v, progress)})
 	})
-	call(s, g, http.MethodDelete, "/api/v1/version/:id", func(ctx context.Context, a oneVersion) (reply, error) {
+	call(s, g, http.MethodDelete, "/api/v1/version/{id}", func(ctx context.Context, a oneVersion) (reply, error) {
 		if err := s.control.DeleteVersion(ctx, a.Env, a.ID); err != nil {
 			return reply{}, err
 		}
@@ -72,7 +72,7 @@ func (s *server) versions(g *gin.Engine) {
 			desiredState,
 			func(v intent.Version) place { return at(strconv.Itoa(v.Number), "") })
 	})
-	call(s, g, http.MethodPost, "/api/v2/desiredstate/:version/promote", func(ctx context.Context, a struct {
+	call(s, g, http.MethodPost, "/api/v2/desiredstate/{version}/promote", func(ctx context.Context, a struct {
 		inEnvironment
 		Version int     `arg:"version,required"`
 		Trigger *string `arg:"trigger_method"`
@@ -86,7 +86,7 @@ func (s *server) versions(g *gin.Engine) {
 		}
 		return nothing()
 	})
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/:version", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
 		Version int `arg:"version,required"`
@@ -106,7 +106,7 @@ func (s *server) versions(g *gin.Engine) {
 			func(r intent.Resource) any { return versionedResource(r.ID, r.Version, r.Requires) },
 			func(r intent.Resource) place { return resourcePlace(q.Sort, r.ID, "") })
 	})
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/:version/resource/:rid", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}/resource/{rid}", func(ctx context.Context, a struct {
 		inEnvironment
 		Version int               `arg:"version,required"`
 		ID      intent.ResourceID `arg:"rid,required"`
@@ -119,7 +119,7 @@ func (s *server) versions(g *gin.Engine) {
 		out["resource_version_id"], out["version"] = r.ID.AtVersion(r.Version), r.Version
 		return v2(out)
 	})
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/:version/resource/:rid/provenance", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}/resource/{rid}/provenance", func(ctx context.Context, a struct {
 		inEnvironment
 		Version int               `arg:"version,required"`
 		ID      intent.ResourceID `arg:"rid,required"`
@@ -130,7 +130,7 @@ func (s *server) versions(g *gin.Engine) {
 		}
 		return v2(explained)
 	})
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/diff/:from/:to", func(ctx context.Context, a struct {
+	call(s, g, http.MethodGet, "/api/v2/desiredstate/diff/{from}/{to}", func(ctx context.Context, a struct {
 		inEnvironment
 		From int `arg:"from,required"`
 		To   int `arg:"to,required"`

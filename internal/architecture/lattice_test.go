@@ -162,7 +162,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/":     {"internal/store", "internal/store/storetest", "bench/ordeal"}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/gin-gonic/":     {"api", "internal/server"},
+		"github.com/go-chi/":        {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
