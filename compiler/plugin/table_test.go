@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -523,5 +524,36 @@ func TestATableIsReadAsItWasWritten(t *testing.T) {
 	}
 	if s.read("k") != nil {
 		t.Error("what goes on is a table")
+	}
+}
+
+// What is imported into a template is as its recipe says, or it is not known
+// to be: a file whose content changed, and one that was touched meanwhile, as
+// those are that virtual environments share.
+func TestARecipeKnowsWhatWasTouched(t *testing.T) {
+	c := newCheckout(t, two)
+	c.compile().done()
+	p := c.compile()
+	p.value("a::name")
+	p.done()
+	r := p.host.Recipe()
+	if r == nil {
+		t.Fatal("no recipe")
+	}
+	file := filepath.Join(c.config.ProjectDir, "libs", "a", "plugins", "__init__.py")
+	since := time.Now().Add(time.Minute)
+	if err := r.unchanged(c.config.Env, since); err != nil {
+		t.Errorf("untouched: %v", err)
+	}
+	since = time.Now().Add(-slack)
+	if err := errors.Join(os.Link(file, file+".link"), os.Remove(file+".link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.unchanged(c.config.Env, since); !errors.Is(err, ErrTouched) {
+		t.Errorf("touched: %v", err)
+	}
+	c.write("a/plugins/__init__.py", txtarFile(two, "a/plugins/__init__.py")+"# more\n")
+	if err := r.unchanged(c.config.Env, since); !errors.Is(err, errMoved) {
+		t.Errorf("edited: %v", err)
 	}
 }

@@ -84,8 +84,14 @@ type Template struct {
 	handover *os.File
 }
 
-// errMoved says why a template was not to be had.
-var errMoved = errors.New("the modules changed while they were imported")
+// Why a template was not to be had.
+var (
+	errMoved = errors.New("the modules are not what they were")
+	// ErrTouched says that files were touched while they were imported, though their content is what
+	// it was: those of packages are shared by virtual environments, and each
+	// one that is made or removed touches them. Trying again may help.
+	ErrTouched = errors.New("the modules were touched while they were imported")
+)
 
 // slack is how much finer our clock is than that of a file system, at most.
 const slack = 50 * time.Millisecond
@@ -116,8 +122,8 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	case err != nil:
 	case len(reply.Problems) > 0:
 		err = errors.New(reply.Problems[0])
-	case !r.unchanged(env, began):
-		err = errMoved
+	default:
+		err = r.unchanged(env, began)
 	}
 	if err != nil {
 		t.Close()
@@ -126,21 +132,21 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	return t, nil
 }
 
-// unchanged reports whether what a template read since a time is what its key says.
-func (r *Recipe) unchanged(env []string, since time.Time) bool {
+// unchanged gives an error unless what a template read since a time is what its key says.
+func (r *Recipe) unchanged(env []string, since time.Time) error {
 	t := tables{filepath.Join(r.CacheDir, "plugins")}.read(r.Table)
 	if t == nil || t.fingerprint(r.Table) != r.Key {
-		return false
+		return errMoved
 	}
 	if holds, _ := t.holds(env); !holds {
-		return false
+		return errMoved
 	}
 	for _, each := range t.Files {
 		if s, err := stampOf(each.Path); err != nil || s != (stamp{}) && !s.changed().Before(since) {
-			return false
+			return ErrTouched
 		}
 	}
-	return true
+	return nil
 }
 
 // Handover is where copies are asked for.

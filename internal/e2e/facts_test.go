@@ -40,6 +40,17 @@ lab::Note(path="` + p.site + `/c", text=std::environment_name())
 		}
 	}
 	set("41")
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		log, _ := os.ReadFile(filepath.Join(p.dir, "log", "server.log"))
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(line, "warm worker") || strings.Contains(line, "recipe") || strings.Contains(line, "template") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	})
 	p.until("a warm worker", func() bool {
 		log, err := os.ReadFile(filepath.Join(p.dir, "log", "server.log"))
 		if err != nil {

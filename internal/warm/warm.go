@@ -175,15 +175,7 @@ func (k *Keeper) begin(owner string, one *kept, prepare func(context.Context) (*
 
 // keep makes a template and looks after it until it ends.
 func (k *Keeper) keep(ctx context.Context, owner string, one *kept, prepare func(context.Context) (*plugin.Template, error)) {
-	if k.config.Delay > 0 {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(k.config.Delay):
-		}
-	}
-	k.makeRoom(owner)
-	template, err := prepare(ctx)
+	template, err := k.prepare(ctx, owner, prepare)
 	if err != nil {
 		if ctx.Err() == nil {
 			k.tell(owner, err.Error())
@@ -206,6 +198,30 @@ func (k *Keeper) keep(ctx context.Context, owner string, one *kept, prepare func
 	case <-ctx.Done():
 	case <-template.Done():
 		k.drop(owner, one, "it ended by itself")
+	}
+}
+
+// attempts is how often a template is tried whose files somebody touches
+// meanwhile, each time after twice as long.
+const attempts = 6
+
+// prepare makes a template after a while, and again where that may help.
+func (k *Keeper) prepare(ctx context.Context, owner string, prepare func(context.Context) (*plugin.Template, error)) (*plugin.Template, error) {
+	wait := k.config.Delay
+	for n := 1; ; n++ {
+		if wait > 0 {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(wait):
+			}
+		}
+		k.makeRoom(owner)
+		template, err := prepare(ctx)
+		if n == attempts || !errors.Is(err, plugin.ErrTouched) {
+			return template, err
+		}
+		wait = max(2*wait, 100*time.Millisecond)
 	}
 }
 
