@@ -494,9 +494,18 @@ func (o *observer) play(s step) {
 	if o.sent.depth > 0 {
 		o.sendMore(s)
 	}
+	o.watchClock()
 	o.checkJobs()
 	o.checkStuck()
 	o.checkSent()
+}
+
+// watchClock ticks where a window or a gap ended and the step told the scheduler
+// nothing of the time, as a server does.
+func (o *observer) watchClock() {
+	if at := intent.Earlier(o.s.NextEdge(), o.s.nextWarm()); !at.IsZero() && !at.After(o.now) {
+		o.take(o.s.Tick(o.now))
+	}
 }
 
 // checkStuck: while an agent is free and something on it is held by nothing,
@@ -504,9 +513,6 @@ func (o *observer) play(s step) {
 func (o *observer) checkStuck() {
 	if o.s.halted || o.limits.Concurrency > 0 || o.rules.Concurrency > 0 {
 		return
-	}
-	if at := intent.Earlier(o.s.NextEdge(), o.s.nextWarm()); !at.IsZero() && !at.After(o.now) {
-		o.take(o.s.Tick(o.now)) // somebody watches the clock
 	}
 	busy := map[string]int{}
 	active := map[intent.ResourceID]bool{}
