@@ -60,7 +60,9 @@ func (h *Host) Next() eval.Outcome {
 		h.receive()
 	}
 	call, heap := p.calls[0], p.heaps[0]
-	p.calls, p.heaps = p.calls[1:], p.heaps[1:]
+	if p.calls, p.heaps = p.calls[1:], p.heaps[1:]; len(p.calls) == 0 {
+		p.calls, p.heaps = nil, nil // the last of a heap holds all that evaluating used
+	}
 	if len(p.outcomes) == 0 { // the worker stopped before this one
 		return h.Call(call, heap)
 	}
