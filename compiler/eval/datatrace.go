@@ -30,7 +30,7 @@ func (r *run) traceData(e *Error) {
 	var b strings.Builder
 	b.WriteString("data trace:")
 	if v := e.slot.target(); v.has {
-		r.flow(&b, r.label(v), v.content(), source{at: v.at, by: v.by, implied: v.implied}, 1)
+		r.flow(&b, r.label(v), v.content(), r.book.sourceOf(v), 1)
 	}
 	if e.refused != nil {
 		r.flow(&b, r.label(e.slot), nil, *e.refused, 1)
@@ -38,7 +38,7 @@ func (r *run) traceData(e *Error) {
 		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
 		if d := e.slot.more(); d != nil {
 			for n, item := range d.list.Items {
-				r.flow(&b, "element", item, d.places[n], 2)
+				r.flow(&b, "element", item, r.book.read(d.places[n]), 2)
 			}
 		}
 		for _, at := range i.Made() {
@@ -82,7 +82,7 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	r.origins(b, from.by, indent+"  ")
 	if v, mention := r.mentioned(from.at, from.by); v != nil && v.target().has {
 		v = v.target()
-		r.flow(b, mention, v.content(), source{at: v.at, by: v.by, implied: v.implied}, depth+1)
+		r.flow(b, mention, v.content(), r.book.sourceOf(v), depth+1)
 	}
 }
 
@@ -134,7 +134,7 @@ func (r *run) mentioned(at *place, by *origin) (*variable, string) {
 		}
 		v = i.variable(name)
 	}
-	if v != nil && v.target().at == at {
+	if v != nil && r.book.sourceOf(v.target()).at == at {
 		return nil, "" // its own place
 	}
 	return v, text

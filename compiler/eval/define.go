@@ -31,7 +31,8 @@ type program struct {
 	dataclasses []Dataclass
 	twins       map[string]*entityInfo // by class; of twinOf
 	direct      *run                   // evaluates the conditions of typedefs
-	problems                           // what was found wrong
+	book        book
+	problems    // what was found wrong
 }
 
 // entityInfo is what the engine knows of an entity besides its type.

@@ -227,13 +227,13 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 		return nil, r.limits.tooDeep(e).in(n)
 	}
 	i := r.made.one()
-	i.id, i.entity, i.made = uint64(len(r.instances)+1), e, s.by
+	i.id, i.entity, i.made, i.book = uint64(len(r.instances)+1), e, s.by, r.book
 	i.at = &n.span
 	i.slots = r.slots.take(len(e.Attributes))
 	more := r.delayed.take(n.info.delayed)
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
-		v.owner, v.position = i, int32(k)
+		v.owner = i
 		if !attr.Gathers() {
 			continue
 		}

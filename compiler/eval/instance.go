@@ -15,6 +15,7 @@ type origin struct {
 	impl     *implementation
 	selected *implement // the statement that chose impl
 	depth    int32      // how many implementations stand above, this one included
+	number   number     // in the book
 }
 
 func (o *origin) deep() int32 {
@@ -33,6 +34,7 @@ type Instance struct {
 	own    *variable // see self
 	at     *place
 	made   *origin
+	book   *book
 	impls  []*implementation
 	rare   *rareOfInstance
 }
@@ -55,7 +57,7 @@ func (i *Instance) rarely() *rareOfInstance {
 // self is the variable of that name. Most instances need none.
 func (i *Instance) self() *variable {
 	if i.own == nil {
-		i.own = &variable{value: i, has: true, owner: i, position: -1}
+		i.own = &variable{value: i, has: true, owner: i}
 	}
 	return i.own
 }

@@ -59,14 +59,14 @@ func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 	}
 	if v.kind == list && len(v.more().list.Items) > 0 {
 		for n, item := range v.more().list.Items {
-			into = append(into, v.more().places[n].setting(item))
+			into = append(into, i.book.read(v.more().places[n]).setting(item))
 		}
 		return into
 	}
-	if v.at == nil {
+	if v.from == 0 {
 		return into
 	}
-	return append(into, source{at: v.at, by: v.by, implied: v.implied}.setting(v.content()))
+	return append(into, i.book.sourceOf(v).setting(v.content()))
 }
 
 func (s source) setting(value types.Value) Setting {

@@ -93,11 +93,16 @@ func topicOf(e *Error) topic {
 	}
 	if at != nil {
 		t.at = *at
-		t.at.Coarse = false
+		t.at.Coarse, t.at.Number = false, 0
 	} else {
 		t.about += e.Message
 	}
 	return t
+}
+
+func samePlace(one, other place) bool {
+	one.Number, other.Number = 0, 0
+	return one == other
 }
 
 func newCollected(first *Error) *collected {
@@ -122,7 +127,7 @@ func (c *collected) add(e *Error) {
 		case have == e:
 		case !c.definition:
 			have.repeats++
-		case e.at != nil && *e.at != *have.at:
+		case e.at != nil && !samePlace(*e.at, *have.at):
 			have.also = append(have.also, e.at)
 		}
 		return

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
@@ -34,14 +35,12 @@ type variable struct {
 	types.IsValue // a proxy's value is the variable that it stands for, once known
 	// value is what content gives, or else *waiters or *delayed. A list is
 	// *delayed to its end, an option that was frozen too.
-	value    types.Value
-	owner    *Instance // nil for what is no slot of an instance
-	at       *place
-	by       *origin
-	position int32 // place among the owner's
-	kind     kind
-	has      bool
-	implied  bool // set by the other end of its relation
+	value   types.Value
+	owner   *Instance // nil for what is no slot of an instance
+	from    entry     // where the value comes from, 0: from nowhere
+	kind    kind
+	has     bool
+	implied bool // set by the other end of its relation
 }
 
 // waiters are the units that wait for a variable, mostly one.
@@ -94,24 +93,21 @@ func (v *variable) part() *waiters {
 
 // attr is the attribute that the variable is a slot for; nil for others.
 func (v *variable) attr() *types.Attribute {
-	if v.owner == nil || v.position < 0 {
+	if v.owner == nil {
 		return nil
 	}
-	return v.owner.entity.Attributes[v.position]
+	n := v.position()
+	if n >= uintptr(len(v.owner.slots)) { // its self
+		return nil
+	}
+	return v.owner.entity.Attributes[n]
 }
 
-// source is where a value comes from: all that provenance costs. What it means
-// is worked out from the tree when somebody asks (provenance.go).
-type source struct {
-	at *place
-	by *origin
-	// expr is the right side of the statement that gave an element, where the
-	// element itself was written somewhere else: `a.l = b.l`.
-	expr    *place
-	implied bool // by the other end of the relation
-	// only: that other end takes one instance and has just been given it, so a
-	// list cannot hold what is added to it.
-	only bool
+// position is the place among the slots of the owner, which lie side by side;
+// for what is none of them a number beyond.
+func (v *variable) position() uintptr {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(v.owner.slots)))
+	return (uintptr(unsafe.Pointer(v)) - first) / unsafe.Sizeof(*v)
 }
 
 // delayed is what variables have that must be frozen.
@@ -119,7 +115,7 @@ type delayed struct {
 	types.IsValue
 	waiters  *waiters
 	list     types.List // what is there, and in the end the value
-	places   []source   // of its items
+	places   []written  // the sources of its items
 	promises int32      // outstanding
 	queued   bool
 	inZero   bool  // waits in the second queue
@@ -255,7 +251,8 @@ func (v *variable) takeOver(r *run, w waiter) {
 // put is set for a value that needs no check: no instance's slot, no type.
 func (v *variable) put(r *run, value types.Value, at *place) {
 	waiting := v.part()
-	v.value, v.has, v.at = value, true, at
+	v.value, v.has = value, true
+	r.book.enter(v, source{at: at})
 	r.wake(waiting)
 }
 
@@ -276,8 +273,9 @@ func (v *variable) setFrom(r *run, value types.Value, from source) *Error {
 }
 
 // take keeps the only value of a variable.
-func (v *variable) take(value types.Value, from source) {
-	v.value, v.has, v.at, v.by, v.implied = value, true, from.at, from.by, from.implied
+func (v *variable) take(r *run, value types.Value, from source) {
+	v.value, v.has = value, true
+	r.book.enter(v, from)
 }
 
 // placeText is how the reference prints a place, of what has none too.
@@ -288,19 +286,19 @@ func placeText(p *place) string {
 	return p.String()
 }
 
-func (v *variable) doubleSet(value types.Value, from source) *Error {
-	at := from.at
+func (v *variable) doubleSet(r *run, value types.Value, from source) *Error {
+	at, before := from.at, r.book.sourceOf(v).at
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.content()), placeText(v.at), types.Text(value), at)
+		types.Text(v.content()), placeText(before), types.Text(value), at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	e.slot, e.refused = v, &from
-	return e.with("set to "+titleOf(v.content()), v.at).focused(at)
+	return e.with("set to "+titleOf(v.content()), before).focused(at)
 }
 
 func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
-			return v.doubleSet(value, from)
+			return v.doubleSet(r, value, from)
 		}
 		return nil
 	}
@@ -310,7 +308,7 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 		}
 	}
 	waiting := v.part()
-	v.take(value, from)
+	v.take(r, value, from)
 	if err := v.setInverse(r, value, from); err != nil {
 		return err
 	}
@@ -326,7 +324,7 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 		if _, empty := v.content().(types.Null); empty {
 			return afterFreeze(v, value, from.at)
 		}
-		return v.doubleSet(value, from)
+		return v.doubleSet(r, value, from)
 	}
 	_, null := value.(types.Null)
 	if !null {
@@ -343,7 +341,7 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 	}
 	r.pick(v)
 	waiting := v.part()
-	v.take(value, from)
+	v.take(r, value, from)
 	r.wake(waiting)
 	return nil
 }
@@ -414,7 +412,7 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 		return e
 	}
 	if !v.has {
-		v.at, v.by = from.at, from.by
+		r.book.enter(v, source{at: from.at, by: from.by})
 		v.freeze(r)
 	}
 	return nil
@@ -443,7 +441,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	d := v.more()
 	if v.kind == gathered {
 		d.list.Items = append(d.list.Items, value)
-		d.places = append(d.places, from)
+		d.places = append(d.places, r.book.write(from))
 		return v.tell(r, value, from.at)
 	}
 	if v.has {
@@ -459,9 +457,9 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if isUnknown(value) && v.attr().End.Inverse != nil {
 		return unknownMember(v)
 	}
-	d.list.Items, d.places = r.values.add(d.list.Items, value), r.sources.add(d.places, from)
-	if v.at == nil {
-		v.at, v.by = from.at, from.by
+	d.list.Items, d.places = r.values.add(d.list.Items, value), r.sources.add(d.places, r.book.write(from))
+	if v.from == 0 {
+		r.book.enter(v, source{at: from.at, by: from.by})
 	}
 	if err := v.tell(r, value, from.at); err != nil {
 		return err
@@ -557,11 +555,11 @@ func (v *variable) listen(r *run, c collector) *Error {
 	v = v.target()
 	switch v.kind {
 	case element:
-		return c.receive(r, v.value, v.at)
+		return c.receive(r, v.value, r.book.sourceOf(v).at)
 	case list, gathered:
 		d := v.more()
 		for i := 0; i < len(d.list.Items); i++ {
-			if err := c.receive(r, d.list.Items[i], d.places[i].at); err != nil {
+			if err := c.receive(r, d.list.Items[i], r.book.placeOf(d.places[i].at)); err != nil {
 				return err
 			}
 		}
