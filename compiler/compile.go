@@ -49,7 +49,9 @@ type Options struct {
 	SitePackages []string
 	// PythonNote is what a person should know of that interpreter when plug-ins
 	// cannot be loaded.
-	PythonNote  string
+	PythonNote string
+	// Env is the environment of plug-ins; empty: that of this process.
+	Env         []string
 	CacheDir    string // for the Python runtime
 	Environment string // id of the environment; empty off line
 	// Known is what the server knows that plug-ins may ask for; nil off line.
@@ -226,9 +228,13 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	if r.o.Environment != "" {
 		settings["config"]["environment"] = r.o.Environment
 	}
+	env := r.o.Env
+	if len(env) == 0 {
+		env = os.Environ()
+	}
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
-		ProjectName: project.Metadata.Name, Settings: settings, Env: os.Environ(), OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		ProjectName: project.Metadata.Name, Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
 	r.release = context.AfterFunc(ctx, r.host.Interrupt)

@@ -25,7 +25,7 @@ func TestPublishedModulesForOtherSystems(t *testing.T) {
 }
 
 // remote are the archives that need what plugintest.All has.
-var remote = map[string]bool{"podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "tools": true}
+var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "tools": true}
 
 func holdPublished(t *testing.T, set plugintest.Set, wanted func(area string) bool) {
 	t.Helper()

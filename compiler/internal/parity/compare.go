@@ -17,6 +17,7 @@ const (
 	Model    Verdict = "model"    // another model
 	Export   Verdict = "export"   // the same model, other resources
 	Output   Verdict = "output"   // something else is printed
+	Files    Verdict = "files"    // other files are written
 	Kind     Verdict = "kind"     // another error
 	Line     Verdict = "line"     // the same error elsewhere
 	Warning  Verdict = "warning"  // other warnings
@@ -25,7 +26,7 @@ const (
 )
 
 // Verdicts lists them from the worst to the best.
-var Verdicts = []Verdict{Refused, Accepted, Model, Export, Output, Kind, Line, Warning, Message, Same}
+var Verdicts = []Verdict{Refused, Accepted, Model, Export, Output, Files, Kind, Line, Warning, Message, Same}
 
 // Compare says how our outcome differs from the reference's, and where.
 func Compare(want, got *Document) (Verdict, string) {
@@ -44,6 +45,9 @@ func Compare(want, got *Document) (Verdict, string) {
 	}
 	if !slices.Equal(want.Output, got.Output) {
 		return Output, different(want.Output, got.Output)
+	}
+	if d := different(want.Files, got.Files); d != "" {
+		return Files, d
 	}
 	if !want.Success {
 		both := fmt.Sprintf("want %s\n got %s", want.Error, got.Error)

@@ -29,6 +29,10 @@ type Case struct {
 	Delete          []string
 	// Wide: one of many that differ in one thing. Tests take them only when asked.
 	Wide bool
+	// Env are variables of the environment, NAME=value, beside those of the process.
+	Env []string
+	// Writes are the files that are compared after the compile, as patterns.
+	Writes []string
 }
 
 // ID is area/name.
@@ -41,6 +45,8 @@ func (c Case) ID() string { return c.Area + "/" + c.Name }
 //	-- name/std --              says that the case is compiled with std
 //	-- name/export --           says that it is exported too
 //	-- name/partial --          says that it is exported partially; its lines are sets to remove
+//	-- name/env --              has variables of the environment, NAME=value in each line
+//	-- name/writes --           has patterns of files that are compared after the compile
 //	-- all/templates/a.j2 --    is a file of every case of the archive
 //
 // where a line "options: std export wide" before the first file speaks for all cases,
@@ -116,20 +122,33 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 		case "partial":
 			cases[i].Export, cases[i].Partial, cases[i].Delete = true, true, strings.Fields(string(f.Data))
 			continue
+		case "env":
+			cases[i].Env = strings.Fields(string(f.Data))
+			continue
+		case "writes":
+			cases[i].Writes = strings.Fields(string(f.Data))
+			continue
 		}
 		if _, twice := cases[i].Files[path]; twice {
 			return nil, fmt.Errorf("case %s has two files %s", name, path)
 		}
 		cases[i].Files[path] = string(f.Data)
 	}
-	for _, c := range cases {
+	for i, c := range cases {
+		for path, text := range shared {
+			switch path {
+			case "env":
+				cases[i].Env = append(strings.Fields(text), c.Env...)
+			case "writes":
+				cases[i].Writes = append(strings.Fields(text), c.Writes...)
+			default:
+				if _, own := c.Files[path]; !own {
+					c.Files[path] = text
+				}
+			}
+		}
 		if _, ok := c.Files["main.cf"]; !ok {
 			return nil, fmt.Errorf("case %s has no main.cf", c.Name)
-		}
-		for path, text := range shared {
-			if _, own := c.Files[path]; !own {
-				c.Files[path] = text
-			}
 		}
 	}
 	return cases, nil
@@ -198,6 +217,29 @@ func (c Case) Write(dir string) error {
 		}
 	}
 	return nil
+}
+
+// Written reads the files that a compile of the case left in its folder.
+func (c Case) Written(dir string) (map[string]string, error) {
+	var found map[string]string
+	for _, pattern := range c.Writes {
+		paths, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			if found == nil {
+				found = map[string]string{}
+			}
+			name, _ := filepath.Rel(dir, path)
+			found[filepath.ToSlash(name)] = strings.ReplaceAll(string(text), dir+"/", "")
+		}
+	}
+	return found, nil
 }
 
 func writeFile(path, text string) error {

@@ -28,6 +28,8 @@ type Document struct {
 	ResourceSets map[string]string `json:"resource_sets,omitempty"`
 	RemovedSets  []string          `json:"removed_sets,omitempty"`
 	Unknowns     []string          `json:"unknowns,omitempty"` // parameter of resource
+	// Files are those that the case wants to have compared, after the compile.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // Resource is what the server gets of a resource, but for its version.

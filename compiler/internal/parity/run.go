@@ -3,6 +3,7 @@ package parity
 import (
 	"bytes"
 	"context"
+	"os"
 	"slices"
 
 	"ordain.dev/ordain/compiler"
@@ -15,13 +16,22 @@ func Compile(ctx context.Context, c Case, dir string, o compiler.Options) (*Docu
 	}
 	o.Project, o.NoStd = dir, !c.Std
 	o.Export, o.Partial, o.DeleteSets = c.Export, c.Partial, c.Delete
+	if len(c.Env) > 0 {
+		if len(o.Env) == 0 {
+			o.Env = os.Environ()
+		}
+		o.Env = slices.Concat(o.Env, c.Env)
+	}
 	outcome := compiler.Run(ctx, o)
 	var b bytes.Buffer
 	if err := outcome.ModelDocument().Write(&b); err != nil {
 		return nil, err
 	}
 	d, err := Normalise(b.Bytes(), append([]string{dir}, o.SitePackages...)...)
-	if err != nil || !c.Export || !d.Success {
+	if err != nil {
+		return nil, err
+	}
+	if d.Files, err = c.Written(dir); err != nil || !c.Export || !d.Success {
 		return d, err
 	}
 	// What an export tells the server beside its resources.

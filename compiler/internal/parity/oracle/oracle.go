@@ -31,17 +31,18 @@ func Compile(ctx context.Context, python string, cases []parity.Case, dir string
 		Export   bool            `json:"export"`
 		Partial  bool            `json:"partial"`
 		Delete   []string        `json:"delete"`
+		Env      []string        `json:"env"`
 		Document json.RawMessage `json:"document,omitempty"`
 	}
 	var in bytes.Buffer
-	dirs := map[string]string{}
+	dirs, named := map[string]string{}, map[string]parity.Case{}
 	for i, c := range cases {
 		sub := filepath.Join(dir, fmt.Sprint(i))
 		if err := c.Write(sub); err != nil {
 			return nil, err
 		}
-		dirs[c.ID()] = sub
-		if err := json.NewEncoder(&in).Encode(line{Name: c.ID(), Dir: sub, Std: c.Std, Export: c.Export, Partial: c.Partial, Delete: c.Delete}); err != nil {
+		dirs[c.ID()], named[c.ID()] = sub, c
+		if err := json.NewEncoder(&in).Encode(line{Name: c.ID(), Dir: sub, Std: c.Std, Export: c.Export, Partial: c.Partial, Delete: c.Delete, Env: c.Env}); err != nil {
 			return nil, err
 		}
 	}
@@ -67,6 +68,9 @@ func Compile(ctx context.Context, python string, cases []parity.Case, dir string
 			continue
 		}
 		if out[l.Name], err = parity.Normalise(l.Document, append(compiler.PackagesOf(python), dirs[l.Name])...); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Name, err)
+		}
+		if out[l.Name].Files, err = named[l.Name].Written(dirs[l.Name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}

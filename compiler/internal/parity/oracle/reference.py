@@ -1,6 +1,6 @@
 """Compiles projects with the reference and writes what came of each as a line of JSON.
 
-It reads from standard input one JSON object a line, {"name", "dir", "std", "export", "partial", "delete"}, and answers
+It reads from standard input one JSON object a line, {"name", "dir", "std", "export", "partial", "delete", "env"}, and answers
 {"name", "document"} in any order; the document has the form that `ordain compile --model-json`
 writes. Each project is compiled in a process of its own, forked after the imports: so plug-ins
 of one never meet those of another, and hundreds take seconds.
@@ -157,6 +157,7 @@ def run(case):
 
     WarningsManager.apply_config({"default": "warn"})
     warnings.showwarning = show
+    os.environ.update(v.split("=", 1) for v in case["env"] or [])
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):

@@ -21,12 +21,12 @@ class Regex:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import PydanticCustomError, core_schema
 
-        def check(value: str) -> str:
+        def match(value: str) -> str:  # pydantic's messages name it
             if self._compiled.match(value) is None:
-                raise PydanticCustomError("regex", "String does not match regex pattern '{pattern}'", {"pattern": self.pattern})
+                raise PydanticCustomError("string_pattern_mismatch", "String should match pattern '{pattern}'", {"pattern": self.pattern})
             return value
 
-        return core_schema.no_info_after_validator_function(check, handler(source))
+        return core_schema.no_info_after_validator_function(match, handler(source))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Regex) and other.pattern == self.pattern
