@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -16,18 +17,28 @@ import (
 // of archives with the option wide too. The interpreter has the
 // modules and what they import, no inmanta-core.
 func TestPublishedModules(t *testing.T) {
-	holdPublished(t, plugintest.Newest(), func(area string) bool { return !remote[area] })
+	holdPublished(t, plugintest.Newest(), nil, func(area string) bool { return !remote[area] })
 }
 
 // So do those of modules that talk to other systems, in an environment of their own.
 func TestPublishedModulesForOtherSystems(t *testing.T) {
-	holdPublished(t, plugintest.All, func(area string) bool { return remote[area] })
+	holdPublished(t, plugintest.All, nil, func(area string) bool { return remote[area] && area != "sops" })
+}
+
+// Models decrypt files with the program sops, and edit them. ORDAIN_PARITY=wide
+// builds the program where there is none.
+func TestSops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some compiles with Python")
+	}
+	path := plugintest.Sops(t, wide()) + string(os.PathListSeparator) + os.Getenv("PATH")
+	holdPublished(t, plugintest.All, append(os.Environ(), "PATH="+path), func(area string) bool { return area == "sops" })
 }
 
 // remote are the archives that need what plugintest.All has.
-var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "tools": true}
+var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "sops": true, "tools": true}
 
-func holdPublished(t *testing.T, set plugintest.Set, wanted func(area string) bool) {
+func holdPublished(t *testing.T, set plugintest.Set, env []string, wanted func(area string) bool) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("some hundred compiles with Python")
@@ -44,7 +55,7 @@ func holdPublished(t *testing.T, set plugintest.Set, wanted func(area string) bo
 	}
 	known := readKnown(t, filepath.Join(corpus, "known.txt"))
 	interpreter := plugintest.Venv(t, set)
-	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}}
+	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}, Env: env}
 	holdAll(t, cases, outcomes, known, o)
 }
 

@@ -62,6 +62,37 @@ var newest = []string{
 	"inmanta-module-yaml==1.0.0", "inmanta-module-net==1.1.3", "inmanta-module-user==0.1.23", "inmanta-module-exec==2.1.1",
 }
 
+// sopsVersion is the program that models of module sops are tried with.
+const sopsVersion = "v3.11.0"
+
+// Sops gives the folder of a program sops: that of PATH, or one that was built
+// for tests before. It is built, which takes minutes, only when build says so;
+// the test is skipped where there is none.
+func Sops(t testing.TB, build bool) string {
+	t.Helper()
+	if path, err := exec.LookPath("sops"); err == nil {
+		return filepath.Dir(path)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip("no cache folder for the program sops")
+	}
+	dir := filepath.Join(cache, "ordain-test-tools", "sops-"+sopsVersion)
+	defer lock(t, dir+".lock")()
+	if _, err := os.Stat(filepath.Join(dir, "sops")); err == nil {
+		return dir
+	}
+	if !build {
+		t.Skip("no sops on PATH; ORDAIN_PARITY=wide builds one")
+	}
+	command := exec.Command("go", "install", "github.com/getsops/sops/v3/cmd/sops@"+sopsVersion)
+	command.Env = append(os.Environ(), "GOBIN="+dir)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Skipf("cannot build sops (no module proxy?): %v: %s", err, out)
+	}
+	return dir
+}
+
 var making sync.Mutex
 
 // Venv gives the interpreter of a virtual environment with the modules of a
