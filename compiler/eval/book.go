@@ -16,34 +16,40 @@ type source struct {
 
 // book keeps places and origins by number. There are some thousands of them and
 // a hundred times as many values that come from them: a variable tells its
-// source in four bytes, an element of a list in twelve, and no collector of
-// garbage looks at either.
+// source in four bytes, an element of a list in sixteen, and no collector of
+// garbage looks at either. The pieces lie in piles, so what grows is not copied.
 type book struct {
-	places  []*place  // by number-1
-	origins []*origin // by number-1
-	others  []written // see entry
+	places  pile[*place]  // by number-1
+	origins pile[*origin] // by number-1
+	others  pile[other]   // see entry
+	links   pile[link]    // of all chains, by number-1
 }
 
-// written is a source as it is kept. 0 is none.
-type written struct{ at, by, expr number }
-
-// number is that of a place, of an origin, or an entry; the highest bit is free
-// for one thing more.
+// number is that of a place, of an origin or of a link. 0 is none, and the
+// highest bit is free for one thing more.
 type number uint32
 
 const marked number = 1 << 31
 
 // entry is the source of a variable: the number of the place, when it was set in
-// the name in which its instance was made, as most are; else, marked, of others.
+// the name in which its instance was made, as most are; else, marked, of an other.
 type entry number
+
+type other struct{ at, by number }
+
+// chain holds the sources of the items of a list, in their order.
+type chain struct{ first, last number }
+
+// link is the source of one; at is marked when it is implied.
+type link struct{ at, by, expr, next number }
 
 func (b *book) place(p *place) number {
 	if p == nil {
 		return 0
 	}
-	if n := int(p.Number); n == 0 || n > len(b.places) || b.places[n-1] != p { // 0, or of another book
-		b.places = append(b.places, p)
-		p.Number = int32(len(b.places))
+	if n := int(p.Number); n == 0 || n > b.places.n || *b.places.at(n - 1) != p { // 0, or of another book
+		b.places.add(p)
+		p.Number = int32(b.places.n)
 	}
 	return number(p.Number)
 }
@@ -52,7 +58,7 @@ func (b *book) placeOf(n number) *place {
 	if n &^= marked; n == 0 {
 		return nil
 	}
-	return b.places[n-1]
+	return *b.places.at(int(n) - 1)
 }
 
 func (b *book) origin(o *origin) number {
@@ -60,8 +66,8 @@ func (b *book) origin(o *origin) number {
 		return 0
 	}
 	if o.number == 0 {
-		b.origins = append(b.origins, o)
-		o.number = number(len(b.origins))
+		b.origins.add(o)
+		o.number = number(b.origins.n)
 	}
 	return o.number
 }
@@ -70,21 +76,36 @@ func (b *book) originOf(n number) *origin {
 	if n == 0 {
 		return nil
 	}
-	return b.origins[n-1]
+	return *b.origins.at(int(n) - 1)
 }
 
-// write keeps a source.
-func (b *book) write(from source) written {
-	w := written{at: b.place(from.at), by: b.origin(from.by), expr: b.place(from.expr)}
+// add notes where one more item of a list comes from.
+func (b *book) add(c *chain, from source) {
+	l := link{at: b.place(from.at), by: b.origin(from.by), expr: b.place(from.expr)}
 	if from.implied {
-		w.at |= marked
+		l.at |= marked
 	}
-	return w
+	b.links.add(l)
+	added := number(b.links.n)
+	if c.first == 0 {
+		c.first = added
+	} else {
+		b.link(c.last).next = added
+	}
+	c.last = added
 }
 
-// read gives what write kept.
-func (b *book) read(w written) source {
-	return source{at: b.placeOf(w.at), by: b.originOf(w.by), expr: b.placeOf(w.expr), implied: w.at&marked != 0}
+func (b *book) link(n number) *link { return b.links.at(int(n) - 1) }
+
+// follow gives the source of the first item, and with the number that it gives
+// that of the next; there has to be one.
+func (b *book) follow(c *chain, before number) (source, number) {
+	n := c.first
+	if before != 0 {
+		n = b.link(before).next
+	}
+	l := b.link(n)
+	return source{at: b.placeOf(l.at), by: b.originOf(l.by), expr: b.placeOf(l.expr), implied: l.at&marked != 0}, n
 }
 
 // enter notes where the value of a variable comes from.
@@ -94,8 +115,8 @@ func (b *book) enter(v *variable, from source) {
 		v.from = entry(b.place(from.at))
 		return
 	}
-	b.others = append(b.others, written{at: b.place(from.at), by: b.origin(from.by)})
-	v.from = entry(marked | number(len(b.others)))
+	b.others.add(other{b.place(from.at), b.origin(from.by)})
+	v.from = entry(marked | number(b.others.n))
 }
 
 // sourceOf gives what enter noted.
@@ -104,8 +125,8 @@ func (b *book) sourceOf(v *variable) source {
 	if n := number(v.from); n&marked == 0 {
 		from.at = b.placeOf(n)
 	} else {
-		other := b.others[n&^marked-1]
-		from.at, from.by = b.placeOf(other.at), b.originOf(other.by)
+		o := b.others.at(int(n&^marked) - 1)
+		from.at, from.by = b.placeOf(o.at), b.originOf(o.by)
 	}
 	return from
 }

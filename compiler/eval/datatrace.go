@@ -37,8 +37,11 @@ func (r *run) traceData(e *Error) {
 	} else if i := e.slot.owner; i != nil {
 		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
 		if d := e.slot.more(); d != nil {
-			for n, item := range d.list.Items {
-				r.flow(&b, "element", item, r.book.read(d.places[n]), 2)
+			var from source
+			var n number
+			for _, item := range d.list.Items {
+				from, n = r.book.follow(&d.sources, n)
+				r.flow(&b, "element", item, from, 2)
 			}
 		}
 		for _, at := range i.Made() {

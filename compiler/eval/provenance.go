@@ -58,8 +58,11 @@ func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 		return into
 	}
 	if v.kind == list && len(v.more().list.Items) > 0 {
-		for n, item := range v.more().list.Items {
-			into = append(into, i.book.read(v.more().places[n]).setting(item))
+		var from source
+		var n number
+		for _, item := range v.more().list.Items {
+			from, n = i.book.follow(&v.more().sources, n)
+			into = append(into, from.setting(item))
 		}
 		return into
 	}

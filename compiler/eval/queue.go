@@ -50,7 +50,6 @@ type run struct {
 	delayed   slab[delayed]
 	frames    slab[*variable]
 	values    growing[types.Value]
-	sources   growing[written]
 	book      *book
 	waiters   again[waiters]
 	hooks     slab[attrHook]

@@ -38,24 +38,22 @@ func (s *slab[T]) take(n int) []T {
 // given out once more: most compiles are over before memory is collected.
 type again[T any] struct {
 	slab[T]
-	used []*T
+	used pile[*T]
 }
 
 // one gives a zero value.
 func (a *again[T]) one() *T {
-	last := len(a.used) - 1
-	if last < 0 {
+	if a.used.n == 0 {
 		return a.slab.one()
 	}
-	t := a.used[last]
-	a.used = a.used[:last]
+	t := a.used.pop()
 	var zero T
 	*t = zero
 	return t
 }
 
 // back takes a value that nobody holds any more.
-func (a *again[T]) back(t *T) { a.used = append(a.used, t) }
+func (a *again[T]) back(t *T) { a.used.add(t) }
 
 // growing is a slab for slices that grow by one and one. What a slice has
 // outgrown becomes the place of another.
@@ -97,12 +95,24 @@ type pile[T any] struct {
 const partOfPile = 512
 
 func (p *pile[T]) add(item T) {
-	if p.n%partOfPile == 0 {
+	part := p.n / partOfPile
+	if part == len(p.parts) {
 		p.parts = append(p.parts, make([]T, 0, partOfPile))
 	}
-	last := &p.parts[len(p.parts)-1]
-	*last = append(*last, item)
+	p.parts[part] = append(p.parts[part], item)
 	p.n++
+}
+
+// pop takes the last item of a pile that is not empty.
+func (p *pile[T]) pop() T {
+	p.n--
+	part := &p.parts[p.n/partOfPile]
+	last := &(*part)[p.n%partOfPile]
+	item := *last
+	var none T
+	*last = none
+	*part = (*part)[:p.n%partOfPile]
+	return item
 }
 
 func (p *pile[T]) at(n int) *T { return &p.parts[n/partOfPile][n%partOfPile] }

@@ -115,7 +115,7 @@ type delayed struct {
 	types.IsValue
 	waiters  *waiters
 	list     types.List // what is there, and in the end the value
-	places   []written  // the sources of its items
+	sources  chain      // of its items
 	promises int32      // outstanding
 	queued   bool
 	inZero   bool  // waits in the second queue
@@ -441,7 +441,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	d := v.more()
 	if v.kind == gathered {
 		d.list.Items = append(d.list.Items, value)
-		d.places = append(d.places, r.book.write(from))
+		r.book.add(&d.sources, from)
 		return v.tell(r, value, from.at)
 	}
 	if v.has {
@@ -457,7 +457,8 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if isUnknown(value) && v.attr().End.Inverse != nil {
 		return unknownMember(v)
 	}
-	d.list.Items, d.places = r.values.add(d.list.Items, value), r.sources.add(d.places, r.book.write(from))
+	d.list.Items = r.values.add(d.list.Items, value)
+	r.book.add(&d.sources, from)
 	if v.from == 0 {
 		r.book.enter(v, source{at: from.at, by: from.by})
 	}
@@ -558,8 +559,11 @@ func (v *variable) listen(r *run, c collector) *Error {
 		return c.receive(r, v.value, r.book.sourceOf(v).at)
 	case list, gathered:
 		d := v.more()
-		for i := 0; i < len(d.list.Items); i++ {
-			if err := c.receive(r, d.list.Items[i], r.book.placeOf(d.places[i].at)); err != nil {
+		var from source
+		var n number
+		for i := 0; i < len(d.list.Items); i++ { // which may become more meanwhile
+			from, n = r.book.follow(&d.sources, n)
+			if err := c.receive(r, d.list.Items[i], from.at); err != nil {
 				return err
 			}
 		}

@@ -36,22 +36,25 @@ type forClause struct {
 	iter     Expr
 }
 
-// arguments of a call, constructor or lookup, backwards.
+// arguments of a call, constructor or lookup, backwards. A parser has one: the
+// list of a call is put together when all of its text was read, lists inside it
+// were made into calls by then.
 type arguments struct {
 	args   []Expr
 	named  []Argument
 	splats []Splat
 }
 
-// usualArguments is how many named ones most calls do not exceed.
-const usualArguments = 6
+// noArguments is the end of a list.
+func (p *parser) noArguments() *arguments {
+	a := &p.arguments
+	a.args, a.named, a.splats = a.args[:0], a.named[:0], a.splats[:0]
+	return a
+}
 
 func (a *arguments) push(one any) *arguments {
 	switch one := one.(type) {
 	case Argument:
-		if a.named == nil {
-			a.named = make([]Argument, 0, usualArguments)
-		}
 		a.named = append(a.named, one)
 	case Splat:
 		a.splats = append(a.splats, one)
@@ -61,11 +64,21 @@ func (a *arguments) push(one any) *arguments {
 	return a
 }
 
-func (a *arguments) ordered() *arguments {
-	slices.Reverse(a.args)
-	slices.Reverse(a.named)
-	slices.Reverse(a.splats)
-	return a
+// ordered gives the arguments in their order, for the tree.
+func (a *arguments) ordered() arguments {
+	return arguments{backwards(a.args), backwards(a.named), backwards(a.splats)}
+}
+
+// backwards is a reversed copy.
+func backwards[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	reversed := make([]T, len(list))
+	for n, one := range list {
+		reversed[len(list)-1-n] = one
+	}
+	return reversed
 }
 
 func pushStmt(list, s any) any {

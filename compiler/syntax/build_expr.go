@@ -61,9 +61,19 @@ func (p *parser) call(f Name, list any) any {
 	return n
 }
 
+// fewNames are compared with each other and not put into a table.
+const fewNames = 16
+
 // repeated finds the first name that was given before.
 func repeated(named []Argument) string {
-	if len(named) < 2 {
+	if len(named) <= fewNames {
+		for n, a := range named {
+			for _, before := range named[:n] {
+				if before.Name.Name == a.Name.Name {
+					return a.Name.Name
+				}
+			}
+		}
 		return ""
 	}
 	seen := make(map[string]bool, len(named))

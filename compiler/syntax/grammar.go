@@ -1542,7 +1542,7 @@ yydefault:
 	case 166:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = &arguments{}
+			yyVAL.node = on(yylex).noArguments()
 		}
 	case 167:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -1557,7 +1557,7 @@ yydefault:
 	case 172:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = &arguments{}
+			yyVAL.node = on(yylex).noArguments()
 		}
 	case 173:
 		yyDollar = yyS[yypt-3 : yypt+1]

@@ -23,6 +23,7 @@ type parser struct {
 	top       []Stmt
 	doc       string
 	refused   *refusal
+	arguments arguments // of the call that is being put together
 }
 
 // Parse reads one model file. The error, if any, is an *Error: the first of the

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,11 +19,13 @@ import (
 //go:embed all:runtime
 var runtimeTree embed.FS
 
-// runtimeFiles lists the embedded files, without what an interpreter may have
-// left in the source tree, and the hash of them all.
-var runtimeFiles = sync.OnceValues(func() (map[string][]byte, string) {
-	files := map[string][]byte{}
+// runtimeFiles lists the embedded files with their sizes, without what an
+// interpreter may have left in the source tree, and the hash of them all. Their
+// text is read piece by piece: every compile does this.
+var runtimeFiles = sync.OnceValues(func() (map[string]int64, string) {
+	files := map[string]int64{}
 	sum := sha256.New()
+	piece := make([]byte, 8<<10)
 	err := fs.WalkDir(runtimeTree, "runtime", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -33,15 +36,19 @@ var runtimeFiles = sync.OnceValues(func() (map[string][]byte, string) {
 			}
 			return nil
 		}
-		content, err := runtimeTree.ReadFile(path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		file, err := runtimeTree.Open(path)
 		if err != nil {
 			return err
 		}
 		name := strings.TrimPrefix(path, "runtime/")
-		files[name] = content
-		fmt.Fprintf(sum, "%s\x00%d\x00", name, len(content))
-		sum.Write(content)
-		return nil
+		files[name] = info.Size()
+		fmt.Fprintf(sum, "%s\x00%d\x00", name, info.Size())
+		_, err = io.CopyBuffer(sum, file, piece)
+		return err
 	})
 	if err != nil {
 		panic("pyworker: the embedded runtime cannot be read: " + err.Error())
@@ -67,7 +74,11 @@ func UnpackRuntime(cacheDir string) (dir string, err error) {
 		return "", fmt.Errorf("unpack the Python runtime: %w", err)
 	}
 	defer os.RemoveAll(temp)
-	for name, content := range files {
+	for name := range files {
+		content, err := runtimeTree.ReadFile("runtime/" + name)
+		if err != nil {
+			return "", fmt.Errorf("unpack the Python runtime: %w", err)
+		}
 		path := filepath.Join(temp, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return "", fmt.Errorf("unpack the Python runtime: %w", err)
@@ -98,10 +109,10 @@ func UnpackRuntime(cacheDir string) (dir string, err error) {
 }
 
 // complete compares names and sizes; the folder's name already holds the hash.
-func complete(dir string, files map[string][]byte) bool {
-	for name, content := range files {
+func complete(dir string, files map[string]int64) bool {
+	for name, size := range files {
 		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil || info.Size() != int64(len(content)) {
+		if err != nil || info.Size() != size {
 			return false
 		}
 	}
