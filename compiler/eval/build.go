@@ -26,6 +26,39 @@ type builder struct {
 	// outside: names are looked up as from outside of a block, where what is
 	// seen only inside is no error.
 	outside bool
+	written names // of the constructor that is being resolved
+}
+
+// names is a set of names. Few are compared one by one.
+type names struct {
+	list  []string
+	table map[string]bool // when there are many
+}
+
+const fewNames = 16
+
+func (n *names) clear() { n.list, n.table = n.list[:0], nil }
+
+func (n *names) has(name string) bool {
+	if n.table != nil {
+		return n.table[name]
+	}
+	return slices.Contains(n.list, name)
+}
+
+// add adds a name that may be there.
+func (n *names) add(name string) {
+	if n.has(name) {
+		return
+	}
+	if n.list = append(n.list, name); n.table != nil {
+		n.table[name] = true
+	} else if len(n.list) > fewNames {
+		n.table = make(map[string]bool, 2*len(n.list))
+		for _, one := range n.list {
+			n.table[one] = true
+		}
+	}
 }
 
 // naming is a block while it is resolved: the names of its variables.

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,31 +18,28 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		return &literal{standing(x), null}
 	}
 	e := info.entity
-	indexed := map[string]bool{}
-	for _, index := range e.Indexes {
-		for _, name := range index.Attributes {
-			indexed[name] = true
-		}
-	}
-	written := map[string]bool{}
+	written := &b.written // until the first argument is resolved
+	written.clear()
 	for _, a := range x.Named {
-		if written[a.Name.Name] {
+		if written.has(a.Name.Name) {
 			b.failAt(runtimeError("The attribute %s in the constructor call of %s is already set.", a.Name.Name, x.Type.Text), a.Name.At)
 		}
-		written[a.Name.Name] = true
-		n.explicit = append(n.explicit, a.Name.Name)
+		written.add(a.Name.Name)
+	}
+	if len(x.Splats) > 0 {
+		n.explicit = slices.Clone(written.list)
 	}
 	direct, all := 0, 0
-	for name := range written {
-		if all++; indexed[name] {
+	for _, name := range written.list {
+		if all++; e.Indexed(name) {
 			direct++
 		}
 	}
 	for _, d := range info.defaults {
-		if written[d.name] {
+		if written.has(d.name) {
 			continue
 		}
-		if all++; indexed[d.name] {
+		if all++; e.Indexed(d.name) {
 			direct++
 		}
 	}
@@ -63,8 +59,8 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			b.failAt(err, at)
 			return
 		}
-		if indexed[name] {
-			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), part: b.expr(value)})
+		if e.Indexed(name) {
+			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), x: b.expr(value)})
 			return
 		}
 		later := b.indirect(attr, value)
@@ -72,13 +68,13 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		n.indirect = append(n.indirect, later)
 	}
 	for _, d := range info.defaults {
-		if written[d.name] {
+		if written.has(d.name) {
 			continue
 		}
-		if indexed[d.name] {
-			n.direct = append(n.direct, argument{name: d.name, slot: slotNumber(e, d.name), part: d.literal})
+		if e.Indexed(d.name) {
+			n.direct = append(n.direct, argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal})
 		} else {
-			n.indirect = append(n.indirect, argument{name: d.name, slot: slotNumber(e, d.name), constant: d.literal})
+			n.indirect = append(n.indirect, argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal, known: true})
 		}
 	}
 	for _, a := range x.Named {
@@ -94,7 +90,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		} else {
 			other = b.expr(left.of)
 		}
-		n.direct = append(n.direct, argument{name: inverse, slot: slotNumber(e, inverse), part: other})
+		n.direct = append(n.direct, argument{name: inverse, slot: slotNumber(e, inverse), x: other})
 	}
 	return n
 }
@@ -105,12 +101,12 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
 		if constant, is := x.expr.(*literal); is && attr.End == nil {
-			return argument{name: attr.Name, constant: constant}
+			return argument{name: attr.Name, x: constant, known: true}
 		}
 		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
-			return argument{name: attr.Name, self: self}
+			return argument{name: attr.Name, x: self, known: true}
 		}
-		return argument{name: attr.Name, x: x}
+		return argument{name: attr.Name, x: x.expr, size: int32(x.size)}
 	}
 	b.top = newNaming(b.top)
 	own := fmt.Sprintf("\x00%d", b.p.nextOwn())
@@ -119,7 +115,7 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	left.own = own
 	x := newRoot(b.assigned(value, left))
 	b.top = b.top.up
-	return argument{name: attr.Name, x: x, own: true}
+	return argument{name: attr.Name, x: x.expr, size: int32(x.size), own: true}
 }
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {
@@ -151,12 +147,10 @@ func constructs(x syntax.Expr) bool {
 // inverse finds the one indexed attribute that is not written but is the other
 // end of the relation on the left. Without a `**` it has to be the only one
 // that is not written, in only one index.
-func (b *builder) inverse(n *construct, left *lhs, written map[string]bool, splats bool) string {
-	have := maps.Clone(written)
-	for _, d := range n.info.defaults {
-		have[d.name] = true
-	}
-	missing := unwritten(n.info.entity, have)
+func (b *builder) inverse(n *construct, left *lhs, written *names, splats bool) string {
+	missing := unwritten(n.info.entity, func(name string) bool {
+		return written.has(name) || slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
+	})
 	found := slices.IndexFunc(missing, func(name string) bool {
 		end := n.info.entity.Attribute(name).End
 		return left != nil && (left.of != nil || left.own != "") && end != nil && end.Inverse != nil && end.Inverse.Name == left.attr
@@ -174,11 +168,11 @@ func (b *builder) inverse(n *construct, left *lhs, written map[string]bool, spla
 
 // unwritten are the attributes of indexes that a constructor does not have, one
 // of several indexes as often as it is in them.
-func unwritten(e *types.Entity, have map[string]bool) []string {
+func unwritten(e *types.Entity, have func(name string) bool) []string {
 	var missing []string
 	for _, index := range e.Indexes {
 		for _, name := range index.Attributes {
-			if !have[name] {
+			if !have(name) {
 				missing = append(missing, name)
 			}
 		}
@@ -207,7 +201,7 @@ func (b *builder) lookup(x *syntax.Lookup) expr {
 
 func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Splat) {
 	for _, a := range named {
-		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
+		n.named = append(n.named, argument{name: a.Name.Name, x: b.expr(a.Value)})
 	}
 	for _, s := range splats {
 		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})

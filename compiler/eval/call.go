@@ -31,7 +31,7 @@ func (b *builder) call(x *syntax.Call) expr {
 		n.args = append(n.args, b.expr(a))
 	}
 	for _, a := range x.Named {
-		n.named = append(n.named, argument{name: a.Name.Name, part: b.expr(a.Value)})
+		n.named = append(n.named, argument{name: a.Name.Name, x: b.expr(a.Value)})
 	}
 	for _, s := range x.Splats {
 		part := b.expr(s.Expr)
@@ -116,7 +116,7 @@ func (n callParts) each(do func(x expr) *Error) *Error {
 		}
 	}
 	for _, a := range n.named {
-		if err := do(a.part); err != nil {
+		if err := do(a.x); err != nil {
 			return err
 		}
 	}
@@ -221,7 +221,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 	}
 	named := make([]given, 0, len(n.named))
 	for _, a := range n.named {
-		v, err := a.part.eval(r, u.scope, u.frame)
+		v, err := a.x.eval(r, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -15,30 +15,30 @@ type construct struct {
 	direct   []argument
 	indirect []argument
 	splats   []splat
-	explicit []string // names of the arguments that are written
+	explicit []string // names of the arguments that are written, where there are splats
 }
 
 // argument is `k = v` of a constructor or lookup.
+//
+// A large model is thousands of constructors with some arguments each, so they
+// are kept small.
 type argument struct {
 	name string
-	x    root
-	part expr // the same, with its place in the frame of the whole
-	// slot is the place of the attribute in its instance.
-	slot int
+	x    expr
+	size int32 // of x's own frame, when it has one: arguments of indexes and lookups lie in that of the whole
+	slot int32 // the place of the attribute in its instance
 	// own: x stands in a scope that has the new instance as its variable.
 	own bool
-	// constant takes the place of x for an attribute that is no relation.
-	constant *literal
-	// self is x where it is `self`, for an attribute with one value.
-	self *ref
+	// known: the value is there before anything runs. x is a *literal, for an
+	// attribute that is no relation, or the *ref of self, for one with one value.
+	known bool
 }
 
-// known reports whether the value is there before anything runs.
-func (a *argument) known() bool { return a.constant != nil || a.self != nil }
+func (a *argument) root() root { return root{a.x, int(a.size)} }
 
 func (n *construct) layout(l *layouter) {
 	for _, a := range n.direct {
-		a.part.layout(l)
+		a.x.layout(l)
 	}
 	for _, x := range n.splats {
 		x.layout(l)
@@ -47,7 +47,7 @@ func (n *construct) layout(l *layouter) {
 
 func (n *construct) need(r *run, s *scope, f frame) *Error {
 	for _, a := range n.direct {
-		if err := a.part.need(r, s, f); err != nil {
+		if err := a.x.need(r, s, f); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ type splat struct {
 type given struct {
 	name  string
 	value types.Value
-	slot  int // of the attribute, in a constructor
+	slot  int32 // of the attribute, in a constructor
 }
 
 func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
@@ -82,7 +82,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	defer func() { r.given = r.given[:from] }()
 	for i := range n.direct {
 		a := &n.direct[i]
-		v, err := a.part.eval(r, s, f)
+		v, err := a.x.eval(r, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 			seen[k] = true
 		}
 	}
-	if missing := unwritten(n.info.entity, seen); missing != nil {
+	if missing := unwritten(n.info.entity, func(name string) bool { return seen[name] }); missing != nil {
 		return nil, nil, withoutKey(n.info.entity, missing).in(n)
 	}
 	return values, indirect, nil
@@ -275,7 +275,7 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argument) *Error {
 	for len(arguments) > 0 {
 		a := &arguments[0]
-		if a.known() {
+		if a.known {
 			arguments = startKnown(r, s, i, n, arguments)
 			continue
 		}
@@ -285,7 +285,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 			in = r.inner(s, 1, s.ns)
 			in.vars[0].put(r, i, &n.span)
 		}
-		if err := startSet(r, in, a.x, i.slot(a.slot), n); err != nil {
+		if err := startSet(r, in, a.root(), i.slot(a.slot), n); err != nil {
 			return err
 		}
 	}
@@ -319,7 +319,7 @@ func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
 // wait for nothing and follow each other run one after the other anyway.
 func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) []argument {
 	n := 1
-	for n < len(arguments) && arguments[n].known() {
+	for n < len(arguments) && arguments[n].known {
 		n++
 	}
 	u := r.known.one()
@@ -346,7 +346,7 @@ func (u *knownUnit) run(r *run) *Error {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
-			return attributeError(err.in(u.stmt).focused(a.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
+			return attributeError(err.in(u.stmt).focused(a.x.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
 		}
 	}
 	return nil
@@ -354,22 +354,14 @@ func (u *knownUnit) run(r *run) *Error {
 
 func (u *knownUnit) assign(r *run, a *argument) *Error {
 	slot := u.of.slot(a.slot)
-	if a.constant != nil {
-		return slot.set(r, a.constant.value, a.where(), u.scope.by)
+	if constant, is := a.x.(*literal); is {
+		return slot.set(r, constant.value, constant.where(), u.scope.by)
 	}
-	self, err := a.self.lookup(r, u.scope)
+	self, err := a.x.(*ref).lookup(r, u.scope)
 	if err != nil {
 		return err
 	}
-	return slot.set(r, self.value, a.where(), u.scope.by)
-}
-
-// where a known value is written.
-func (a *argument) where() *place {
-	if a.constant != nil {
-		return a.constant.where()
-	}
-	return a.self.where()
+	return slot.set(r, self.value, a.x.where(), u.scope.by)
 }
 
 // setUnit assigns the value of an expression to an attribute of an instance.
@@ -462,7 +454,7 @@ func (n lookupParts) layout(l *layouter) {
 		n.x.layout(l)
 	}
 	for _, a := range n.named {
-		a.part.layout(l)
+		a.x.layout(l)
 	}
 	for _, x := range n.splats {
 		x.layout(l)
@@ -471,7 +463,7 @@ func (n lookupParts) layout(l *layouter) {
 
 func (n lookupParts) need(r *run, s *scope, f frame) *Error {
 	for _, a := range n.named {
-		if err := a.part.need(r, s, f); err != nil {
+		if err := a.x.need(r, s, f); err != nil {
 			return err
 		}
 	}
@@ -527,7 +519,7 @@ func (u *lookupUnit) run(r *run) *Error {
 		info = r.prog.info[attr.End.Target.Number]
 	}
 	for _, a := range n.named {
-		v, err := a.part.eval(r, u.scope, u.frame)
+		v, err := a.x.eval(r, u.scope, u.frame)
 		if err != nil {
 			return err
 		}

@@ -240,7 +240,7 @@ type indexPlan struct {
 type indexStep struct {
 	table *indexTable
 	key   int   // its number
-	slots []int // of the attributes of the key, where it is new
+	slots []int32 // of the attributes of the key, where it is new
 }
 
 // plan is made for entities that have instances only.

@@ -126,14 +126,14 @@ func (i *Instance) variable(name string) *variable {
 
 // slotNumber is the position of an attribute in slots; -1 for self, which
 // stands beside them.
-func slotNumber(e *types.Entity, name string) int {
+func slotNumber(e *types.Entity, name string) int32 {
 	if name == "self" {
 		return -1
 	}
-	return e.Slot(name)
+	return int32(e.Slot(name))
 }
 
-func (i *Instance) slot(number int) *variable {
+func (i *Instance) slot(number int32) *variable {
 	if number < 0 {
 		return i.self()
 	}

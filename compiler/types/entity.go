@@ -1,6 +1,7 @@
 package types
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -128,6 +129,16 @@ func (e *Entity) Lay(own []*Attribute) {
 		e.slots[a.Name], a.position = len(e.Attributes), len(e.Attributes)
 		e.Attributes = append(e.Attributes, a)
 	}
+}
+
+// Indexed reports whether an index has an attribute of that name.
+func (e *Entity) Indexed(name string) bool {
+	for _, index := range e.Indexes {
+		if slices.Contains(index.Attributes, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // SlotOf is Slot for the name of an attribute of this entity or one above it.
