@@ -6,12 +6,13 @@ import (
 	"unsafe"
 )
 
-// parts are the mappings of the program file that nobody can have written to:
-// the loader may have changed pages of the others.
+// parts are the mappings of the program file that nobody can have written to,
+// and the code of the libraries that it is linked with: the loader may have
+// changed pages of the others.
 var parts [][2]uintptr
 
 func init() {
-	parts = program()
+	parts = append(program(), libraries()...)
 	onlyTouched(parts)
 	Forget() // of the runtime's start, which looks through the tables
 }
@@ -72,6 +73,68 @@ func program() [][2]uintptr {
 	}
 	headers := unsafe.Slice(*(**header)(unsafe.Pointer(&at)), count)
 	return readOnly(headers, at, uintptr(syscall.Getpagesize()))
+}
+
+// libraries finds the code of the libraries. A page that was written to is no
+// longer one of the file, but the loader leaves code alone.
+func libraries() [][2]uintptr {
+	f, err := syscall.Open("/proc/self/maps", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	var text [16 << 10]byte // the program's own mappings, the first, fill a small part of it
+	n, read := 0, 1
+	for read > 0 && err == nil && n < len(text) {
+		read, err = syscall.Read(f, text[n:])
+		n += max(read, 0)
+	}
+	_ = syscall.Close(f)
+	return code(text[:n])
+}
+
+// code reads mappings as Linux lists them, and gives those of code of libraries:
+//
+//	7f4d1c026000-7f4d1c17c000 r-xp 00026000 fe:00 326269      /usr/lib/x86_64-linux-gnu/libc.so.6
+func code(maps []byte) [][2]uintptr {
+	var found [][2]uintptr
+	for len(maps) > 0 {
+		from, rest := hexadecimal(maps)
+		to, rest := hexadecimal(rest[min(1, len(rest)):])
+		end := 0
+		for end < len(rest) && rest[end] != '\n' {
+			end++
+		}
+		if line := string(rest[:end]); len(line) > 5 && line[:5] == " r-xp" && names(line, ".so") {
+			found = append(found, [2]uintptr{from, to})
+		}
+		maps = rest[min(end+1, len(rest)):]
+	}
+	return found
+}
+
+// hexadecimal reads the number that a text begins with.
+func hexadecimal(text []byte) (n uintptr, rest []byte) {
+	for i, c := range text {
+		switch {
+		case '0' <= c && c <= '9':
+			n = n<<4 | uintptr(c-'0')
+		case 'a' <= c && c <= 'f':
+			n = n<<4 | uintptr(c-'a'+10)
+		default:
+			return n, text[i:]
+		}
+	}
+	return n, nil
+}
+
+// names is strings.Contains: this package begins before package strings does.
+func names(line, part string) bool {
+	for i := range len(line) - len(part) + 1 {
+		if line[i:i+len(part)] == part {
+			return true
+		}
+	}
+	return false
 }
 
 // readOnly gives the mappings of a program whose headers lie at an address.

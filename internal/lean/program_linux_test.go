@@ -48,3 +48,18 @@ func TestThePartsOfAProgramThatWasMoved(t *testing.T) {
 		t.Errorf("found %x without knowing where the program lies", found)
 	}
 }
+
+// Of what Linux lists, the code of libraries is found: not their data, not the
+// program, not what lies in no file.
+func TestTheCodeOfLibraries(t *testing.T) {
+	found := code([]byte(`00400000-01490000 r-xp 00000000 fe:00 10134582                           /usr/bin/program
+7f4d1c000000-7f4d1c026000 r--p 00000000 fe:00 326269                     /usr/lib/x86_64-linux-gnu/libc.so.6
+7f4d1c026000-7f4d1c17c000 r-xp 00026000 fe:00 326269                     /usr/lib/x86_64-linux-gnu/libc.so.6
+7f4d1c1d3000-7f4d1c1d5000 rw-p 001d3000 fe:00 326269                     /usr/lib/x86_64-linux-gnu/libc.so.6
+7f4d1c1d5000-7f4d1c1e2000 rw-p 00000000 00:00 0
+7fff3a5f2000-7fff3a5f4000 r-xp 00000000 00:00 0                          [vdso]
+ffff1c026000-ffff1c17c000 r-xp 00026000 fe:00 32`))
+	if want := [][2]uintptr{{0x7f4d1c026000, 0x7f4d1c17c000}}; !reflect.DeepEqual(found, want) {
+		t.Errorf("found %x, want %x", found, want)
+	}
+}
