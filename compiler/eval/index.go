@@ -239,7 +239,7 @@ type indexPlan struct {
 
 type indexStep struct {
 	table *indexTable
-	key   int   // its number
+	key   int     // its number
 	slots []int32 // of the attributes of the key, where it is new
 }
 
