@@ -171,13 +171,16 @@ _parsed: dict[str, tuple[_Name, int]] = {}
 
 
 def _parse(resource_id: str) -> tuple[_Name, int]:
-    found = _match(resource_id)
+    found = _form.match(resource_id) if _form is not None else _match(resource_id)
     if found is None:
         raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
-    *parts, version = found.groups()
+    kind, agent, attribute, value, version = found.groups()
+    name: _Name = tuple.__new__(_Name, (kind, agent, attribute, value))
+    if "," in attribute:  # the one thing that the form allows and a name does not
+        name.check()
     if len(_parsed) >= 1024:
         _parsed.clear()
-    _parsed[resource_id] = read = _Name(*parts).check(), int(version or 0)
+    _parsed[resource_id] = read = name, int(version) if version else 0
     return read
 
 
@@ -327,6 +330,14 @@ _REPORT_ONLY = _words.RESOURCE_ATTRIBUTE_REPORT_ONLY
 _COMMON = frozenset(_common())
 
 
+def _registered(resource_id: Id) -> Optional[type["Resource"]]:
+    """The class of resources of the type that an id names."""
+    if _lazy._rest is not None:
+        _lazy.whole()
+    known = resource._resources.get(resource_id._name[0])
+    return None if known is None else known[0]
+
+
 _made_by: Any = None
 
 
@@ -473,7 +484,7 @@ class Resource(metaclass=ResourceMeta):
         :param force_fields: a field that is not there is an error even where it has a default.
         """
         resource_id = Id.parse_id(obj_map["id"])
-        registered, _ = resource.get_class(resource_id.entity_type)
+        registered = _registered(resource_id)
         if registered is None:
             raise TypeError(f"No resource class registered for entity {resource_id.entity_type}")
         if registered._ordinary and not force_fields:
@@ -525,7 +536,7 @@ class Resource(metaclass=ResourceMeta):
     def _copied(self) -> Optional["Resource"]:
         """What deserialize makes of serialize, in one step; None where that may be something of its own."""
         made = type(self)
-        if not made._ordinary or self.unknowns or resource.get_class(self.id.entity_type)[0] is not made:
+        if not made._ordinary or self.unknowns or _registered(self.id) is not made:
             return None
         if made.deserialize.__func__ is not Resource.deserialize.__func__:  # type: ignore[attr-defined]
             return None

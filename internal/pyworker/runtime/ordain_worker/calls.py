@@ -11,55 +11,26 @@ handlers are refused, and so is what would store a secret.
 import base64
 import binascii
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, Optional
 
 from inmanta.agent.context import jsonable
 from inmanta.protocol.common import Result
 from ordain_worker.frames import Failure
-from ordain_worker.tasks import Files
 from ordain_worker.reach import NotAnswered
+from ordain_worker.tasks import Files, Task, at_work
 
 READS = ("get_", "list_", "is_", "resource_", "stat_", "environment_", "versioned_", "discovered_resources_")
 """How the names of calls begin that store nothing."""
 
 
-class _Desk:
-    """Where calls of one task are answered, as long as it runs."""
-
-    def __init__(self, files: Files, secret: Callable[[Any], bool]) -> None:
-        self.files: Optional[Files] = files
-        self.secret = secret
-
-
-_desk: ContextVar[Optional[_Desk]] = ContextVar("ordain_desk", default=None)
-
-
-class answered_by:
-    """Calls that are made meanwhile by this thread are answered from these files, or by whom they ask.
-
-    ``secret`` tells whether a value holds something that may not be stored.
-    """
-
-    def __init__(self, files: Files, secret: Callable[[Any], bool] = lambda value: False) -> None:
-        self._its = _Desk(files, secret)
-
-    def __enter__(self) -> None:
-        self._before = _desk.set(self._its)
-
-    def __exit__(self, *exc: object) -> None:
-        _desk.reset(self._before)
-        self._its.files = None  # a coroutine that outlives the task still knows the desk
-
-
 def answer(method: str, kwargs: dict[str, Any]) -> Optional[Result]:
     """The answer to a call, in the shape of the API; None for what handlers cannot ask."""
-    desk = _desk.get()
-    files = desk.files if desk is not None else None
-    if desk is None or files is None:
+    task = at_work.get()
+    files = task.files if task is not None else None
+    if task is None or files is None:
         raise NotAnswered(f"{method}: only the thread that works on a resource can call the server, while it does")
     try:
-        return _file(files, method, kwargs) if method in _CALLS else _other(desk, files, method, kwargs)
+        return _file(files, method, kwargs) if method in _CALLS else _other(task, files, method, kwargs)
     except Failure as failure:
         return _refused(500, f"{method}: {failure}")
 
@@ -73,10 +44,10 @@ def _file(files: Files, method: str, kwargs: dict[str, Any]) -> Result:
     return call(files, *(given[name] for name in names))
 
 
-def _other(desk: _Desk, files: Files, method: str, kwargs: dict[str, Any]) -> Optional[Result]:
+def _other(task: Task, files: Files, method: str, kwargs: dict[str, Any]) -> Optional[Result]:
     named = {name: jsonable(value) for name, value in kwargs.items() if name != ""}
     positional = [jsonable(value) for value in kwargs.get("", ())]
-    if not method.startswith(READS) and desk.secret([positional, named]):
+    if not method.startswith(READS) and task.secret([positional, named]):
         return _refused(403, _SECRET % method)
     told = files.ask("call", {"name": method, "positional": positional, "named": named})
     return Result(told["code"], told["body"]) if told["code"] else None

@@ -118,31 +118,34 @@ class Channel:
         """Send a frame of so many bytes at most; gives how many it has."""
         return self.write_text(encode(frame), most)
 
-    def write_text(self, text: str, most: int = MAX_FRAME, hold: bool = False) -> int:
-        """The same for JSON as it is. A frame that is held goes before the next."""
+    def write_text(self, text: str, most: int = MAX_FRAME) -> int:
+        """The same for JSON as it is."""
         body = text.encode("ascii")
         size = len(body)
         if size > most:
             raise Failure(f"a frame of {size} bytes is above the limit of {most}", kind="protocol")
-        packet = size.to_bytes(4, "big") + body
         with self._writing:
-            if hold:
-                self._held += packet
-            else:
-                self._send(packet)
+            self._send(self._held + size.to_bytes(4, "big") + body)
         return size
 
-    def _send(self, packet: bytes) -> None:
-        if self._held:
-            packet, self._held = self._held + packet, b""
-        sent = os.write(self._out, packet)
-        while sent < len(packet):
-            sent += os.write(self._out, memoryview(packet)[sent:])
+    def hold(self, text: str) -> int:
+        """Have a small frame sent before the next, in one write."""
+        body = text.encode("ascii")
+        size = len(body)
+        with self._writing:
+            self._held += size.to_bytes(4, "big") + body
+        return size
 
     def send_held(self) -> None:
         with self._writing:
             if self._held:
-                self._send(b"")
+                self._send(self._held)
+
+    def _send(self, packet: bytes) -> None:
+        self._held = b""
+        sent = os.write(self._out, packet)
+        while sent < len(packet):
+            sent += os.write(self._out, memoryview(packet)[sent:])
 
     def reply(self, request: int, value: Any) -> None:
         """Answer a request; a value that is not JSON becomes a failure."""

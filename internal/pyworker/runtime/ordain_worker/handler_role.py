@@ -22,7 +22,7 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Optional
 
 from inmanta import const
@@ -32,12 +32,11 @@ from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
 from ordain_worker import calls, limits
-from ordain_worker._json import encode
-from ordain_worker.frames import Channel, Failure, end_now
+from ordain_worker.frames import Channel, Failure
 from ordain_worker.reach import unreachable
 from ordain_worker.relay import Seat
-from ordain_worker.switchboard import Conversation, Switchboard, Verbatim
-from ordain_worker.tasks import Files, Masks, Task, capture_output
+from ordain_worker.switchboard import Conversation, Switchboard
+from ordain_worker.tasks import Masks, Task, capture_output
 from ordain_worker.tidy import Tidy
 
 CLEAN_INTERVAL = 15.0
@@ -50,16 +49,16 @@ class HandlerRole:
     def __init__(self, tidy: Tidy) -> None:
         self._lock = threading.Lock()
         self._tidy = tidy
-        self._running = 0  # tasks
+        self._running: set[Task] = set()
         self._agents: dict[tuple[str, int], Placed] = {}  # by name and lane: tasks in other lanes run beside
         self._masks = Masks()  # of values in the environment, which are masked like those of references
         self._failed: dict[str, str] = {}  # module to what its import said
 
     def answer(self, talk: Conversation, op: str, args: Any) -> Any:
-        if op == "load":
-            return self.load(args["modules"], args.get("secrets") or ())
         if op == "run":
             return self.run(talk, args)
+        if op == "load":
+            return self.load(args["modules"], args.get("secrets") or ())
         if op == "leave":
             return self.leave(args["agent"])
         raise Failure(f"the handler role has no operation {op!r}", kind="protocol")
@@ -126,7 +125,8 @@ class HandlerRole:
             return None
         placed = self.agent(args["agent"], args.get("lane", 0), args["environment"])
         try:
-            placed.thread.begin()
+            if not placed.thread.begun:
+                placed.thread.begin()
         except RuntimeError:  # there can be no more threads
             self.done(placed)
             raise
@@ -138,37 +138,27 @@ class HandlerRole:
 
     def run(self, talk: Conversation, args: dict[str, Any]) -> Any:
         """Do a task; the thread is its agent's."""
-        with self._lock:
-            agent = self._agents[args["agent"], args.get("lane", 0)].agent
-            self._running += 1
-        task = Task(talk, args, self._masks)
-        agent.files = Files(talk, task.secret)
+        agent = self._agents[args["agent"], args.get("lane", 0)].agent  # it stays: it was claimed
+        task = agent.task = Task(talk, args, self._masks)
+        self._running.add(task)
         try:
-            with task, calls.answered_by(agent.files, task.secret), agent.cache:
+            with task, agent.cache:
                 self._steps(task, agent, args)
         finally:
-            agent.files = None
-            with self._lock:
-                self._running -= 1
-                alone, agents = self._running == 0, len(self._agents)
-        result = self._tidied(talk, task, alone, agents)
-        task.end()
-        return result
-
-    def _tidied(self, talk: Conversation, task: Task, alone: bool, agents: int) -> dict[str, Any]:
-        """The result, after a look at what the handler left behind."""
-        if self._tidy.broken():
-            sys.__stderr__.write("A handler closed or replaced the file descriptor that replies go through.\n")  # type: ignore[union-attr]
-            end_now()
-        notes, why = self._tidy.check(alone, agents)
+            agent.task = None
+            self._running.discard(task)
+        notes, why = self._tidy.check(not self._running, len(self._agents))
         for note in notes:
             task.ctx.warning("After this or a task at the same time %(note)s", note=note)
-        result = task.result()
+        result = None if why else task.short_result()
+        if result is None:
+            result = task.result()
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
             result["retire"] = why
             talk.give_back()
-        return _COMMON.get((result["status"], result["change"]), result) if len(result) == 2 else result
+        task.end()
+        return result
 
     def _steps(self, task: Task, agent: AgentInstance, args: dict[str, Any]) -> None:
         ctx = task.ctx
@@ -199,11 +189,11 @@ class HandlerRole:
 
     def _resource(self, task: Task, args: dict[str, Any]) -> Optional[Resource]:
         """The resource from its exported form, its references resolved; None when there is none to work on."""
-        kind = Id.parse_id(args["id"]).get_entity_type()
+        kind = Id.parse_id(args["id"]).entity_type
         attributes = args["attributes"]
         attributes["id"], attributes["requires"] = args["id"], args.get("requires") or ()
         try:
-            if registry.get_class(kind)[0] is None:
+            if kind not in registry._resources:
                 raise LookupError(f"no code for resources of type {kind} was loaded{self._why(kind)}")
             resource = Resource.deserialize(attributes)
         except Exception as exc:
@@ -262,7 +252,8 @@ class HandlerRole:
         ctx = task.ctx
         if args["action"] == "deploy":
             ctx.set("_dependency_changed", bool(args.get("dependency_changed")))
-            handler.deploy(ctx, resource, _states(args.get("dependencies") or {}))
+            dependencies = args.get("dependencies")
+            handler.deploy(ctx, resource, _states(dependencies) if dependencies else {})
         elif args["action"] == "dryrun":
             handler.execute(ctx, resource, dry_run=True)
         else:
@@ -277,13 +268,6 @@ class Placed(Seat):
     def __init__(self, agent: AgentInstance) -> None:
         super().__init__(agent.thread)
         self.agent = agent
-
-
-# The replies of most tasks.
-_COMMON = {
-    (state.value, const.Change.nochange.value): Verbatim(encode({"status": state.value, "change": const.Change.nochange.value}))
-    for state in const.HandlerResourceState
-}
 
 
 def _states(dependencies: dict[str, str]) -> dict[str, const.HandlerResourceState]:

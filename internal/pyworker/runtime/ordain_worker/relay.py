@@ -29,6 +29,7 @@ Work = Callable[[], object]
 
 PATIENCE = 0.002  # seconds between two looks at who has the lead: a task that is seen twice loses it
 QUIET = 0.003  # seconds without a request after which the lead goes back
+TURN = 50  # tasks that an agent does before it lets another one begin
 OPEN = 0.1  # seconds for which nobody waits for others, after a task took its time
 
 
@@ -117,7 +118,9 @@ class Relay:
         """Run and read on, in the thread of a seat, until the lead goes elsewhere."""
         ident = get_ident()
         while True:
-            while me.todo:
+            for _ in range(TURN):
+                if not me.todo:
+                    break
                 self._look()
                 work = me.todo.popleft()
                 self._count += 1
@@ -134,6 +137,9 @@ class Relay:
                         me.apart -= 1
                         return
                     self._runs = 0
+            if me.todo and not me.named:  # it had its turn
+                me.named = True
+                self._waiting.append(me)
             if self._waiting:
                 seat = self._next()
                 if seat is not me and seat.todo:

@@ -3,6 +3,7 @@
 import faulthandler
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ from ordain_worker.frames import MAX_FRAME, Channel, Failure, end_now, leave
 from ordain_worker.relay import Relay, Seat
 from ordain_worker.requests import Requests
 
+LOOK = 0.0002  # seconds between two looks for requests while tasks run that can be taken back
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
 
 
@@ -34,9 +36,9 @@ class Conversation:
         """Tell the other side something about this request; gives how many bytes that took."""
         return self._board.channel.notify(op, args, self._request, most)
 
-    def notify_text(self, op: str, args: str, soon: bool = True) -> int:
-        """The same for arguments that are JSON already. What need not be soon goes with the next frame, or in a moment."""
-        return self._board.notify_text(f'{{"op":"{op}","args":{args},"for":{self._request}}}', soon)
+    def notify_later(self, op: str, args: str) -> int:
+        """The same for what need not be soon, and is JSON already: it goes with the next frame, or in a moment."""
+        return self._board.notify_later(f'{{"op":"{op}","args":{args},"for":{self._request}}}')
 
     def give_back(self) -> None:
         """Give back what is behind: this process should begin none of it."""
@@ -72,13 +74,13 @@ class Switchboard:
         self._waiting: dict[int, "_Reply"] = {}
         self._requests = Requests(channel.descriptors[0])
         self._behind: dict[int, bool] = {}
+        self._next_look = 0.0
         self._relay = Relay(self._read, channel.send_held, self._look)
 
-    def notify_text(self, text: str, soon: bool) -> int:
+    def notify_later(self, text: str) -> int:
+        size = self.channel.hold(text)
         # Somebody looks after a task that has the lead, and sends what it holds when it takes its time.
-        held = not soon and self._relay.leads()
-        size = self.channel.write_text(text, hold=held)
-        if held and not self._relay.leads():  # that was meanwhile
+        if not self._relay.leads():
             self.channel.send_held()
         return size
 
@@ -105,9 +107,10 @@ class Switchboard:
         self._relay.run()
 
     def _look(self) -> None:
-        """See whether something is taken back, before it begins."""
-        if self._behind:
+        """See now and then whether something is taken back, before it begins."""
+        if self._behind and time.monotonic() >= self._next_look:
             self._read(0)
+            self._next_look = time.monotonic() + LOOK
 
     def _take_back(self, requests: list[int]) -> list[int]:
         return [each for each in requests if self._behind.pop(each, False)]

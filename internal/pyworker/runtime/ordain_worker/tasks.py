@@ -6,15 +6,18 @@ import json
 import sys
 import threading
 import time
+from _thread import RLock
 from collections.abc import Callable
+from contextvars import ContextVar, Token
 from datetime import datetime, timezone
 from typing import Any, Optional
 
 from inmanta import const
 from inmanta.agent.context import READING, HandlerContext, LogLine, jsonable
 from inmanta.resources import Id, Resource
+from ordain_worker._json import encode
 from ordain_worker.frames import Failure
-from ordain_worker.switchboard import Conversation
+from ordain_worker.switchboard import Conversation, Verbatim
 
 SECRET = "***"
 
@@ -123,18 +126,22 @@ NO_MASKS = Masks()
 class Task:
     """One resource and what is done to it."""
 
+    _held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
+    _lines = 0
+    _bytes = 0
+    _errors = 0
+    _left_out = 0
+    _over = False  # nobody is answered any more
+    _files: Optional["Files"] = None
+    _token: Token[Optional["Task"]]
+    resource: Optional[Resource] = None
+
     def __init__(self, talk: Conversation, args: dict[str, Any], masks: Masks = NO_MASKS) -> None:
         self.talk = talk
         self._args = args
         self._masks = masks
-        self._held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
-        self._lines = 0
-        self._bytes = 0
-        self._errors = 0
-        self._left_out = 0
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._output: dict[str, Lines] = {}  # what it prints, by stream
-        self.resource: Optional[Resource] = None
         self.ctx = HandlerContext(None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading)
 
     def has_no_resource(self) -> None:
@@ -198,8 +205,7 @@ class Task:
         if not plain:
             self.log(LogLine(const.LogLevel.DEBUG, READING))
             return
-        line = f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}'
-        self._bytes += self.talk.notify_text("log", line, soon=False)
+        self._bytes += self.talk.notify_later("log", f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}')
 
     def secret(self, value: Any) -> bool:
         """Whether a value holds what a reference resolved to."""
@@ -222,14 +228,19 @@ class Task:
         self.ctx._reading = None
 
     def status(self) -> str:
-        state = self.ctx.resource_state
-        return state.value if state is not None else "failed"
+        state = self.ctx._resource_state
+        return state._value_ if state is not None else "failed"
+
+    def short_result(self) -> Optional[Verbatim]:
+        """The reply of most tasks, where nothing else is to be said."""
+        ctx = self.ctx
+        if ctx._changes or ctx._facts or "_unreachable" in ctx._kept or "_discovered" in ctx._kept:
+            return None
+        return _SHORT.get((self.status(), ctx._change._value_))
 
     def result(self) -> dict[str, Any]:
         """The reply; what there is nothing to say of is left out."""
         ctx = self.ctx
-        if not ctx._changes and not ctx._facts and "_unreachable" not in ctx._kept and "_discovered" not in ctx._kept:
-            return {"status": self.status(), "change": ctx._change._value_}
         told: dict[str, Any] = {"status": self.status(), "change": ctx.change._value_}
         if ctx.contains("_unreachable") and told["status"] == "unavailable":
             told["unreachable"] = self._masks.text(ctx.get("_unreachable"))
@@ -275,16 +286,33 @@ class Task:
         return found
 
     def __enter__(self) -> None:
-        """What this thread prints meanwhile becomes log lines of this task."""
+        """What this thread prints meanwhile becomes log lines of this task, and what it asks of the server is asked for it."""
         _here.task = self
+        self._token = at_work.set(self)
 
     def __exit__(self, *exc: object) -> None:
         _here.task = None
+        at_work.reset(self._token)
+        self._over = True  # a coroutine that outlives the task still knows it
+
+    @property
+    def files(self) -> Optional["Files"]:
+        """The files of the server; None when the task is over."""
+        if self._files is None:
+            self._files = Files(self.talk, self.secret)
+        return None if self._over else self._files
 
     def printed(self, stream: str, text: str) -> None:
         if stream not in self._output:
             self._output[stream] = Lines(self, stream)
         self._output[stream].write(text)
+
+
+_SHORT = {
+    (state.value, change.value): Verbatim(encode({"status": state.value, "change": change.value}))
+    for state in const.HandlerResourceState
+    for change in const.Change
+}
 
 
 def _dropped(line: LogLine) -> None:
@@ -368,6 +396,10 @@ class Lines:
             if len(line) > MAX_PRINTED_LINE:
                 line = line[:MAX_PRINTED_LINE] + " … (cut)"
             self._task.ctx.info("%(printed)s", printed=line, stream=self._stream)
+
+
+at_work: ContextVar[Optional[Task]] = ContextVar("ordain_at_work", default=None)
+"""The task that this thread works on, and the coroutines that it waits for."""
 
 
 class _Here(threading.local):

@@ -12,7 +12,7 @@ from inmanta.const import ParameterSource
 from inmanta.protocol import Client, SyncClient, endpoints
 from ordain_worker import calls
 from ordain_worker.frames import Failure
-from ordain_worker.tasks import Files, Masks
+from ordain_worker.tasks import Masks, Task
 
 
 class Store:
@@ -40,6 +40,10 @@ class Store:
         return {"size": len(content), "data": base64.b64encode(content).decode()}
 
 
+def working(store, masks=Masks()):
+    return Task(store, {"action": "deploy", "action_id": "", "id": "lab::Thing[a,name=x]"}, masks)
+
+
 HELLO = hashlib.sha1(b"hello").hexdigest()
 
 
@@ -51,7 +55,7 @@ class Calls(unittest.TestCase):
         self.store = Store(b"hello")
 
     def answering(self):
-        return calls.answered_by(Files(self.store))
+        return working(self.store)
 
     def test_a_file_by_position_and_by_name(self):
         with self.answering():
@@ -99,11 +103,7 @@ class Calls(unittest.TestCase):
         masks = Masks()
         masks.learn("hunter2")
         name = hashlib.sha1(b"it is hunter2").hexdigest()
-
-        def secret(value):
-            return masks.value(value) != value
-
-        with calls.answered_by(Files(self.store, secret), secret):
+        with working(self.store, masks):
             for result in (
                 self.client.set_param(tid="e", id="state", source="fact", value="it is hunter2"),
                 self.client.set_parameters("e", [{"id": "state", "value": {"deep": ["hunter2"]}}]),
@@ -126,7 +126,7 @@ class Calls(unittest.TestCase):
         codes = {}
 
         def work(name, store):
-            with calls.answered_by(Files(store)):
+            with working(store):
                 meet.wait(10)
                 codes[name] = self.client.stat_file(HELLO).code
                 meet.wait(10)

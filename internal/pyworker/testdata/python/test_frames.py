@@ -7,7 +7,7 @@ import threading
 import unittest
 
 from inmanta.agent.executor import Worker
-from ordain_worker import relay
+from ordain_worker import relay, switchboard
 from ordain_worker.frames import Channel, Dialogue, Failure
 from ordain_worker.relay import Seat
 from ordain_worker.requests import Requests
@@ -91,7 +91,7 @@ class Pipes(unittest.TestCase):
 
     def test_a_held_frame_goes_before_the_next(self):
         for number in (1, 2):
-            self.ours.write_text('{"op":"log","args":%d}' % number, hold=True)
+            self.ours.hold('{"op":"log","args":%d}' % number)
         self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
         self.ours.reply(7, None)
         self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": 1}, {"op": "log", "args": 2}, {"re": 7, "ok": None}])
@@ -136,7 +136,7 @@ class Pipes(unittest.TestCase):
         gate = threading.Event()
 
         def work(talk, op, args):
-            talk.notify_text("log", str(args), soon=False)
+            talk.notify_later("log", str(args))
             gate.wait()
 
         seats = {number: Seat(Worker(f"agent-{number}")) for number in (1, 2)}
@@ -147,6 +147,29 @@ class Pipes(unittest.TestCase):
             self.assertEqual(self.ours.read(), {"op": "log", "args": number, "for": number})
         gate.set()
         self.assertEqual({self.ours.read()["re"], self.ours.read()["re"]}, {1, 2})
+        self.open = False
+
+    def test_what_is_taken_back_does_not_begin(self):
+        switchboard.LOOK, before = 0, switchboard.LOOK
+        self.addCleanup(setattr, switchboard, "LOOK", before)
+        relay.PATIENCE, patience = 1000, relay.PATIENCE
+        self.addCleanup(setattr, relay, "PATIENCE", patience)
+        seat, ran, began, go_on = Seat(Worker("agent")), [], threading.Event(), threading.Event()
+
+        def work(talk, op, args):
+            ran.append(args)
+            began.set()
+            go_on.wait()
+
+        board = Switchboard(self.theirs, work, place=lambda op, args: seat)
+        threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
+        for number in range(1, 5):
+            self.ours.write({"id": number, "op": "work", "args": number, "behind": number > 1})
+        began.wait(10)
+        self.ours.write({"id": 5, "op": "retract", "args": {"requests": [1, 3, 4]}})
+        go_on.set()
+        self.assertEqual([self.ours.read() for _ in range(3)], [{"re": 1, "ok": None}, {"re": 5, "ok": {"back": [3, 4]}}, {"re": 2, "ok": None}])
+        self.assertEqual(ran, [1, 2])
         self.open = False
 
     def test_who_asks_back_does_not_keep_others_waiting(self):

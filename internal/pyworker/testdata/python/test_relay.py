@@ -77,6 +77,24 @@ class Order(unittest.TestCase):
         self.assertEqual({seat: {f"agent-{n}"} for n, seat in enumerate(all_of_them)}, threads)
         self.assertIn("agent-1", bench.readers)  # who runs reads on
 
+    def test_nobody_waits_for_one_that_always_has_something_to_do(self):
+        relay.PATIENCE = 10
+        bench, (busy, other), done, ran = Bench(), seats(2), threading.Event(), []
+
+        def work():  # each is followed by another one, until the other agent has had its turn
+            ran.append(1)
+            if not done.is_set() and len(ran) < 100 * relay.TURN:
+                bench.relay.give(busy, work)
+
+        def first():
+            bench.relay.give(busy, work)
+            bench.relay.give(other, done.set)
+
+        bench.send(busy, first)
+        self.assertTrue(done.wait(30))
+        bench.wait([busy])
+        self.assertLess(len(ran), 3 * relay.TURN)
+
     def test_nobody_waits_for_a_long_one(self):
         """Each of these waits for all the others to be there: one at a time they would never end."""
         bench, all_of_them, together = Bench(), seats(20), threading.Barrier(20)

@@ -57,7 +57,8 @@ class AgentCache:
         self._lock = threading.RLock()
 
     def __enter__(self) -> "AgentCache":
-        self.clean_stale_entries()
+        if self._items:
+            self.clean_stale_entries()
         return self
 
     def __exit__(self, *exc: object) -> None:

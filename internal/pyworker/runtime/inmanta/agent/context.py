@@ -131,8 +131,12 @@ def _level(number: int) -> const.LogLevel:
 class HandlerContext(LoggerABC):
     """One run of a handler on one resource.
 
-    ``sink`` gets every log line at once; without one they are kept. ``reading`` is called instead for READING.
+    ``sink`` gets every log line at once; without one they are kept. ``reading`` is called instead of logging READING.
     """
+
+    _status: Optional[const.ResourceState] = None
+    _resource_state: Optional[const.HandlerResourceState] = None
+    _change = const.Change.nochange
 
     def __init__(
         self, resource: Any, dry_run: bool = False, action_id: Union[uuid.UUID, str, None] = None,
@@ -146,9 +150,6 @@ class HandlerContext(LoggerABC):
         self._sink = sink
         self._reading = reading
         self._kept: dict[str, Any] = {}
-        self._status: Optional[const.ResourceState] = None
-        self._resource_state: Optional[const.HandlerResourceState] = None
-        self._change = const.Change.nochange
         self._changes: dict[str, AttributeStateChange] = {}
         self._facts: list[dict[str, Any]] = []
         self._logs: list[LogLine] = []
@@ -260,9 +261,6 @@ class HandlerContext(LoggerABC):
     # What to tell.
 
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        if msg is READING and self._reading is not None:
-            self._reading()
-            return
         told = {name: jsonable(value) for name, value in kwargs.items()} if kwargs else {}
         if exc_info and "traceback" not in told:
             told["traceback"] = traceback.format_exc()

@@ -19,15 +19,15 @@ class Worker:
         self._name = name
         self._waiting: SimpleQueue[Optional[Callable[[], object]]] = SimpleQueue()
         self._beginning = threading.Lock()
-        self._begun = False
+        self.begun = False
 
     def begin(self) -> None:
         """Raises RuntimeError when there can be no more threads."""
-        if not self._begun:
+        if not self.begun:
             with self._beginning:
-                if not self._begun:
+                if not self.begun:
                     threading.Thread(target=self._run, name=self._name, daemon=True).start()
-                    self._begun = True
+                    self.begun = True
 
     def put(self, work: Callable[[], object]) -> None:
         self.begin()
@@ -57,12 +57,14 @@ class AgentInstance:
     libraries that take the end of the thread that opened a connection for the end of the program (mitogen).
     """
 
-    def __init__(self, name: str, environment: uuid.UUID, files: Any = None) -> None:
+    task: Any = None
+    """What it works on, with the files of the server."""
+
+    def __init__(self, name: str, environment: uuid.UUID) -> None:
         self.name = name
         self.environment = environment
         self.uri = "local:"
         self.sessionid = uuid.uuid4()
-        self.files = files
         self.cache = AgentCache(self)
         self.last_used = time.monotonic()
         self.thread = Worker(f"agent-{name}")
@@ -89,6 +91,12 @@ class AgentInstance:
         """Give back what handlers hold: connections, for the most part."""
         self.cache.close()
         self.thread.end()
+
+    @property
+    def files(self) -> Any:
+        """The files of the server, as long as a task runs."""
+        task = self.task
+        return None if task is None else task.files
 
     @property
     def eventloop(self) -> Any:

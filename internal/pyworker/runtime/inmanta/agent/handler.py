@@ -10,7 +10,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Generic, Optional, TypeVar, cast
+from typing import Any, Generic, Optional, TypeVar
 
 from inmanta import _lazy, const, resources
 from inmanta._fallback import lacking
@@ -139,10 +139,10 @@ class Commander:
 
     @classmethod
     def get_provider(cls, agent: Any, resource: Any) -> "HandlerAPI[Any]":
-        kind = resource.id.get_entity_type()
-        if kind not in cls._handlers:
+        kind = resource.id.entity_type
+        made = cls._handlers.get(kind)
+        if made is None:
             raise Exception(f"No handler is registered for resources of type {kind}")
-        made = cls._handlers[kind]
         if _wants_io(made):
             from inmanta.agent.io.local import LocalIO
 
@@ -184,7 +184,7 @@ class HandlerAPI(ABC, Generic[TResource]):
     ) -> None:
         """Enforce the resource if everything that it needs is deployed."""
         if not requires:
-            self._deploy(ctx, resource)
+            _enforce(self, ctx, resource)
             return
         good, bad = const.HandlerResourceState.deployed, _NOT_DEPLOYED
         states = {needed: const.HandlerResourceState(state) for needed, state in requires.items()}
@@ -205,13 +205,7 @@ class HandlerAPI(ABC, Generic[TResource]):
                 failed=str(failed),
             )
         else:
-            self._deploy(ctx, resource)
-
-    def _deploy(self, ctx: HandlerContext, resource: TResource) -> None:
-        self.execute(ctx, resource, dry_run=False)
-        if self.can_reload() and ctx.contains("_dependency_changed") and ctx.get("_dependency_changed"):
-            ctx.debug("Calling do_reload")
-            self.do_reload(ctx, resource)
+            _enforce(self, ctx, resource)
 
     @abstractmethod
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
@@ -235,7 +229,7 @@ class HandlerAPI(ABC, Generic[TResource]):
             self.pre(ctx, resource)
             return self.facts(ctx, resource)
         finally:
-            self._after(ctx, resource)
+            _after(self, ctx, resource)
 
     def run_sync(self, func: Callable[[], Awaitable[T]]) -> T:
         """Wait for something asynchronous."""
@@ -268,42 +262,6 @@ class HandlerAPI(ABC, Generic[TResource]):
         if files is None:
             raise HandlerNotAvailableException("The files of the server cannot be reached from here")
         return files
-
-    # How every operation is wrapped.
-
-    def _after(self, ctx: HandlerContext, resource: TResource) -> None:
-        try:
-            self.post(ctx, resource)
-        except Exception as exc:
-            ctx.exception(
-                "The clean-up after %(resource_id)s failed: %(exception)s",
-                resource_id=resource.id.resource_str(),
-                exception=_brief(exc),
-            )
-
-    def _guarded(self, ctx: HandlerContext, resource: TResource, work: Callable[[], None]) -> None:
-        """Run pre, work and post; what is raised becomes the state of the resource."""
-        state = const.HandlerResourceState
-        try:
-            self.pre(ctx, resource)
-            work()
-        except SkipResource as skip:
-            name = resource.id.resource_str()
-            waits = isinstance(skip, SkipResourceForDependencies)
-            ctx.set_resource_state(state.skipped_for_dependency if waits else state.skipped)
-            reason = skip.args[0] if len(skip.args) == 1 else list(skip.args)
-            ctx.warning("%(resource_id)s is skipped: %(reason)s", resource_id=name, reason=reason)
-        except Exception as exc:
-            name = resource.id.resource_str()
-            if lost := unreachable(exc):
-                ctx.set("_unreachable", lost)
-                ctx.set_resource_state(state.unavailable)
-                ctx.exception("%(resource_id)s: its target could not be reached: %(exception)s", resource_id=name, exception=_brief(exc))
-            else:
-                ctx.set_resource_state(state.failed)
-                ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
-        finally:
-            self._after(ctx, resource)
 
 
 _NOT_DEPLOYED = {
@@ -343,36 +301,12 @@ class ResourceHandler(HandlerAPI[TResource]):
         for field in kind.fields:
             found = have[field] if field in have else getattr(current, field)
             wanted = want[field] if field in want else getattr(desired, field)
-            if found != wanted:
+            if found is not wanted and found != wanted:
                 differs[field] = {"current": found, "desired": wanted}
         return differs
 
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
-        def work() -> None:
-            differs = self.list_changes(ctx, resource)
-            if not _only_looked_at(ctx, resource, differs, dry_run):
-                self.do_changes(ctx, resource, differs)
-                ctx.set_resource_state(const.HandlerResourceState.deployed)
-
-        self._guarded(ctx, resource, work)
-
-
-def _only_looked_at(ctx: HandlerContext, resource: Any, differs: Mapping[str, Any], dry_run: bool) -> bool:
-    """Report what differs. True when that is all that shall be done, and the state of the resource is set."""
-    ctx.update_changes(differs)
-    state = const.HandlerResourceState
-    if not resource.report_only:
-        if dry_run:
-            ctx.set_resource_state(state.dry)
-        return dry_run
-    ctx.set_resource_state(state.non_compliant if differs else state.deployed)
-    if differs:
-        ctx.info(
-            "%(resource_id)s is not as desired, and only reported",
-            resource_id=resource.id.resource_str(),
-            changes=dict(differs),
-        )
-    return True
+        _guarded(self, _list_and_do, ctx, resource, dry_run)
 
 
 @stable_api
@@ -399,35 +333,7 @@ class CRUDHandler(ResourceHandler[TPurgeableResource]):
         return self._diff(current, desired)
 
     def execute(self, ctx: HandlerContext, resource: TPurgeableResource, dry_run: bool = False) -> None:
-        def work() -> None:
-            differs = self._changes_of(ctx, resource)
-            if _only_looked_at(ctx, resource, differs, dry_run):
-                return
-            if "purged" in differs:
-                if differs["purged"]["desired"]:
-                    ctx.debug("Calling delete_resource")
-                    self.delete_resource(ctx, resource)
-                else:
-                    ctx.debug("Calling create_resource")
-                    self.create_resource(ctx, resource)
-            elif differs and not resource.purged:
-                ctx.debug("Calling update_resource", changes=differs)
-                self.update_resource(ctx, dict(differs), resource)
-            ctx.set_resource_state(const.HandlerResourceState.deployed)
-
-        self._guarded(ctx, resource, work)
-
-    def _changes_of(self, ctx: HandlerContext, desired: TPurgeableResource) -> dict[str, dict[str, Any]]:
-        # The clone exists until read_resource says otherwise: many handlers do not set purged themselves.
-        current = cast(TPurgeableResource, desired.clone(purged=False))
-        try:
-            ctx.debug(READING)
-            self.read_resource(ctx, current)
-            return self.calculate_diff(ctx, current, desired)
-        except ResourcePurged:
-            if desired.purged:
-                return {}
-            return {"purged": {"current": True, "desired": desired.purged}}
+        _guarded(self, _read_and_mend, ctx, resource, dry_run)
 
 
 CRUDHandlerGeneric = CRUDHandler  # its name while CRUDHandler had no type parameter
@@ -450,12 +356,113 @@ class DiscoveryHandler(HandlerAPI[TDiscovery], Generic[TDiscovery, TDiscovered])
             ctx.set_resource_state(const.HandlerResourceState.dry)
             return
 
-        def work() -> None:
-            found = self.discover_resources(ctx, resource)
-            ctx.set("_discovered", {str(name): _record(values) for name, values in found.items()})
-            ctx.set_resource_state(const.HandlerResourceState.deployed)
+        _guarded(self, _discover, ctx, resource, dry_run)
 
-        self._guarded(ctx, resource, work)
+
+# How a handler is run. These are no methods: a handler may have any of its own.
+
+
+def _enforce(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> None:
+    handler.execute(ctx, resource, dry_run=False)
+    if handler.can_reload() and ctx.contains("_dependency_changed") and ctx.get("_dependency_changed"):
+        ctx.debug("Calling do_reload")
+        handler.do_reload(ctx, resource)
+
+
+def _guarded(handler: HandlerAPI[Any], steps: Callable[..., None], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
+    """Run pre, the steps and post; what is raised becomes the state of the resource."""
+    state = const.HandlerResourceState
+    try:
+        handler.pre(ctx, resource)
+        steps(handler, ctx, resource, dry_run)
+    except SkipResource as skip:
+        name = resource.id.resource_str()
+        waits = isinstance(skip, SkipResourceForDependencies)
+        ctx.set_resource_state(state.skipped_for_dependency if waits else state.skipped)
+        reason = skip.args[0] if len(skip.args) == 1 else list(skip.args)
+        ctx.warning("%(resource_id)s is skipped: %(reason)s", resource_id=name, reason=reason)
+    except Exception as exc:
+        name = resource.id.resource_str()
+        if lost := unreachable(exc):
+            ctx.set("_unreachable", lost)
+            ctx.set_resource_state(state.unavailable)
+            ctx.exception("%(resource_id)s: its target could not be reached: %(exception)s", resource_id=name, exception=_brief(exc))
+        else:
+            ctx.set_resource_state(state.failed)
+            ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
+    finally:
+        _after(handler, ctx, resource)
+
+
+def _after(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> None:
+    try:
+        handler.post(ctx, resource)
+    except Exception as exc:
+        ctx.exception(
+            "The clean-up after %(resource_id)s failed: %(exception)s",
+            resource_id=resource.id.resource_str(),
+            exception=_brief(exc),
+        )
+
+
+def _list_and_do(handler: ResourceHandler[Any], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
+    differs = handler.list_changes(ctx, resource)
+    if not _only_looked_at(ctx, resource, differs, dry_run):
+        handler.do_changes(ctx, resource, differs)
+        ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+
+def _read_and_mend(handler: CRUDHandler[Any], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
+    # The clone exists until read_resource says otherwise: many handlers do not set purged themselves.
+    current = resource.clone(purged=False)
+    try:
+        reading = getattr(ctx, "_reading", None)
+        if reading is not None:
+            reading()
+        else:
+            ctx.debug(READING)
+        handler.read_resource(ctx, current)
+        differs = handler.calculate_diff(ctx, current, resource)
+    except ResourcePurged:
+        differs = {} if resource.purged else {"purged": {"current": True, "desired": resource.purged}}
+    if _only_looked_at(ctx, resource, differs, dry_run):
+        return
+    if "purged" in differs:
+        if differs["purged"]["desired"]:
+            ctx.debug("Calling delete_resource")
+            handler.delete_resource(ctx, resource)
+        else:
+            ctx.debug("Calling create_resource")
+            handler.create_resource(ctx, resource)
+    elif differs and not resource.purged:
+        ctx.debug("Calling update_resource", changes=differs)
+        handler.update_resource(ctx, dict(differs), resource)
+    ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+
+def _discover(handler: DiscoveryHandler[Any, Any], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
+    found = handler.discover_resources(ctx, resource)
+    ctx.set("_discovered", {str(name): _record(values) for name, values in found.items()})
+    ctx.set_resource_state(const.HandlerResourceState.deployed)
+
+
+def _only_looked_at(ctx: HandlerContext, resource: Any, differs: Mapping[str, Any], dry_run: bool) -> bool:
+    """Report what differs. True when that is all that shall be done, and the state of the resource is set."""
+    if differs:
+        ctx.update_changes(differs)
+    state = const.HandlerResourceState
+    if not resource.report_only:
+        if dry_run:
+            ctx.set_resource_state(state.dry)
+        return dry_run
+    ctx.set_resource_state(state.non_compliant if differs else state.deployed)
+    if differs:
+        ctx.info(
+            "%(resource_id)s is not as desired, and only reported",
+            resource_id=resource.id.resource_str(),
+            changes=dict(differs),
+        )
+    return True
 
 
 def _record(values: Any) -> Any:
