@@ -36,7 +36,7 @@ func TestSops(t *testing.T) {
 }
 
 // remote are the archives that need what plugintest.All has.
-var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "sops": true, "tools": true}
+var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "sops": true, "terraform": true, "tools": true}
 
 func holdPublished(t *testing.T, set plugintest.Set, env []string, wanted func(area string) bool) {
 	t.Helper()
