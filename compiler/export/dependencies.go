@@ -50,15 +50,15 @@ func (e *exporter) dependencies() error {
 	return e.fit()
 }
 
-// fit refuses the first resource with a value that is none of JSON. Dependency
-// managers and export functions have run by then, as in the reference.
+// fit refuses values that are none of JSON. Dependency managers and export
+// functions have run by then, as in the reference.
 func (e *exporter) fit() error {
 	for _, it := range e.items {
-		if unfit := it.rarely().unfit; unfit != "" {
-			return fail("TypeError", "%s", unfit).at(it.instance)
+		for _, unfit := range it.rarely().unfit {
+			e.wrong.add(fail("TypeError", "%s", unfit).at(it.instance), it.instance)
 		}
 	}
-	return nil
+	return e.wrong.err()
 }
 
 // functionsRequest is the request export_functions.

@@ -153,7 +153,7 @@ type rareOfItem struct {
 	python     []string // fields that Python has to make
 	undefined  []string
 	references []string          // types of references and mutators in it
-	unfit      string            // why a value is none of JSON; empty when all are
+	unfit      []string          // why values are none of JSON
 	reads      map[string][]read // what the functions of fields read of the model
 }
 
@@ -461,9 +461,9 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		return fmt.Errorf("export: %d rows for %d resources of %s", len(reply.Rows), len(asked), k.Name)
 	}
 	for n, row := range reply.Rows {
-		if row.Error != nil {
+		if len(row.Errors) > 0 {
 			asked[n].ignored = true
-			e.wrong.add(e.raised(row.Error), asked[n].instance)
+			e.failed(row.Errors, asked[n].instance)
 			continue
 		}
 		if err := asked[n].take(row); err != nil {
@@ -471,6 +471,19 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		}
 	}
 	return nil
+}
+
+// failed notes why fields of a resource cannot be made. Several may fail on one
+// line of Python that all of them use: that is told once.
+func (e *exporter) failed(fields []json.RawMessage, instance types.Instance) {
+	var told []*Error
+	for _, raw := range fields {
+		err := asError(e.raised(raw))
+		if !slices.ContainsFunc(told, err.repeatedBy) {
+			told = append(told, err)
+			e.wrong.add(err, instance)
+		}
+	}
 }
 
 // raised is an exception of a resource's class.
@@ -506,10 +519,10 @@ type answered struct {
 	Values     map[string]json.RawMessage `json:"values"`
 	Reads      map[string][]read          `json:"reads"`
 	Undefined  []string                   `json:"undefined"`
-	Unfit      string                     `json:"unfit"`
+	Unfit      []string                   `json:"unfit"`
 	References json.RawMessage            `json:"references"`
 	Mutators   json.RawMessage            `json:"mutators"`
-	Error      json.RawMessage            `json:"error"`
+	Errors     []json.RawMessage          `json:"errors"`
 }
 
 // take puts an answer into the resource.

@@ -28,7 +28,7 @@ implement Site using std::none
 -- libs/web/plugins/__init__.py --
 import os
 
-from inmanta.resources import PurgeableResource, resource
+from inmanta.resources import IgnoreResourceException, PurgeableResource, resource
 
 @resource("web::Site", agent="host", id_attribute="name")
 class Site(PurgeableResource):
@@ -63,6 +63,62 @@ func TestWorkerThatEndsIsToldWithItsResources(t *testing.T) {
 	for _, want := range []string{"exit status 7", "2 resources", "web::Site[a,name=shop]", "web::Site[a,name=mill]"} {
 		if !strings.Contains(failed.Message, want) {
 			t.Errorf("%q does not name %q", failed.Message, want)
+		}
+	}
+}
+
+// Every field of a resource that fails is told, in the order of the fields, where
+// it fails on a line of its own; the first is the one that the reference tells.
+// That the next resource fails in the same way is counted with each.
+func TestEveryFieldThatFailsIsTold(t *testing.T) {
+	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port", "path", "again", "fine", "owner", "none")
+
+    @staticmethod
+    def get_port(exporter, site):
+        return int(site.name)
+
+    @staticmethod
+    def get_path(exporter, site):
+        return shared(site)
+
+    @staticmethod
+    def get_again(exporter, site):
+        return shared(site)
+
+    @staticmethod
+    def get_fine(exporter, site):
+        return 1
+
+    @staticmethod
+    def get_none(exporter, site):
+        raise IgnoreResourceException()
+
+def shared(site):
+    raise LookupError("no path for " + site.host)
+`)), plugintest.Python(t), nil)
+	wantErrors(t, err, []string{"'port'", "'path'", "'owner'"}, 1)
+}
+
+// So is every value that is none of JSON.
+func TestEveryValueThatIsNoJSONIsTold(t *testing.T) {
+	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port", "path")
+    map = {"port": lambda exporter, site: {1}, "path": lambda exporter, site: object}
+`)), plugintest.Python(t), nil)
+	wantErrors(t, err, []string{"Field port of web::Site[a,name=shop]", "Field path of web::Site[a,name=shop]",
+		"Field port of web::Site[a,name=mill]", "Field path of web::Site[a,name=mill]"}, 0)
+}
+
+// wantErrors looks for a text in each error, and how many more resources each is told of.
+func wantErrors(t *testing.T, err error, texts []string, repeats int) {
+	t.Helper()
+	var said []string
+	told := export.Diagnostics(err)
+	for _, d := range told {
+		said = append(said, d.Message)
+	}
+	for n, want := range texts {
+		if len(said) != len(texts) || !strings.Contains(said[n], want) || told[n].Repeats != repeats {
+			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q, for %d more", len(said), strings.Join(said, "\n"), n, want, repeats)
 		}
 	}
 }

@@ -62,9 +62,9 @@ class Exporting:
         """Fields of many instances of one type.
 
         args: type, module (Python module of its class), names (of all), rows [[instance, id or null, names of this one]]
-        A row of the answer is an object with some of: id, values, reads, undefined, unfit (why a value is no JSON),
-        references, mutators, ignored, unknown_id, error. reads has, by field, the [instance, attribute] that its value was
-        made from.
+        A row of the answer is an object with some of: id, values, reads, undefined, unfit (why values are no JSON),
+        references, mutators, ignored, unknown_id, errors (of all fields that failed, in their order). reads has, by field,
+        the [instance, attribute] that its value was made from.
         """
         self._need(args["module"])
         cls, options = resource._resources[args["type"]]
@@ -80,7 +80,7 @@ class Exporting:
             except Failure:
                 raise
             except Exception as exc:  # the others are looked at all the same
-                rows.append({"error": self._describe(exc)})
+                rows.append({"errors": [self._describe(exc)]})
             finally:
                 note_reads(None)
         return {"rows": rows}
@@ -107,10 +107,21 @@ class Exporting:
         values: dict[str, Any] = {}
         undefined: list[str] = []
         reads: dict[str, list[tuple[int, str]]] = {}
+        errors: list[dict[str, Any]] = []
         for name in names:
             noted: list[tuple[int, str]] = []
             note_reads(noted)
-            value = cls.map_field(self._exporter, kind, name, proxy, collector)
+            try:
+                value = cls.map_field(self._exporter, kind, name, proxy, collector)
+            except IgnoreResourceException:
+                if errors:
+                    break  # the resource failed before
+                raise
+            except Failure:
+                raise
+            except Exception as exc:
+                errors.append(self._describe(exc))
+                continue
             if isinstance(value, Unknown):
                 undefined.append(name)
                 value = None
@@ -118,11 +129,13 @@ class Exporting:
                 try:
                     value = _plain(value, name, made_id)
                 except TypeError as exc:
-                    reply.setdefault("unfit", str(exc))
+                    reply.setdefault("unfit", []).append(str(exc))
                     value = None
             values[name] = value
             if noted:
                 reads[name] = list(dict.fromkeys(noted))
+        if errors:
+            return {"errors": errors}
         reply["values"] = values
         reply["reads"] = reads
         if undefined:
