@@ -30,7 +30,7 @@ type process struct {
 	mark    string
 	end     func() error // waits for its end
 	in      *os.File     // our end of fd 3
-	out     *os.File     // our end of fd 4
+	out     replies      // our end of fd 4
 	frames  *bufio.Reader
 	words   *lastWords
 	runtime string // the folder of our own code
@@ -61,26 +61,47 @@ type theirs [4]*os.File
 
 func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
 
+// replies is what a worker's replies are read from. Closing it ends a Read.
+type replies interface {
+	io.ReadCloser
+	SetReadDeadline(time.Time) error
+}
+
 // newProcess makes the pipes of a worker that is about to be started.
-func newProcess(c Config) (*process, theirs, error) {
-	var ours, other [4]*os.File
-	for i := range ours {
-		r, w, err := os.Pipe()
+func newProcess(c Config) (_ *process, other theirs, err error) {
+	p := &process{words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{})}
+	var made []io.Closer
+	defer func() {
 		if err != nil {
-			for n := range i {
-				closeAll(ours[n], other[n])
-			}
-			return nil, theirs{}, fmt.Errorf("start a Python worker: %w", err)
+			closeAll(made...)
+			err = fmt.Errorf("start a Python worker: %w", err)
 		}
-		ours[i], other[i] = r, w
-		if i == 0 { // the one that we write
-			ours[i], other[i] = w, r
-		}
+	}()
+	if other[0], p.in, err = os.Pipe(); err != nil {
+		return nil, other, err
 	}
-	return &process{
-		in: ours[0], out: ours[1], frames: bufio.NewReaderSize(ours[1], 64<<10), stdout: ours[2], stderr: ours[3],
-		words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{}),
-	}, other, nil
+	made = append(made, other[0], p.in)
+	if p.out, other[1], err = replyPipe(c.Role); err != nil {
+		return nil, other, err
+	}
+	made = append(made, p.out, other[1])
+	if p.stdout, other[2], err = os.Pipe(); err != nil {
+		return nil, other, err
+	}
+	made = append(made, p.stdout, other[2])
+	if p.stderr, other[3], err = os.Pipe(); err != nil {
+		return nil, other, err
+	}
+	p.frames = bufio.NewReaderSize(p.out, 64<<10)
+	return p, other, nil
+}
+
+// replyPipe makes the pipe of replies: of those of the handler role many come in a moment.
+func replyPipe(role string) (replies, *os.File, error) {
+	if role == "handler" {
+		return quietPipe()
+	}
+	return os.Pipe()
 }
 
 func (p *process) closePipes() { closeAll(p.in, p.out, p.stdout, p.stderr) }

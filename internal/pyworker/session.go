@@ -16,6 +16,15 @@ import (
 // heartbeat, before it counts as stuck. The heartbeat is every 5 seconds.
 const silence = 60 * time.Second
 
+// Replies are awaited together where so many calls are under way that the
+// worker has enough to do meanwhile: to be woken for each costs more than a
+// short task does.
+const (
+	several     = 8
+	pauseByCall = 15 * time.Microsecond
+	pauseAtMost = 300 * time.Microsecond
+)
+
 type session struct {
 	p    *process
 	done chan struct{}
@@ -54,7 +63,13 @@ func (s *session) read() {
 		s.setErr(fmt.Errorf("the Python worker sent no heartbeat for %s and was ended", silence))
 		s.p.kill()
 	})
-	for {
+	out, _ := s.p.out.(*quiet)
+	for asked := false; ; {
+		if out != nil && !asked && s.p.frames.Buffered() == 0 {
+			if n := s.underWay(); n >= several {
+				out.pause(min(time.Duration(n)*pauseByCall, pauseAtMost))
+			}
+		}
 		f, err := readFrame(s.p.frames)
 		if err != nil {
 			if errors.Is(err, ErrFrame) {
@@ -63,6 +78,7 @@ func (s *session) read() {
 			break
 		}
 		stuck.Reset(silence)
+		asked = f.ID != 0 // who asks waits for the answer, and may ask again
 		id := f.For
 		if f.Re != 0 {
 			id = f.Re
@@ -94,6 +110,13 @@ func (s *session) read() {
 	for _, c := range left { // in the order in which they were sent
 		c.Done(nil, err)
 	}
+}
+
+// underWay is how many calls have not ended.
+func (s *session) underWay() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
 }
 
 // take takes a frame for a call.
