@@ -27,50 +27,77 @@ type indexTable struct {
 // instancesByKey holds the instances of the entity that an index was declared
 // for: the tables of its descendants are parts of it.
 //
-// They lie by a sum of their key, which takes little memory and is quickly
-// moved when there are more: whether an instance really has a key is seen by
-// the instance.
+// They lie in a table by a sum of their key, with its text nowhere: that takes
+// little memory and is quickly moved when there are more. Whether an instance
+// really has a key is seen by the instance.
 type instancesByKey struct {
-	bySum map[uint64]*Instance
-	alike map[string]*Instance // those whose sum another has too: next to none
+	places []sumOfKey // a power of two; an instance lies at its sum or at the next free place
+	n      int
 }
 
-// get gives the instance with a key and its sum. has tells whether an instance
-// has the key.
-func (k *instancesByKey) get(sum uint64, key []byte, has func(*Instance) bool) *Instance {
-	have := k.bySum[sum]
-	if have == nil || has(have) {
-		return have
+// sumOfKey is the sum of a key, and the number of the instance that has the key;
+// 0 is a free place.
+type sumOfKey uint64
+
+func (s sumOfKey) sum() uint32 { return uint32(s >> 32) }
+func (s sumOfKey) id() uint32  { return uint32(s) }
+
+// get gives the instance with a key and its sum. has tells whether the instance
+// with a number has the key.
+func (k *instancesByKey) get(sum uint32, has func(id uint32) bool) (id uint32) {
+	if k.n == 0 {
+		return 0
 	}
-	return k.alike[string(key)]
+	last := len(k.places) - 1
+	for at := int(sum) & last; k.places[at] != 0; at = (at + 1) & last {
+		if one := k.places[at]; one.sum() == sum && has(one.id()) {
+			return one.id()
+		}
+	}
+	return 0
 }
 
 // put adds an instance whose key none has yet.
-func (k *instancesByKey) put(sum uint64, key []byte, i *Instance) {
-	if k.bySum == nil {
-		k.bySum = map[uint64]*Instance{}
+func (k *instancesByKey) put(sum, id uint32) {
+	if k.n >= len(k.places)/4*3 {
+		before := k.places
+		k.places = make([]sumOfKey, max(16, 2*len(before)))
+		for _, one := range before {
+			if one != 0 {
+				k.settle(one)
+			}
+		}
 	}
-	if k.bySum[sum] == nil {
-		k.bySum[sum] = i
-		return
-	}
-	if k.alike == nil {
-		k.alike = map[string]*Instance{}
-	}
-	k.alike[string(key)] = i
+	k.settle(sumOfKey(sum)<<32 | sumOfKey(id))
+	k.n++
 }
 
+func (k *instancesByKey) settle(one sumOfKey) {
+	last := len(k.places) - 1
+	at := int(one.sum()) & last
+	for k.places[at] != 0 {
+		at = (at + 1) & last
+	}
+	k.places[at] = one
+}
+
+func (r *run) sumOf(key []byte) uint32 { return uint32(maphash.Bytes(r.seed, key)) }
+
 // withKey gives the instance with a key, whatever its entity.
-func (r *run) withKey(t *indexTable, sum uint64, key []byte) *Instance {
-	return t.known.get(sum, key, func(i *Instance) bool {
-		r.other = t.keyOf(r.other, i)
+func (r *run) withKey(t *indexTable, sum uint32, key []byte) *Instance {
+	id := t.known.get(sum, func(id uint32) bool {
+		r.other = t.keyOf(r.other, r.instances[id-1])
 		return bytes.Equal(r.other, key)
 	})
+	if id == 0 {
+		return nil
+	}
+	return r.instances[id-1]
 }
 
 // find gives the instance with a key.
 func (r *run) find(t *indexTable, key []byte) *Instance {
-	if have := r.withKey(t, maphash.Bytes(r.seed, key), key); have != nil && have.entity.IsSubclassOf(t.entity) {
+	if have := r.withKey(t, r.sumOf(key), key); have != nil && have.entity.IsSubclassOf(t.entity) {
 		return have
 	}
 	return nil
@@ -322,11 +349,11 @@ func (r *run) enter(i *Instance, step *indexStep) (keyOf, *Error) {
 		}
 	}
 	r.key = b
-	sum := maphash.Bytes(r.seed, b)
+	sum := r.sumOf(b)
 	if have := r.withKey(step.table, sum, b); have != nil {
 		return keyOf{taken: have}, nil
 	}
-	step.table.known.put(sum, b, i)
+	step.table.known.put(sum, uint32(i.id))
 	return keyOf{}, nil
 }
 

@@ -1,29 +1,35 @@
 package eval
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+)
 
-// Keys whose sums are equal keep their instances apart, and a key that nobody
-// has finds none of them.
+// Keys whose sums are equal keep their instances apart, also when the table
+// grows, and a key that nobody has finds none of them.
 func TestKeysWithEqualSums(t *testing.T) {
-	const sum = 7
 	var known instancesByKey
-	a, b, c := &Instance{id: 1}, &Instance{id: 2}, &Instance{id: 3}
-	keys := map[*Instance]string{a: "a", b: "b", c: "c"}
-	get := func(key string) *Instance {
-		return known.get(sum, []byte(key), func(i *Instance) bool { return keys[i] == key })
+	var keys []string
+	get := func(sum uint32, key string) uint32 {
+		return known.get(sum, func(id uint32) bool { return keys[id-1] == key })
 	}
-	for _, i := range []*Instance{a, b, c} {
-		if had := get(keys[i]); had != nil {
-			t.Errorf("%q is taken by %d before it is put", keys[i], had.id)
+	sum := func(n int) uint32 { return uint32(n % 7) }
+	for n := range 100 {
+		key := "key " + strconv.Itoa(n)
+		if had := get(sum(n), key); had != 0 {
+			t.Errorf("%q is taken by %d before it is put", key, had)
 		}
-		known.put(sum, []byte(keys[i]), i)
+		keys = append(keys, key)
+		known.put(sum(n), uint32(len(keys)))
 	}
-	for i, key := range keys {
-		if got := get(key); got != i {
-			t.Errorf("%q gives %v, not instance %d", key, got, i.id)
+	for n, key := range keys {
+		if got := get(sum(n), key); got != uint32(n+1) {
+			t.Errorf("%q gives instance %d, not %d", key, got, n+1)
 		}
 	}
-	if got := get("d"); got != nil {
-		t.Errorf("a key that nobody has gives instance %d", got.id)
+	for n := range 8 {
+		if got := get(uint32(n), "another"); got != 0 {
+			t.Errorf("a key that nobody has gives instance %d", got)
+		}
 	}
 }

@@ -28,6 +28,7 @@ const (
 type memory struct {
 	export  bool // evaluating is not all
 	handing *handing
+	first   runtime.Cleanup // what follows the first collection
 }
 
 // tuned has the first collection come late, and pages before they are needed.
@@ -42,7 +43,7 @@ func tuned(export bool) memory {
 	largePages()
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
 	// The cleanup of something that nobody holds runs after a collection.
-	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)
+	m.first = runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)
 	if runtime.GOMAXPROCS(0) > 1 {
 		go m.handing.run()
 	}
@@ -61,6 +62,11 @@ func (m memory) stageOver(stage string) {
 	}
 	lean.Forget()
 	if m.export && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
+		m.first.Stop()
 		runtime.GC()
+		// The process is as large as it is: the next one waits until the heap is so again.
+		before := now.HeapAlloc
+		runtime.ReadMemStats(&now)
+		debug.SetGCPercent(max(laterPercent, int(before*100/now.HeapAlloc)-100))
 	}
 }
