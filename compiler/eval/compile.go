@@ -123,7 +123,7 @@ func newRun(p *program, in Input) *run {
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),
 		slots: slab[variable]{size: 1024, onMore: in.OnHeap}, delayed: slab[delayed]{size: 256}, values: growing[types.Value]{slab: slab[types.Value]{size: 512}}, book: &p.book,
 		frames: slab[*variable]{size: 64}, waiters: again[waiters]{slab: slab[waiters]{size: 32}}, hooks: slab[attrHook]{size: 32}, sets: again[setUnit]{slab: slab[setUnit]{size: 32}},
-		results: slab[variable]{size: 32}, known: again[knownUnit]{slab: slab[knownUnit]{size: 32}}, evals: slab[evalUnit]{size: 32}, items: again[evalUnit]{slab: slab[evalUnit]{size: 32}}, literals: slab[gatheredList]{size: 32}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: 32}},
+		results: slab[variable]{size: 32}, known: again[knownUnit]{slab: slab[knownUnit]{size: 32}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: 32}}, literals: slab[gatheredList]{size: 32}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: 32}},
 		chosen: slab[implementUnit]{size: 32}, scopes: slab[scope]{size: 32}, made: slab[Instance]{size: 256},
 	}
 }

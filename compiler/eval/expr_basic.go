@@ -258,7 +258,7 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 		if err != nil {
 			return false, err
 		}
-		u := r.items.one()
+		u := r.evals.one()
 		*u = evalUnit{unit: unit{scope: s}, x: item.expr, target: &all.variable, kept: true, stmt: n}
 		if report {
 			u.c = c
@@ -390,6 +390,7 @@ type evalUnit struct {
 	c      collector // gets the value too
 	kept   bool      // an item of a list literal: a promise of target is kept by it
 	stmt   node      // what errors are reported in; nil: x
+	held   bool      // by a note
 }
 
 func (u *evalUnit) by() node {

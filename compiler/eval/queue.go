@@ -55,8 +55,7 @@ type run struct {
 	hooks     slab[attrHook]
 	sets      again[setUnit]
 	known     again[knownUnit]
-	evals     slab[evalUnit]
-	items     again[evalUnit] // of list literals
+	evals     again[evalUnit]
 	literals  slab[gatheredList]
 	assigns   again[assignUnit]
 	chosen    slab[implementUnit]
@@ -231,8 +230,8 @@ func (r *run) over(w waiter) {
 			r.sets.back(u)
 		}
 	case *evalUnit:
-		if u.kept {
-			r.items.back(u)
+		if !u.held {
+			r.evals.back(u)
 		}
 	case *assignUnit:
 		r.assigns.back(u)

@@ -132,15 +132,13 @@ func (p *pile[T]) slices(n int) func(yield func([]T) bool) {
 	}
 }
 
-// cut leaves the first n.
+// cut leaves the first n. What the others took is kept for what comes.
 func (p *pile[T]) cut(n int) {
-	parts := (n + partOfPile - 1) / partOfPile
-	clear(p.parts[parts:])
-	p.parts = p.parts[:parts]
-	if rest := n % partOfPile; rest > 0 {
-		last := p.parts[parts-1]
-		clear(last[rest:])
-		p.parts[parts-1] = last[:rest]
+	for k := n / partOfPile; k < len(p.parts); k++ {
+		part := p.parts[k]
+		kept := max(0, n-k*partOfPile)
+		clear(part[kept:])
+		p.parts[k] = part[:kept]
 	}
 	p.n = n
 }

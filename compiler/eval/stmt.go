@@ -501,6 +501,7 @@ func (n *annotations) start(r *run, s *scope) *Error {
 		if err != nil {
 			return err
 		}
+		unit.held = true
 		r.notes = append(r.notes, noted{unit, n.ends})
 	}
 	return nil

@@ -6,7 +6,7 @@ type queue[T any] struct {
 	head, tail *piece[T]
 	from, to   int // of head, of tail
 	n          int
-	spare      *piece[T]
+	spare      *piece[T] // and those behind it: used up
 }
 
 type piece[T any] struct {
@@ -21,8 +21,9 @@ func (q *queue[T]) push(item T) {
 		p := q.spare
 		if p == nil {
 			p = &piece[T]{}
+		} else {
+			q.spare, p.next = p.next, nil
 		}
-		q.spare = nil
 		if q.tail == nil {
 			q.head = p
 		} else {
@@ -40,7 +41,7 @@ func (q *queue[T]) pop() T {
 	if q.from == len(q.head.items) {
 		used := q.head
 		q.head, q.from = used.next, 0
-		used.next, q.spare = nil, used
+		used.next, q.spare = q.spare, used
 	}
 	var none T
 	item := q.head.items[q.from]

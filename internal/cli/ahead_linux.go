@@ -10,9 +10,9 @@ const (
 	// worthIt is how far a heap has to have grown: a small model is over before
 	// it is helped.
 	worthIt = 2 << 20
-	// lead is how much lies ready before the compile. It takes milliseconds to
-	// use that up, and less than one to ask for as much again.
-	lead = 1 << 20
+	// lead is how much lies ready before the compile. It takes a millisecond to
+	// use that up, and less to ask for as much again.
+	lead = 1 << 19
 )
 
 // handing has the system hand out the pages of a heap before a compile gets to
