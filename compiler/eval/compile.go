@@ -118,13 +118,17 @@ func Compile(ctx context.Context, in Input) *Result {
 	return result
 }
 
+// dying is how many of what ends with evaluating lie in one slab: enough for
+// slabs to be collected in long pieces, which the export can use.
+const dying = 512
+
 func newRun(p *program, in Input) *run {
 	return &run{
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),
 		slots: slab[variable]{size: 1024, onMore: in.OnHeap}, delayed: slab[delayed]{size: 256}, values: growing[types.Value]{slab: slab[types.Value]{size: 512}}, book: &p.book,
-		frames: slab[*variable]{size: 64}, waiters: again[waiters]{slab: slab[waiters]{size: 32}}, hooks: slab[attrHook]{size: 32}, sets: again[setUnit]{slab: slab[setUnit]{size: 32}},
-		results: slab[variable]{size: 32}, known: again[knownUnit]{slab: slab[knownUnit]{size: 32}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: 32}}, literals: slab[gatheredList]{size: 32}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: 32}},
-		chosen: slab[implementUnit]{size: 32}, scopes: slab[scope]{size: 32}, made: slab[Instance]{size: 256},
+		frames: slab[*variable]{size: dying}, waiters: again[waiters]{slab: slab[waiters]{size: dying}}, hooks: slab[attrHook]{size: dying}, sets: again[setUnit]{slab: slab[setUnit]{size: dying}},
+		results: slab[variable]{size: dying}, known: again[knownUnit]{slab: slab[knownUnit]{size: dying}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: dying}}, literals: slab[gatheredList]{size: dying}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: dying}},
+		chosen: slab[implementUnit]{size: dying}, scopes: slab[scope]{size: dying}, made: slab[Instance]{size: 256},
 	}
 }
 

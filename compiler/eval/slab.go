@@ -7,8 +7,8 @@ import (
 
 // slab gives short slices out of longer ones, so that a model of a hundred
 // thousand instances is some thousand allocations for the collector to look
-// at. The memory of one slab is free when none of its slices is used: short
-// slabs are for what is dropped soon.
+// at. The memory of one slab is free when none of its slices is used: what
+// is dropped at other times lies in another.
 type slab[T any] struct {
 	size   int
 	rest   []T

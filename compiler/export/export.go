@@ -235,6 +235,8 @@ func (e *exporter) resources() error {
 		return err
 	}
 	e.kinds, e.modules, e.managers = declared.Types, declared.References, declared.Managers
+	all := len(e.in.Result.Instances)
+	e.items, e.byInstance = make([]*item, 0, all), make([]*item, all+1)
 	for _, k := range e.kinds {
 		if err := e.make(k); err != nil {
 			if len(e.wrong.list) > 0 { // that is the error
@@ -267,11 +269,7 @@ func (e *exporter) make(k *kind) error {
 // remember notes which resource an instance is exported as.
 func (e *exporter) remember(it *item) {
 	e.items = append(e.items, it)
-	id := int(it.instance.InstanceID())
-	if more := id + 1 - len(e.byInstance); more > 0 {
-		e.byInstance = append(e.byInstance, make([]*item, more)...)
-	}
-	e.byInstance[id] = it
+	e.byInstance[it.instance.InstanceID()] = it
 }
 
 // of gives the resource that an instance is exported as; nil for none.
