@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/format"
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // formatter is one run of `ordain format`.
@@ -25,6 +27,8 @@ type formatter struct {
 	out, errs   io.Writer
 	differ      int  // files that are not as they should be
 	failed      bool // a file could not be read, parsed or written
+	say         sayer
+	wrong       []diag.Diagnostic // what could not be read, parsed or written, for programs
 }
 
 func newFormat() *cobra.Command {
@@ -36,10 +40,25 @@ func newFormat() *cobra.Command {
 			"With - it formats standard input to standard output. Meaning and comments stay as they are.\n" +
 			"Exit status: 0 done, 1 a file does not parse, or (with --check or --diff) is not formatted.",
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.say.check(); err != nil {
+				return err
+			}
 			f.out, f.errs = c.OutOrStdout(), c.ErrOrStderr()
-			return f.run(c.InOrStdin(), args)
+			if !f.say.json() {
+				return f.run(c.InOrStdin(), args)
+			}
+			var lines bytes.Buffer
+			f.out, f.errs = &lines, io.Discard
+			err := f.run(c.InOrStdin(), args)
+			if err != nil && !errors.Is(err, errSaid) {
+				return err
+			}
+			report := diag.NewReport(f.wrong, nil, slices.Collect(unterminated(lines.String())))
+			report.Success = err == nil
+			return errors.Join(report.Write(c.OutOrStdout()), err)
 		},
 	}
+	f.say.flag(c)
 	c.Flags().BoolVar(&f.check, "check", false, "write nothing; name the files that are not formatted")
 	c.Flags().BoolVar(&f.diff, "diff", false, "write nothing; show what would change")
 	return c
@@ -49,6 +68,9 @@ func (f *formatter) run(stdin io.Reader, args []string) error {
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
 			return usageError{errors.New("- stands alone: standard input is formatted to standard output")}
+		}
+		if f.say.json() {
+			return usageError{errors.New("- writes the formatted text to standard output, where -o json writes a report")}
 		}
 		text, err := io.ReadAll(stdin)
 		if err != nil {
@@ -65,11 +87,28 @@ func (f *formatter) run(stdin io.Reader, args []string) error {
 	}
 	for _, path := range args {
 		if err := f.path(path); err != nil {
-			fmt.Fprintln(f.errs, "ordain: "+err.Error())
-			f.failed = true
+			f.fail(err)
 		}
 	}
 	return f.result()
+}
+
+// fail tells what could not be done.
+func (f *formatter) fail(err error) {
+	fmt.Fprintln(f.errs, "ordain: "+err.Error())
+	f.wrong = append(f.wrong, failed(err).Diagnostics...)
+	f.failed = true
+}
+
+// unterminated are the lines of a text without their ends.
+func unterminated(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			if !yield(strings.TrimSuffix(line, "\n")) {
+				return
+			}
+		}
+	}
 }
 
 func (f *formatter) result() error {
@@ -125,6 +164,7 @@ func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 		} else {
 			fmt.Fprint(f.errs, d.Render())
 		}
+		f.wrong = append(f.wrong, d)
 		f.failed = true
 		return
 	}
@@ -141,8 +181,7 @@ func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 		err = write(formatted)
 	}
 	if err != nil {
-		fmt.Fprintln(f.errs, "ordain: "+err.Error())
-		f.failed = true
+		f.fail(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -42,7 +43,8 @@ func newModel() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
+		RunE:        func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
+		Annotations: map[string]string{reports: "yes"},
 	}
 	flags := explain.Flags()
 	projectFlags(explain, &f.options)
@@ -122,7 +124,7 @@ func unmatched(kind, name string, near []string) error {
 			text += "    " + printable(n) + "\n"
 		}
 	}
-	return fmt.Errorf("%s", strings.TrimRight(text, "\n"))
+	return unknownError{errors.New(strings.TrimRight(text, "\n"))}
 }
 
 // compile compiles the project and looks into the model.
@@ -140,8 +142,8 @@ func (f *explainFlags) compile(c *cobra.Command, q question) (provenance.Explana
 	}
 	out := compiler.Run(c.Context(), o)
 	if !out.Document.Success {
-		fmt.Fprint(c.ErrOrStderr(), out.Text)
-		return provenance.Explanation{}, errSaid
+		say := sayer{format: f.format}
+		return provenance.Explanation{}, say.outcome(c, out)
 	}
 	var e provenance.Explanation
 	var err error

@@ -37,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return 0
@@ -46,11 +46,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var usage usageError
 	misunderstood := errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command")
-	if misunderstood && wantsJSON(args) {
-		if err := notUnderstood(err).Write(stdout); err != nil {
+	if wantsJSON(args) && (misunderstood || command.Annotations[reports] != "") {
+		report, status := failed(err), 1
+		if misunderstood {
+			report, status = notUnderstood(err), 2
+		}
+		if err := report.Write(stdout); err != nil {
 			fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
 		}
-		return 2
+		return status
 	}
 	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
 	if misunderstood {
@@ -88,6 +92,22 @@ func notUnderstood(err error) diag.Report {
 		Message: err.Error(), Hint: "`ordain --help` lists the commands, and `ordain <command> --help` what they take",
 	}}, nil, nil)
 }
+
+// reports marks commands that tell programs of their errors in a report.
+const reports = "reports"
+
+// failed is the report of a command that could not do its work.
+func failed(err error) diag.Report {
+	d := diag.Diagnostic{Severity: diag.Error, Kind: "ordain.Error", Code: diag.Code("Error"), Message: err.Error()}
+	var unknown unknownError
+	if errors.As(err, &unknown) {
+		d.Kind, d.Code = "ordain.NotFoundException", diag.Code("NotFoundException")
+	}
+	return diag.NewReport([]diag.Diagnostic{d}, nil, nil)
+}
+
+// unknownError says that there is nothing of a name.
+type unknownError struct{ error }
 
 // usageError says that the command line was not understood.
 type usageError struct{ error }

@@ -15,6 +15,7 @@ import (
 type sayer struct{ format string }
 
 func (s *sayer) flag(c *cobra.Command) {
+	c.Annotations = map[string]string{reports: "yes"}
 	c.Flags().StringVarP(&s.format, "output", "o", "text", "text or json")
 }
 
