@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"container/heap"
 	"slices"
 	"strings"
 	"time"
@@ -89,21 +90,9 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 		}
 		// The first of a heap, without taking them out: the next one is
 		// always a child of one that came before.
-		next := []int{0}
-		for found := 0; len(next) > 0 && found < n; {
-			least := 0
-			for i := range next {
-				if a.ready[next[i]].less(a.ready[next[least]]) {
-					least = i
-				}
-			}
-			at := next[least]
-			next[least] = next[len(next)-1]
-			next = next[:len(next)-1]
-			for child := 2*at + 1; child <= 2*at+2 && child < len(a.ready); child++ {
-				next = append(next, child)
-			}
-			w := a.ready[at]
+		next := frontier{of: a.ready, at: []int{0}}
+		for found := 0; next.Len() > 0 && found < n; {
+			w := next.take()
 			if known(w.state.ID) {
 				found++
 				continue
@@ -115,6 +104,37 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 		}
 	}
 	return out
+}
+
+// frontier is a heap of places in a heap of wishes: all below them was not looked at.
+type frontier struct {
+	of readyHeap
+	at []int
+}
+
+func (f *frontier) Len() int           { return len(f.at) }
+func (f *frontier) Less(i, j int) bool { return f.of.Less(f.at[i], f.at[j]) }
+func (f *frontier) Swap(i, j int)      { f.at[i], f.at[j] = f.at[j], f.at[i] }
+func (f *frontier) Push(at any)        { f.at = append(f.at, at.(int)) }
+func (f *frontier) Pop() any {
+	last := f.at[len(f.at)-1]
+	f.at = f.at[:len(f.at)-1]
+	return last
+}
+
+// take gives the first wish of the frontier, and puts those below it in its place.
+func (f *frontier) take() *node {
+	at := f.at[0]
+	if child := 2*at + 1; child < len(f.of) {
+		f.at[0] = child
+		heap.Fix(f, 0)
+		if child++; child < len(f.of) {
+			heap.Push(f, child)
+		}
+	} else {
+		heap.Pop(f)
+	}
+	return f.of[at]
 }
 
 // Idle tells that nothing runs, and that nothing can start before another

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -90,26 +89,13 @@ func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
 	return string(b), nil
 }
 
-// Arrays that the driver writes without asking each element what it is.
-type (
-	uuids   = pgtype.FlatArray[pgtype.UUID]
-	moments = pgtype.FlatArray[pgtype.Timestamptz]
-)
-
-func momentOf(t *time.Time) pgtype.Timestamptz {
-	if t == nil {
-		return pgtype.Timestamptz{}
-	}
-	return pgtype.Timestamptz{Time: *t, Valid: true}
-}
-
 // actionColumns are actions, column by column, for unnest.
 type actionColumns struct {
-	ids       uuids
+	ids       []uuid.UUID
 	kinds     []string
 	resources []string
 	versions  []int
-	started   []time.Time
+	started   moments
 	finished  moments
 	statuses  []string
 	kindsOf   []string
@@ -127,7 +113,7 @@ func (c *actionColumns) add(a intent.Action) error {
 	if change == "" {
 		change = intent.NoChange
 	}
-	c.ids = append(c.ids, pgtype.UUID{Bytes: a.ID, Valid: true})
+	c.ids = append(c.ids, a.ID)
 	c.kinds = append(c.kinds, string(a.Kind))
 	c.resources = append(c.resources, a.Resource.String())
 	c.versions = append(c.versions, a.Version)
@@ -173,9 +159,9 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 // SetAhead records what is about to be deployed without another word, in place of
 // what it recorded before; see control.ResourceStore.
 func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error {
-	resources, actions := make([]string, len(tasks)), make(uuids, len(tasks))
+	resources, actions := make([]string, len(tasks)), make([]uuid.UUID, len(tasks))
 	for i, t := range tasks {
-		resources[i], actions[i] = t.Resource.String(), pgtype.UUID{Bytes: t.Action, Valid: true}
+		resources[i], actions[i] = t.Resource.String(), t.Action
 	}
 	return s.writeOwned(ctx, env, "store.SetAhead", func(b *pgx.Batch) {
 		b.Queue(statements.AheadSet, env, resources, actions)

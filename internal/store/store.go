@@ -56,6 +56,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pc.ConnConfig.RuntimeParams["application_name"] = "ordain"
 	}
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pc.AfterConnect = quickly
 	if err := migrate(ctx, pc.ConnConfig, cfg.Logger); err != nil {
 		return nil, err
 	}

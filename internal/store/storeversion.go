@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -208,9 +207,9 @@ type knownRow struct {
 // storeResources adds the resources and contents that are new and gives the
 // keys of all contents in order.
 func storeResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, all []incoming, at time.Time) ([]int64, error) {
-	ids, digests := make([]string, len(all)), make(uuids, len(all))
+	ids, digests := make([]string, len(all)), make([]uuid.UUID, len(all))
 	for i := range all {
-		ids[i], digests[i] = all[i].id, pgtype.UUID{Bytes: all[i].digest, Valid: true}
+		ids[i], digests[i] = all[i].id, all[i].digest
 		all[i].resource, all[i].content = 0, 0 // of an attempt before
 	}
 	known, err := many[knownRow](ctx, tx, statements.ContentFind, env, ids, digests)
