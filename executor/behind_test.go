@@ -209,16 +209,23 @@ func TestBehindAnEnd(t *testing.T) {
 	}
 }
 
-// Where nothing runs that it could be behind, a task is withdrawn at once.
+// What was to be behind a task that has ended since begins at once, and what is
+// behind it waits. Where an agent has no place in a process, it is withdrawn.
 func TestBehindNothing(t *testing.T) {
 	l := newLineUp(t, nil)
-	one := task(l.blue, "host", "b", nil)
-	one.Behind = true
-	other := task(l.blue, "other", "b", nil)
-	other.Behind = true
-	l.Begin(t.Context(), []Task{one, other}, func(r Result) { l.results <- r })
-	same(t, l.outcomes(2), "b withdrawn", "b withdrawn")
-	l.ran(t)
+	var tasks []Task
+	for _, at := range []struct{ agent, name, what string }{{"host", "a", "wait"}, {"host", "b", ""}, {"other", "c", ""}} {
+		one := task(l.blue, at.agent, at.name, map[string]any{"what": at.what})
+		one.Behind = true
+		tasks = append(tasks, one)
+	}
+	l.Begin(t.Context(), tasks, func(r Result) { l.results <- r })
+	same(t, l.outcomes(1), "c withdrawn")
+	l.Recall([]intent.ActionID{tasks[1].ID})
+	same(t, l.outcomes(1), "b withdrawn")
+	l.open(t)
+	same(t, l.outcomes(1), "a deployed")
+	l.ran(t, "a", "/a")
 }
 
 // When the context ends results come at once, and what has not begun does not begin.

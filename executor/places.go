@@ -102,13 +102,12 @@ func (m *Manager) quick(r *run) bool {
 	if w == nil {
 		return false
 	}
-	if r.task.Behind {
-		if len(s.line) == 0 || s.made > 1 || s.line[0].w != w {
-			return false
-		}
+	switch {
+	case r.task.Behind && s.made > 1, r.task.Behind && len(s.line) > 0 && s.line[0].w != w:
+		return false
+	case r.task.Behind && len(s.line) > 0:
 		r.lane = s.line[0].lane
-		m.behind[r.task.ID] = r
-	} else {
+	default: // also what was to be behind one that has ended since
 		s.widen(r.task.Lanes)
 		select {
 		case r.lane = <-s.lanes:
@@ -116,6 +115,9 @@ func (m *Manager) quick(r *run) bool {
 			return false
 		}
 		r.begun = true
+	}
+	if r.task.Behind {
+		m.behind[r.task.ID] = r
 	}
 	r.e, r.seat, r.w = e, s, w
 	e.tasks++

@@ -32,7 +32,7 @@ func (m *Manager) Run(ctx context.Context, t Task) Result {
 
 // Begin is Run for many tasks, and waits for none of them: each result goes to
 // done, once. What one process is to do is sent at once. A task that is Behind
-// is withdrawn where it cannot be sent behind another one.
+// begins where the one before it has ended since, and is withdrawn where it would have to wait for a process.
 //
 // done is called from where replies are read, or from here: it must not wait.
 func (m *Manager) Begin(ctx context.Context, tasks []Task, done func(Result)) {

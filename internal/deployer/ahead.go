@@ -19,7 +19,7 @@ import (
 // The order of things stays: that a resource is being deployed is durable before
 // its task runs, and an end before what depends on it begins. The record has it as
 // one list of resources and of the actions that they will be (Store.SetAhead), written
-// whole, when an agent has used up half of what it had; a list keeps a task until its end is durable. The log gets the
+// whole each time; a list keeps a task until its end is durable. The log gets the
 // entry of such a task when it ends, or when it turns out to take its time: then the
 // resource shows as deploying too. After a kill, what is in the list and has no entry was cut
 // off, or about to begin. How
@@ -34,7 +34,7 @@ import (
 // depends on an end, asks for its own commit and takes the gathered ends along.
 
 const (
-	mostPrepared = 512 // per agent
+	mostPrepared = 256 // per agent
 	// reach is for how many usual commits what is prepared lasts: now and then one
 	// takes several times as long, and then every agent would wait for it.
 	reach = 6
@@ -111,33 +111,14 @@ func (d *Deployer) prepare(b *batch) {
 	if d.sched == nil {
 		return
 	}
-	n := d.lookAhead()
-	if n == 0 || !d.short(n) {
-		return
-	}
 	known := func(id intent.ResourceID) bool { return d.prepared[id] != nil || d.unsaved[id] > 0 }
-	for _, c := range d.sched.Ahead(n, known) {
+	for _, c := range d.sched.Ahead(d.lookAhead(), known) {
 		id := c.Resource.ID
 		r := d.newRun(c)
 		r.ahead = true
 		d.prepared[id], d.ahead[r.task.ID] = r, id
 		b.prepared = append(b.prepared, r)
 	}
-}
-
-// short tells that a busy agent has less than half of what it should have prepared: the
-// list is written whole, so it is not written for a few.
-func (d *Deployer) short(n int) bool {
-	have := make(map[string]int, len(d.queues.of))
-	for id := range d.prepared {
-		have[id.Agent]++
-	}
-	for agent, q := range d.queues.of {
-		if len(q.runs) > 0 && have[agent] < (n+1)/2 {
-			return true
-		}
-	}
-	return false
 }
 
 // begin puts a start into the next batch, or lets it run at once when it was prepared.
