@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
 )
 
 func parsed(t *testing.T, model string) eval.Input {
@@ -149,5 +150,20 @@ implement B using none
 	}
 	if r.Rounds < n {
 		t.Errorf("%d lists were frozen by themselves, fewer than circles", r.Rounds)
+	}
+}
+
+// A regular expression that tries ways without end is given up, and shown: it is
+// what has to be mended. The error itself stays where the value is set.
+func TestARegularExpressionWithoutEndIsShown(t *testing.T) {
+	defer func(before time.Duration) { types.MatchLimit = before }(types.MatchLimit)
+	types.MatchLimit = 50 * time.Millisecond
+	_, result := told(t, "typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat("a", 60)+"b\")\n")
+	d := result.Err.Diagnostic()
+	if d.Location == nil || d.Location.Line != 8 || len(d.Causes) != 1 || !strings.Contains(d.Causes[0].Message, "takes too long") {
+		t.Fatalf("got %+v", d)
+	}
+	if at := d.Place(); at.Line != 1 || at.Column != 35 || at.EndColumn != 44 {
+		t.Errorf("the error points at %+v", at)
 	}
 }
