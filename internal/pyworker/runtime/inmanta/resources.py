@@ -488,7 +488,9 @@ class Resource(metaclass=ResourceMeta):
         if registered is None:
             raise TypeError(f"No resource class registered for entity {resource_id.entity_type}")
         if registered._ordinary and not force_fields:
-            return registered._filled(resource_id, obj_map)
+            made = registered._filled(resource_id, obj_map)
+            made.unknowns.update(name for name, value in made.__dict__.items() if isinstance(value, Unknown))
+            return made
         made = registered(resource_id)
         known = _common()
         known.update(obj_map)
@@ -496,12 +498,21 @@ class Resource(metaclass=ResourceMeta):
         return made
 
     @classmethod
+    def of_json(cls, resource_id: Id, obj_map: JsonType) -> "Resource":
+        """The same for attributes that were JSON: nothing in them is unknown."""
+        registered = _registered(resource_id)
+        if registered is None or not registered._ordinary:
+            return Resource.deserialize(obj_map)
+        return registered._filled(resource_id, obj_map)
+
+    @classmethod
     def _filled(cls, resource_id: Id, values: JsonType) -> "Resource":
-        """What __init__ and populate make, in one step."""
+        """What __init__ and populate make of values without unknown ones, in one step."""
         made = cls.__new__(cls)
         fields = made.__dict__
         fields["id"] = resource_id
-        fields["requires"] = set(map(Id.parse_id, values.get("requires", ())))
+        required = values.get("requires")
+        fields["requires"] = set(map(Id.parse_id, required)) if required else set()
         fields["resource_requires"], fields["unknowns"] = set(), set()
         for name in cls.fields:
             if name in values:
@@ -510,8 +521,6 @@ class Resource(metaclass=ResourceMeta):
                 value = _common()[name]
             else:
                 raise Exception(f"The export of {values['id']} does not have field {name}")
-            if isinstance(value, Unknown):
-                fields["unknowns"].add(name)
             fields[name] = value
         return made
 
@@ -545,8 +554,11 @@ class Resource(metaclass=ResourceMeta):
         fields["id"] = self.id._copied() if type(self.id) is Id else Id.parse_id(self.id.resource_version_str())
         fields["requires"] = {Id.parse_id(str(required)) for required in self.requires} if self.requires else set()
         fields["resource_requires"], fields["unknowns"] = set(), set()
-        for field in made.fields:
-            fields[field] = own[field] if field in own else getattr(self, field)
+        try:
+            for field in made.fields:
+                fields[field] = own[field]
+        except KeyError:  # one that was deleted may be that of the class
+            fields.update((field, getattr(self, field)) for field in made.fields)
         return copy
 
     def clone(self, **kwargs: Any) -> "Resource":

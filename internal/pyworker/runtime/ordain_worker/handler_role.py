@@ -189,13 +189,13 @@ class HandlerRole:
 
     def _resource(self, task: Task, args: dict[str, Any]) -> Optional[Resource]:
         """The resource from its exported form, its references resolved; None when there is none to work on."""
-        kind = Id.parse_id(args["id"]).entity_type
-        attributes = args["attributes"]
+        name = Id.parse_id(args["id"])
+        kind, attributes = name.entity_type, args["attributes"]
         attributes["id"], attributes["requires"] = args["id"], args.get("requires") or ()
         try:
             if kind not in registry._resources:
                 raise LookupError(f"no code for resources of type {kind} was loaded{self._why(kind)}")
-            resource = Resource.deserialize(attributes)
+            resource = Resource.of_json(name, attributes)
         except Exception as exc:
             task.has_no_resource()
             task.ctx.set_resource_state(const.HandlerResourceState.unavailable)

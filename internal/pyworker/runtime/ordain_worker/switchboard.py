@@ -38,7 +38,7 @@ class Conversation:
 
     def notify_later(self, op: str, args: str) -> int:
         """The same for what need not be soon, and is JSON already: it goes with the next frame, or in a moment."""
-        return self._board.notify_later(f'{{"op":"{op}","args":{args},"for":{self._request}}}')
+        return self._board.hold(f'{{"op":"{op}","args":{args},"for":{self._request}}}')
 
     def give_back(self) -> None:
         """Give back what is behind: this process should begin none of it."""
@@ -77,7 +77,7 @@ class Switchboard:
         self._next_look = 0.0
         self._relay = Relay(self._read, channel.send_held, self._look)
 
-    def notify_later(self, text: str) -> int:
+    def hold(self, text: str) -> int:
         size = self.channel.hold(text)
         # Somebody looks after a task that has the lead, and sends what it holds when it takes its time.
         if not self._relay.leads():

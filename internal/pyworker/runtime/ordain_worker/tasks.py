@@ -198,8 +198,9 @@ class Task:
 
     def _log_reading(self) -> None:
         """The line that every deployment begins with: it need not be soon, and is made without the steps of others."""
+        masks = self._masks
         with self._lock:
-            plain = self._held is None and self._lines < MAX_LINES and self._bytes < MAX_BYTES and self._masks.masks_nothing()
+            plain = self._held is None and self._lines < MAX_LINES and self._bytes < MAX_BYTES and not masks._ordered and not masks.fields
             if plain:
                 self._lines += 1
         if not plain:

@@ -6,7 +6,8 @@ import uuid
 from inmanta import const
 from inmanta.agent import handler
 from inmanta.agent.executor import AgentInstance
-from inmanta.resources import PurgeableResource, Resource, resource
+from inmanta.execute.util import Unknown
+from inmanta.resources import Id, PurgeableResource, Resource, resource
 
 State = const.HandlerResourceState
 
@@ -202,6 +203,84 @@ class Handlers(unittest.TestCase):
             made.run_sync(lambda: made.get_client().get_version())
         with self.assertRaises(handler.HandlerNotAvailableException):
             made.get_file("00")
+
+
+    def test_a_handler_may_have_any_method_of_its_own(self):
+        def surprise(*args, **kwargs):
+            raise AssertionError("nobody calls this")
+
+        own = {name: surprise for name in ("_deploy", "_execute", "_guarded", "_after", "_steps", "_changes_of", "_work")}
+        made, wanted = type("Own", (Recording,), own)(self.agent), res()
+        ctx = handler.HandlerContext(wanted)
+        made.deploy(ctx, wanted, {})
+        self.assertEqual(made.calls, ["pre", "read", "update ['value']", "post"])
+        self.assertIs(ctx.resource_state, State.deployed)
+
+    def test_every_deployment_says_that_it_reads(self):
+        told, wanted = [], res()
+        Recording(self.agent).execute(handler.HandlerContext(wanted, reading=lambda: told.append(1)), wanted)
+        self.assertEqual(told, [1])
+        ctx = handler.HandlerContext(wanted)
+        Recording(self.agent).execute(ctx, wanted)
+        self.assertEqual(ctx.logs[0].msg, "Calling read_resource")
+
+
+@resource("t::Shown", agent="agent", id_attribute="name")
+class Shown(PurgeableResource):
+    """One whose fields are not as they are set."""
+
+    fields = ("agent", "name", "value")
+
+    def populate(self, fields, force_fields=False):
+        super().populate({**fields, "value": "populated"}, force_fields)
+
+
+class Resources(unittest.TestCase):
+    """What the executor works on is made of JSON."""
+
+    def test_of_json_as_of_anything(self):
+        values = {**res(requires=["t::R[a,name=m]"]).serialize()}
+        made, same = Resource.of_json(Id.parse_id(values["id"]), values), Resource.deserialize(values)
+        self.assertEqual(made.serialize(), same.serialize())
+        self.assertEqual((made.requires, made.unknowns), (same.requires, set()))
+        del values["send_event"], values["requires"]  # which may be missing
+        self.assertEqual(Resource.of_json(Id.parse_id(values["id"]), values).serialize(), Resource.deserialize(values).serialize())
+        del values["many"]
+        for make in (Resource.deserialize, lambda values: Resource.of_json(Id.parse_id(values["id"]), values)):
+            with self.assertRaisesRegex(Exception, "does not have field many"):
+                make(values)
+
+    def test_a_class_that_makes_them_itself(self):
+        values = {**res().serialize(), "id": "t::Shown[a,name=n],v=3"}
+        self.assertEqual(Resource.of_json(Id.parse_id(values["id"]), values).value, "populated")
+        with self.assertRaisesRegex(TypeError, "t::Nobody"):
+            Resource.of_json(Id.parse_id("t::Nobody[a,name=n]"), {"id": "t::Nobody[a,name=n]"})
+
+    def test_unknown_values_are_counted(self):
+        self.assertEqual(res(value=Unknown(), many=Unknown()).unknowns, {"value", "many"})
+        self.assertEqual(res(value=Unknown()).clone(many=1).unknowns, {"value"})
+
+    def test_ids(self):
+        name = Id.parse_id("a::b::C[agent-1,path=/x=y,z],v=12")
+        self.assertEqual(
+            (name.entity_type, name.agent_name, name.attribute, name.attribute_value, name.version),
+            ("a::b::C", "agent-1", "path", "/x=y,z", 12),
+        )
+        self.assertEqual((str(name), str(Id.parse_id("a::C[b,c=d]"))), ("a::b::C[agent-1,path=/x=y,z],v=12", "a::C[b,c=d]"))
+        for wrong in ("a::C[b,c,d=e]", "a::C[b,c=d]e]", "a::C[b,c=d],v=", "C[b,c=d]", "a::C[,c=d]"):
+            with self.assertRaises(ValueError, msg=wrong):
+                Id.parse_id(wrong)
+
+    def test_differences(self):
+        made, wanted = Recording(None), res()
+        current = wanted.clone(value=1)
+        current.many = dict(wanted.many)  # another one, and equal
+        self.assertEqual(made._diff(current, wanted), {"value": {"current": 1, "desired": "new"}})
+        other = type("Other", (), {**{name: getattr(wanted, name) for name in R.fields}, "many": 2})()  # not even a resource
+        self.assertEqual(made._diff(other, wanted), {"many": {"current": 2, "desired": {"x": 1}}})
+        del current.__dict__["value"]
+        with self.assertRaises(AttributeError):
+            made._diff(current, wanted)
 
 
 class Providers(unittest.TestCase):

@@ -9,7 +9,7 @@ import functools
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Optional, TypeVar
 
 from inmanta import _lazy, const, resources
@@ -295,15 +295,12 @@ class ResourceHandler(HandlerAPI[TResource]):
 
     def _diff(self, current: TResource, desired: TResource) -> dict[str, dict[str, Any]]:
         kind = type(desired)
-        plain = getattr(kind, "_plain", False) and type(current) is kind
-        have, want = (current.__dict__, desired.__dict__) if plain else ({}, {})
-        differs = {}
-        for field in kind.fields:
-            found = have[field] if field in have else getattr(current, field)
-            wanted = want[field] if field in want else getattr(desired, field)
-            if found is not wanted and found != wanted:
-                differs[field] = {"current": found, "desired": wanted}
-        return differs
+        if getattr(kind, "_plain", False) and type(current) is kind:
+            try:
+                return _differences(kind.fields, current.__dict__, desired.__dict__)
+            except KeyError:  # a field that was deleted
+                pass
+        return _differences(kind.fields, _Read(current), _Read(desired))
 
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
         _guarded(self, _list_and_do, ctx, resource, dry_run)
@@ -403,6 +400,25 @@ def _after(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> None
             resource_id=resource.id.resource_str(),
             exception=_brief(exc),
         )
+
+
+class _Read:
+    """The attributes of something as those of a dict."""
+
+    def __init__(self, of: object) -> None:
+        self._of = of
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+
+def _differences(fields: Iterable[str], have: Any, want: Any) -> dict[str, dict[str, Any]]:
+    differs = {}
+    for field in fields:
+        found, wanted = have[field], want[field]
+        if found is not wanted and found != wanted:
+            differs[field] = {"current": found, "desired": wanted}
+    return differs
 
 
 def _list_and_do(handler: ResourceHandler[Any], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
