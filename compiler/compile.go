@@ -61,8 +61,8 @@ type Options struct {
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
 	// OnStage is told of each part of a compile that is over: parse, evaluate,
-	// export.
-	OnStage func(name string)
+	// export; and whether there is a Python worker beside it.
+	OnStage func(name string, worker bool)
 	// OnHeap is told, now and then, how far evaluating has filled the heap.
 	OnHeap func(address uintptr)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
@@ -147,7 +147,7 @@ func (r *run) timed(name string, do func()) {
 	do()
 	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
 	if r.o.OnStage != nil {
-		r.o.OnStage(name)
+		r.o.OnStage(name, r.host != nil && r.host.Began())
 	}
 }
 
