@@ -28,6 +28,7 @@ const (
 type memory struct {
 	export  bool // evaluating is not all
 	handing *handing
+	paced   bool            // when to collect is not said in the environment
 	first   runtime.Cleanup // what follows the first collection
 }
 
@@ -39,6 +40,7 @@ func tuned(export bool) memory {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return m
 	}
+	m.paced = true
 	debug.SetGCPercent(-1)
 	largePages()
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
@@ -62,10 +64,17 @@ func (m memory) stageOver(stage string, worker bool) {
 	}
 	lean.Forget()
 	if m.export && worker && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
-		m.first.Stop()
-		runtime.GC()
-		// The process is as large as it is: the next one waits until the heap is so again.
-		before := now.HeapAlloc
+		m.collect(now.HeapAlloc)
+	}
+}
+
+// collect collects a heap of so many bytes. The process is as large as it is:
+// the next collection waits until the heap is so again.
+func (m memory) collect(before uint64) {
+	m.first.Stop()
+	runtime.GC()
+	if m.paced {
+		var now runtime.MemStats
 		runtime.ReadMemStats(&now)
 		debug.SetGCPercent(max(laterPercent, int(before*100/now.HeapAlloc)-100))
 	}
