@@ -15,7 +15,7 @@ func TestAnExportBesidePythonBeginsWithoutGarbage(t *testing.T) {
 		runtime.ReadMemStats(&now)
 		return now.NumGC
 	}
-	large := make([]byte, 2*betweenFrom)
+	large := make([]byte, betweenFrom)
 	for _, c := range []struct {
 		stage          string
 		export, worker bool
