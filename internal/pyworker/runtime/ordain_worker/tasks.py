@@ -294,14 +294,14 @@ class Task:
     def __exit__(self, *exc: object) -> None:
         _here.task = None
         at_work.reset(self._token)
-        self._over = True  # a coroutine that outlives the task still knows it
+        self._over, self._files = True, None  # a coroutine that outlives the task still knows it
 
     @property
     def files(self) -> Optional["Files"]:
         """The files of the server; None when the task is over."""
-        if self._files is None:
+        if self._files is None and not self._over:
             self._files = Files(self.talk, self.secret)
-        return None if self._over else self._files
+        return self._files
 
     def printed(self, stream: str, text: str) -> None:
         if stream not in self._output:

@@ -1,10 +1,12 @@
 """One task: its secrets, its limits, its output."""
 
+import gc
 import json
 import io
 import threading
 import unittest
 import uuid
+import weakref
 
 from ordain_worker import tasks
 from ordain_worker.frames import Failure
@@ -98,6 +100,21 @@ class Limits(unittest.TestCase):
         one.settle()
         self.assertEqual(messages(talk)[:2], ["half a line", "and another"])
         self.assertEqual(real.getvalue(), "elsewhere\nafterwards\n")
+
+    def test_a_task_is_gone_when_it_is_over(self):
+        """Without a collection of garbage: there would be one for every few tasks."""
+        gc.disable()
+        self.addCleanup(gc.enable)
+        talk, one = task()
+        with one:
+            self.assertIs(one.files, one.files)
+            one.ctx.info("line")
+        self.assertIsNone(one.files)
+        one.settle()
+        one.end()
+        known = weakref.ref(one), weakref.ref(one.ctx)
+        del one
+        self.assertEqual([ref() for ref in known], [None, None])
 
     def test_a_line_without_end(self):
         talk, one = task()
