@@ -31,6 +31,7 @@ class Told(CRUDHandler[Thing]):
             while not os.path.exists("DIR/gate"): time.sleep(0.001)
         if resource.what == "die": os.kill(os.getpid(), 9)
         if resource.what == "hang": time.sleep(3600)
+        if resource.what == "away": raise ConnectionRefusedError("nobody there")
         if resource.what == "close": os.close(3)
         with open("DIR/ran", "a") as ran: ran.write("/" + resource.name + "\n")
 `
@@ -207,6 +208,24 @@ func TestBehindAnEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where a target is not reached, what is behind on its agent does not try, and is given back;
+// what is behind on another agent goes on.
+func TestBehindATargetThatIsAway(t *testing.T) {
+	l := newLineUp(t, nil)
+	expect(t, l.Run(t.Context(), task(l.blue, "other", "x", nil)), intent.StatusDeployed)
+	l.ran(t, "x", "/x")
+	var tasks []Task
+	for _, at := range []struct{ agent, name, what string }{{"other", "x", "wait"}, {"other", "y", ""}, {"host", "a", "away"}, {"host", "b", ""}, {"host", "c", ""}} {
+		one := task(l.blue, at.agent, at.name, map[string]any{"what": at.what})
+		one.Behind = at.name != "x" && at.name != "a"
+		tasks = append(tasks, one)
+	}
+	l.Begin(t.Context(), tasks, func(r Result) { l.results <- r })
+	same(t, l.outcomes(3), "a unavailable", "b withdrawn", "c withdrawn")
+	l.open(t)
+	same(t, l.outcomes(2), "x deployed", "y deployed")
 }
 
 // What was to be behind a task that has ended since begins at once, and what is

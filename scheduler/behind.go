@@ -18,8 +18,9 @@ import (
 //
 // What is behind counts as running for everything that needs it. It is sent only
 // where nothing could come between that the scheduler knows of: what it needs has
-// ended, no job waits, no window is about to open or close, no failure to reach
-// the target leads to an open breaker. When something does come (a pause, a halt, a new
+// ended, no job waits, no window is about to open or close, the last task there reached
+// the target. When one does not reach it, the executor gives back what is behind by
+// itself. When something does come (a pause, a halt, a new
 // version, other rules, a wish or a job that is more urgent, something that it
 // needs is wished for, there is no room for others) all that is behind on the
 // agent is recalled. What had begun nevertheless was the one task that anything
@@ -73,10 +74,6 @@ func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
 	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.row.count > 0 || !s.follows(a) {
 		return false
 	}
-	// Whatever becomes of them, the breaker does not open before all have ended.
-	if most := s.policy.BreakerFailures; most > 0 && len(a.running) >= most {
-		return false
-	}
 	if edge := s.gates.edge; !edge.IsZero() && edge.Sub(now) < beforeEdge {
 		return false
 	}
@@ -126,8 +123,8 @@ func (s *Scheduler) overtake() {
 }
 
 func (s *Scheduler) overtaken(a *agent) bool {
-	most, failures := s.bounds().Concurrency, s.policy.BreakerFailures
-	if !s.follows(a) || most > 0 && s.running > most || failures > 0 && len(a.running) > failures {
+	most := s.bounds().Concurrency
+	if !s.follows(a) || most > 0 && s.running > most {
 		return true
 	}
 	for _, n := range a.running {

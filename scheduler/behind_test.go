@@ -295,17 +295,26 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// The breaker never opens while anything is behind: so few are sent, and none after a failure to reach the target.
-func TestBehindNoOpenBreaker(t *testing.T) {
+// After a failure to reach the target nothing is sent behind another task; and should
+// anything be behind when the breaker opens, it is recalled.
+func TestBehindAFailureToReach(t *testing.T) {
 	w := newWorld(t, Limits{})
-	w.s.SetPolicy(Policy{BreakerFailures: 3}, t0)
+	w.s.SetPolicy(Policy{BreakerFailures: 2}, t0)
 	w.release("x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1")
-	if got := w.s.Behind("x", 9, always, t0); len(got) != 2 {
+	if got := w.s.Behind("x", 3, always, t0); len(got) != 3 {
 		t.Fatalf("%d are sent", len(got))
 	}
-	w.s.TaskDone(Outcome{ID: rid("x/a"), Version: 1, Status: intent.StatusUnavailable, Unreachable: true}, t0)
+	unreachable := func(name string) []Command {
+		return w.s.TaskDone(Outcome{ID: rid(name), Version: 2, Status: intent.StatusUnavailable, Unreachable: true}, t0)
+	}
+	if got := recalls(unreachable("x/a")); got != nil {
+		t.Fatalf("after one failure %v are recalled", got)
+	}
 	if got := w.s.Behind("x", 9, always, t0); got != nil {
 		t.Fatalf("after a failure: %+v", got)
+	}
+	if got := recalls(unreachable("x/b")); !slices.Equal(got, []string{"x/d"}) {
+		t.Fatalf("when the breaker opens %v are recalled", got)
 	}
 }
 

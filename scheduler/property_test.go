@@ -401,6 +401,9 @@ func (o *observer) end(i int, status intent.Status, change intent.Change, differ
 		status = intent.StatusDry
 	}
 	o.running = slices.Delete(o.running, i, i+1)
+	if status == intent.StatusUnavailable { // then the executor begins nothing that is behind it
+		o.giveBack(c.Resource.ID.Agent, false)
+	}
 	o.follow(c.Resource.ID.Agent)
 	if !slices.ContainsFunc(o.model, func(r intent.Resource) bool { return r.ID == c.Resource.ID }) {
 		delete(o.good, c.Resource.ID)

@@ -23,7 +23,7 @@ import (
 // another task of its agent has ended, nothing is sent ahead there.
 
 const (
-	mostBehind = 4 // per agent
+	mostBehind = 12 // per agent
 	// quickLine is how much work may be behind a task.
 	quickLine = 4 * time.Millisecond
 	// slowHead is after what time what is behind a task is recalled.

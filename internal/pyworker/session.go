@@ -22,7 +22,7 @@ const silence = 60 * time.Second
 const (
 	several     = 8
 	pauseByCall = 15 * time.Microsecond
-	pauseAtMost = 300 * time.Microsecond
+	pauseAtMost = 500 * time.Microsecond
 )
 
 type session struct {

@@ -153,6 +153,8 @@ class HandlerRole:
         result = None if why else task.short_result()
         if result is None:
             result = task.result()
+            if "unreachable" in result:
+                talk.give_back_own()  # it would only fail to reach the target too: who sent it decides
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
             result["retire"] = why

@@ -24,9 +24,10 @@ class Verbatim(str):
 class Conversation:
     """One request of the other side, as the thread that works on it sees it."""
 
-    def __init__(self, board: "Switchboard", request: int) -> None:
+    def __init__(self, board: "Switchboard", request: int, seat: Optional[Seat] = None) -> None:
         self._board = board
         self._request = request
+        self._seat = seat
 
     def ask(self, op: str, args: Any) -> Any:
         """Send a request back on behalf of this one. Raises Failure when refused."""
@@ -42,7 +43,11 @@ class Conversation:
 
     def give_back(self) -> None:
         """Give back what is behind: this process should begin none of it."""
-        self._board.give_back()
+        self._board.give_back(lambda seat: True)
+
+    def give_back_own(self) -> None:
+        """Give back what is behind this request."""
+        self._board.give_back(lambda seat: seat is self._seat)
 
 
 class Switchboard:
@@ -73,7 +78,7 @@ class Switchboard:
         self._last = 0
         self._waiting: dict[int, "_Reply"] = {}
         self._requests = Requests(channel.descriptors[0])
-        self._behind: dict[int, bool] = {}
+        self._behind: dict[int, Seat] = {}
         self._next_look = 0.0
         self._relay = Relay(self._read, channel.send_held, self._look)
 
@@ -113,10 +118,10 @@ class Switchboard:
             self._next_look = time.monotonic() + LOOK
 
     def _take_back(self, requests: list[int]) -> list[int]:
-        return [each for each in requests if self._behind.pop(each, False)]
+        return [each for each in requests if self._behind.pop(each, None) is not None]
 
-    def give_back(self) -> None:
-        for each in self._take_back(list(self._behind)):
+    def give_back(self, whose: Callable[[Seat], bool]) -> None:
+        for each in self._take_back([request for request, seat in list(self._behind.items()) if whose(seat)]):
             self.channel.write_text(f'{{"re":{each},"ok":{{"withdrawn":true}}}}')
 
     def _read(self, seconds: Optional[float]) -> bool:
@@ -161,22 +166,22 @@ class Switchboard:
             return
         if seat is not None:
             if frame.get("behind"):
-                self._behind[frame["id"]] = True
+                self._behind[frame["id"]] = seat
             self._relay.give(seat, partial(self._placed, frame, seat))
         else:
             threading.Thread(target=self._work, args=(frame,), name=f"ordain-{frame['id']}", daemon=True).start()
 
     def _placed(self, frame: dict[str, Any], seat: Seat) -> None:
         try:
-            if not frame.get("behind") or self._behind.pop(frame["id"], False):
-                self._work(frame)
+            if not frame.get("behind") or self._behind.pop(frame["id"], None) is not None:
+                self._work(frame, seat)
         finally:
             self._done(seat)
 
-    def _work(self, frame: dict[str, Any]) -> None:
+    def _work(self, frame: dict[str, Any], seat: Optional[Seat] = None) -> None:
         request = frame["id"]
         try:
-            value = self._answer(Conversation(self, request), frame["op"], frame.get("args"))
+            value = self._answer(Conversation(self, request, seat), frame["op"], frame.get("args"))
             if type(value) is Verbatim:
                 self.channel.write_text(f'{{"re":{request},"ok":{value}}}')
                 return
