@@ -27,13 +27,13 @@ func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 		for range 9 - len(m.Level) {
 			b.WriteByte(' ')
 		}
-		b.WriteString(oneLine.Replace(a.Resource.AtVersion(a.Version)))
+		b.WriteString(inOneLine(a.Resource.AtVersion(a.Version)))
 		b.WriteByte(' ')
 		b.WriteString(string(a.Kind))
 		b.WriteByte(' ')
 		b.WriteString(a.ID.String()) // whole: the first digits of ids made within a minute are the same
 		b.WriteString(": ")
-		b.WriteString(oneLine.Replace(m.Message))
+		b.WriteString(inOneLine(m.Message))
 		b.WriteByte('\n')
 	}
 }
@@ -56,6 +56,14 @@ func (d *Deployer) writeLines(lines []byte) {
 	} else if err == nil {
 		d.logFailed = false
 	}
+}
+
+// inOneLine writes ends of lines as a program would. Few messages have any.
+func inOneLine(message string) string {
+	if !strings.ContainsAny(message, "\r\n") {
+		return message
+	}
+	return oneLine.Replace(message)
 }
 
 var oneLine = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`)

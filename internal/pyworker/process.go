@@ -259,6 +259,9 @@ func (p *process) write(packet []byte) error {
 	return err
 }
 
+// mostRoom is how much room for frames is kept.
+const mostRoom = 64 << 10
+
 // outbox holds frames that are to be written, in their order.
 type outbox struct {
 	mu      sync.Mutex
@@ -309,7 +312,18 @@ func (p *process) flush() {
 	if len(frames) > 0 {
 		if more := p.unposted(); len(more) > 0 {
 			go p.writePosted(more)
+		} else {
+			p.posted.again(frames)
 		}
+	}
+}
+
+// again takes the room of frames that were written, for the next ones.
+func (o *outbox) again(frames []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.frames) == 0 && cap(frames) <= mostRoom {
+		o.frames = frames[:0]
 	}
 }
 

@@ -53,7 +53,7 @@ func (r actionRow) value() (intent.Action, error) {
 
 // messagesJSON writes the messages column, in the form of messageJSON: it is written
 // for every task, so by hand.
-func messagesJSON(lines []intent.LogLine) (string, error) {
+func messagesJSON(lines []intent.LogLine) ([]byte, error) {
 	size := 2
 	for i := range lines {
 		size += len(lines[i].Message) + len(lines[i].Arguments) + 96
@@ -69,13 +69,13 @@ func messagesJSON(lines []intent.LogLine) (string, error) {
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return "", fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line")
+				return nil, fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line")
 			}
 			out = append(append(out, `,"arguments":`...), arguments...)
 		}
 		out = append(out, '}')
 	}
-	return string(append(out, ']')), nil
+	return append(out, ']'), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -100,7 +100,7 @@ type actionColumns struct {
 	statuses  []string
 	kindsOf   []string
 	changes   []string
-	messages  []string
+	messages  [][]byte
 }
 
 func (c *actionColumns) add(a intent.Action) error {

@@ -32,7 +32,7 @@ func quickly(_ context.Context, conn *pgx.Conn) error { return registerQuick(con
 func registerQuick(types *pgtype.Map) error {
 	for oid, plan := range map[uint32]func(value any) pgtype.EncodePlan{
 		pgtype.UUIDOID:             planID,
-		pgtype.TextArrayOID:        array[[]string](pgtype.TextOID, func(s string) int { return len(s) }, appendText),
+		pgtype.TextArrayOID:        planTexts,
 		pgtype.UUIDArrayOID:        array[[]uuid.UUID](pgtype.UUIDOID, func(uuid.UUID) int { return len(uuid.UUID{}) }, appendID),
 		pgtype.Int4ArrayOID:        array[[]int](pgtype.Int4OID, func(int) int { return 4 }, appendInt),
 		pgtype.BoolArrayOID:        array[[]bool](pgtype.BoolOID, func(bool) int { return 1 }, appendBool),
@@ -68,6 +68,19 @@ type encodePlan func(value any, buf []byte) ([]byte, error)
 
 // Encode implements pgtype.EncodePlan.
 func (p encodePlan) Encode(value any, buf []byte) ([]byte, error) { return p(value, buf) }
+
+var (
+	planStrings = array[[]string](pgtype.TextOID, func(s string) int { return len(s) }, appendText)
+	planBytes   = array[[][]byte](pgtype.TextOID, func(b []byte) int { return len(b) }, appendText)
+)
+
+// planTexts writes texts, which may be at hand as bytes.
+func planTexts(value any) pgtype.EncodePlan {
+	if plan := planStrings(value); plan != nil {
+		return plan
+	}
+	return planBytes(value)
+}
 
 func planID(value any) pgtype.EncodePlan {
 	if _, is := value.(uuid.UUID); !is {
@@ -133,7 +146,7 @@ func room(buf []byte, n int) []byte {
 	return append(make([]byte, 0, max(2*(len(buf)+n), 2*cap(buf))), buf...)
 }
 
-func appendText(buf []byte, s string) ([]byte, error) { return append(buf, s...), nil }
+func appendText[T string | []byte](buf []byte, s T) ([]byte, error) { return append(buf, s...), nil }
 
 func appendID(buf []byte, id uuid.UUID) ([]byte, error) { return append(buf, id[:]...), nil }
 

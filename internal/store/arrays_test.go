@@ -37,6 +37,11 @@ func TestColumnsAreWhatTheDriverWrites(t *testing.T) {
 		}
 		texts := rapid.SliceOf(rapid.String()).Draw(t, "texts")
 		same(pgtype.TextArrayOID, texts, texts)
+		asBytes := make([][]byte, len(texts))
+		for i, text := range texts {
+			asBytes[i] = []byte(text)
+		}
+		same(pgtype.TextArrayOID, asBytes, texts)
 		flags := rapid.SliceOf(rapid.Bool()).Draw(t, "flags")
 		same(pgtype.BoolArrayOID, flags, flags)
 		numbers := rapid.SliceOf(rapid.IntRange(math.MinInt32, math.MaxInt32)).Draw(t, "numbers")
