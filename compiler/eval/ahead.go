@@ -1,6 +1,10 @@
 package eval
 
-import "ordain.dev/ordain/compiler/types"
+import (
+	"slices"
+
+	"ordain.dev/ordain/compiler/types"
+)
 
 // Ahead is a host that can be told of several calls at once: to cross to
 // Python and back takes longer than most plug-ins run.
@@ -9,7 +13,7 @@ import "ordain.dev/ordain/compiler/types"
 //	A's turn: post A, B ─▶ the outcome of A; B's turn: its outcome, which is there already
 //
 // Only calls that cannot tell the difference are posted: their arguments are
-// known and plain, they get no Context, and they run in the order of their
+// known and plain and make no instance, they get no Context, and they run in the order of their
 // turns, none before an earlier call that is not posted. When one fails, or
 // does not give what it declares, those behind it do not run. Where the model
 // itself turns out to be wrong between two turns the second call may have run:
@@ -103,6 +107,41 @@ func (u *callUnit) plain() bool {
 	return true
 }
 
+// makes reports whether evaluating an expression makes an instance: that must
+// happen once, and in its turn. What has a variable in the frame made its own.
+func makes(x expr) bool {
+	switch x := x.(type) {
+	case *construct:
+		return true
+	case *listExpr:
+		return slices.ContainsFunc(x.parts, makes)
+	case *dictExpr:
+		return slices.ContainsFunc(x.entries, func(e dictEntry) bool { return makes(e.value) })
+	case *mapLookup:
+		return makes(x.x) || makes(x.key)
+	case *binary:
+		return makes(x.l) || makes(x.r)
+	case *not:
+		return makes(x.x)
+	case splat:
+		return makes(x.expr)
+	}
+	return false
+}
+
+// makes reports whether evaluating the arguments makes an instance.
+func (u *callUnit) makes() bool {
+	return callParts{u.n}.each(func(x expr) *Error {
+		if makes(x) {
+			return errMade
+		}
+		return nil
+	}) != nil
+}
+
+// errMade ends a search.
+var errMade = &Error{}
+
 // outcome runs the plug-in of a unit whose turn it is.
 func (r *run) outcome(u *callUnit) Outcome {
 	if host, ok := r.host.(Ahead); ok {
@@ -124,7 +163,7 @@ func (r *run) post(host Ahead, first *callUnit) {
 		if !ok || u.n.plugin == nil || u.pending > 0 {
 			continue
 		}
-		if u.posted || u.again || !u.n.plugin.ahead {
+		if u.posted || u.again || !u.n.plugin.ahead || u.makes() {
 			break
 		}
 		args, named, err := u.arguments(r)
