@@ -60,8 +60,8 @@ type Options struct {
 	Warm *plugin.Warm
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
-	// OnStage is told of each part of a compile that is over: parse, evaluate,
-	// export; and whether there is a Python worker beside it.
+	// OnStage is told of each part of a compile that is over: open, parse,
+	// evaluate, export; and whether there is a Python worker beside it.
 	OnStage func(name string, worker bool)
 	// OnHeap is told, now and then, how far evaluating has filled the heap.
 	OnHeap func(address uintptr)
@@ -146,6 +146,11 @@ func (r *run) timed(name string, do func()) {
 	began := time.Now()
 	do()
 	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
+	r.over(name)
+}
+
+// over tells that a part is over.
+func (r *run) over(name string) {
 	if r.o.OnStage != nil {
 		r.o.OnStage(name, r.host != nil && r.host.Began())
 	}
@@ -195,6 +200,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 			return r.fail(reading(err))
 		}
 	}
+	r.over("open")
 	main := r.o.Main
 	if main == "" {
 		main = "main.cf"

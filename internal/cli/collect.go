@@ -26,22 +26,33 @@ const (
 
 // memory tunes a process that does one thing and ends.
 type memory struct {
-	export  bool // evaluating is not all
-	handing *handing
-	paced   bool            // when to collect is not said in the environment
-	first   runtime.Cleanup // what follows the first collection
+	export   bool // evaluating is not all
+	handing  *handing
+	paced    bool            // when to collect is not said in the environment
+	first    runtime.Cleanup // what follows the first collection
+	prepared bool
 }
 
 // tuned has the first collection come late, and pages before they are needed.
 // GOGC and GOMEMLIMIT in the environment have precedence.
-func tuned(export bool) memory {
+func tuned(export bool) *memory {
 	runtime.MemProfileRate = 0 // nobody asks where memory was taken
-	m := memory{export: export, handing: newHanding()}
+	m := &memory{export: export, handing: newHanding()}
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return m
 	}
 	m.paced = true
-	debug.SetGCPercent(-1)
+	debug.SetGCPercent(-1) // until the project is open
+	return m
+}
+
+// prepare makes the heap what it will be. That takes milliseconds, in which the
+// Python worker starts.
+func (m *memory) prepare() {
+	if !m.paced || m.prepared {
+		return
+	}
+	m.prepared = true
 	largePages()
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
 	// The cleanup of something that nobody holds runs after a collection.
@@ -49,14 +60,17 @@ func tuned(export bool) memory {
 	if runtime.GOMAXPROCS(0) > 1 {
 		go m.handing.run()
 	}
-	return m
 }
 
 // stageOver gives back what a stage leaves: pages of the program, and between
 // evaluating and exporting also garbage, where Python takes memory too. What
 // evaluating used is enough for most exports then, and the process stays a
 // fifth smaller, for a tenth of its time. A large heap was collected as it grew.
-func (m memory) stageOver(stage string, worker bool) {
+func (m *memory) stageOver(stage string, worker bool) {
+	if stage == "open" {
+		m.prepare()
+		return
+	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	if now.HeapAlloc < smallHeap {
@@ -70,7 +84,7 @@ func (m memory) stageOver(stage string, worker bool) {
 
 // collect collects a heap of so many bytes. The process is as large as it is:
 // the next collection waits until the heap is so again.
-func (m memory) collect(before uint64) {
+func (m *memory) collect(before uint64) {
 	m.first.Stop()
 	runtime.GC()
 	if m.paced {

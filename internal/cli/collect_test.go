@@ -24,7 +24,7 @@ func TestAnExportBesidePythonBeginsWithoutGarbage(t *testing.T) {
 		{"parse", true, true, 0}, {"evaluate", false, true, 0}, {"evaluate", true, false, 0}, {"evaluate", true, true, 1}, {"export", true, true, 0},
 	} {
 		before := collections()
-		memory{export: c.export}.stageOver(c.stage, c.worker)
+		(&memory{export: c.export}).stageOver(c.stage, c.worker)
 		if got := collections() - before; got != c.collected {
 			t.Errorf("%+v: %d collections", c, got)
 		}
