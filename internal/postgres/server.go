@@ -113,12 +113,13 @@ func socketDir(cfg Config) string {
 
 func socketIn(dir string) string { return filepath.Join(dir, ".s.PGSQL."+strconv.Itoa(port)) }
 
-// launch runs the process; when children of a crashed one are about to end, it tries again.
+// launch runs the process; when children of a crashed one are about to end, or it
+// was not yet collected itself, it tries again.
 func (s *Server) launch(ctx context.Context) error {
 	deadline := time.Now().Add(15 * time.Second)
 	for {
 		err := s.launchOnce(ctx)
-		if err == nil || !strings.Contains(err.Error(), inUse) || time.Now().After(deadline) {
+		if err == nil || !s.passes(err) || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -127,6 +128,15 @@ func (s *Server) launch(ctx context.Context) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// passes tells that what kept the process from starting is about to be over.
+func (s *Server) passes(err error) bool {
+	if strings.Contains(err.Error(), inUse) {
+		return true
+	}
+	p, ok := readPidFile(s.cfg.DataDir)
+	return ok && strings.Contains(err.Error(), lockFile) && !isOurs(p, s.cfg.DataDir)
 }
 
 func (s *Server) launchOnce(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -171,6 +172,50 @@ func TestDatabaseLeftBehindIsEnded(t *testing.T) {
 	}
 	must(t, s.Stop(t.Context()))
 	orphan.lock = nil
+}
+
+// watcher is a log that tells of one message.
+type watcher struct {
+	text string
+	seen func()
+}
+
+func (watcher) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w watcher) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, w.text) {
+		w.seen()
+	}
+	return nil
+}
+
+func (w watcher) WithAttrs([]slog.Attr) slog.Handler { return w }
+
+func (w watcher) WithGroup(string) slog.Handler { return w }
+
+// A database that was killed is dead, but whoever has to collect it takes his time:
+// the next one starts when that is done.
+func TestADeadDatabaseIsNotCollectedYet(t *testing.T) {
+	t.Parallel()
+	cfg := configIn(openDirectory(t))
+	s, err := Start(t.Context(), cfg)
+	must(t, err)
+	must(t, s.Stop(t.Context()))
+	dead := exec.Command("true")
+	dead.Dir = "/"
+	dead.SysProcAttr = attributes(s.account, 0)
+	must(t, dead.Start())
+	file := filepath.Join(cfg.DataDir, "postmaster.pid")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "%d\n%s\n1700000000\n5432\n", dead.Process.Pid, cfg.DataDir), 0o600))
+	must(t, os.Chown(file, s.account.uid, s.account.gid))
+	var once sync.Once
+	cfg.Logger = slog.New(watcher{"already exists", func() { once.Do(func() { _ = dead.Wait() }) }})
+	if s := startIn(t, cfg); !answers(t, s) {
+		t.Error("nothing listens")
+	}
+	if dead.ProcessState == nil {
+		t.Error("it started beside the dead one")
+	}
 }
 
 func TestDirectoriesThatCannotServeAreSaidInWords(t *testing.T) {

@@ -68,3 +68,6 @@ func failure(op, what, words string) *fault.Error {
 
 // inUse is how PostgreSQL says that children of a dead one still run.
 const inUse = "pre-existing shared memory block"
+
+// lockFile is how it says that the process which its postmaster.pid names is there.
+const lockFile = `lock file "postmaster.pid" already exists`
