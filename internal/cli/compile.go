@@ -133,6 +133,7 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 		f.options.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: f.warmKey}
 	}
 	if f.again {
+		tuning.prepare() // whatever becomes of the project: this process goes on
 		return f.watch(c)
 	}
 	_, err := f.once(c)
