@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,8 +28,10 @@ class Thing(PurgeableResource):
 class Told(CRUDHandler[Thing]):
     def read_resource(self, ctx, resource):
         with open("DIR/ran", "a") as ran: ran.write(resource.name + "\n")
+        if resource.what:
+            with open("DIR/began", "w") as began: began.write("\n")
         if resource.what == "wait":
-            while not os.path.exists("DIR/gate"): time.sleep(0.001)
+            with open("DIR/gate") as gate: gate.read()
         if resource.what == "die": os.kill(os.getpid(), 9)
         if resource.what == "hang": time.sleep(3600)
         if resource.what == "away": raise ConnectionRefusedError("nobody there")
@@ -41,12 +44,23 @@ type lineUp struct {
 	*bench
 	dir     string
 	blue    intent.Blueprint
+	began   *os.File // a pipe in which a task that is told to do something says that it began
 	results chan Result
 }
 
 func newLineUp(t *testing.T, change func(*Config)) *lineUp {
 	t.Helper()
 	l := &lineUp{bench: newBench(t, change), dir: t.TempDir(), results: make(chan Result, 10)}
+	for _, pipe := range []string{"began", "gate"} {
+		if err := syscall.Mkfifo(filepath.Join(l.dir, pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if l.began, err = os.OpenFile(filepath.Join(l.dir, "began"), os.O_RDWR, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.began.Close() })
 	l.blue = l.module("lab", strings.ReplaceAll(told, "DIR", l.dir)).Sealed()
 	expect(t, l.Run(t.Context(), task(l.blue, "host", "first", nil)), intent.StatusDeployed)
 	l.ran(t, "first", "/first")
@@ -69,15 +83,26 @@ func (l *lineUp) begin(ctx context.Context, t *testing.T, what string) []Task {
 		tasks = append(tasks, one)
 	}
 	l.Begin(ctx, tasks, func(r Result) { l.results <- r })
-	for !strings.HasPrefix(l.text(t), "a\n") {
-		time.Sleep(time.Millisecond) // another process says so in a file
-	}
+	l.begins(t)
 	return tasks
 }
 
+// begins waits until a task that is told to do something begins.
+func (l *lineUp) begins(t *testing.T) {
+	t.Helper()
+	if _, err := l.began.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open lets a task that waits go on.
 func (l *lineUp) open(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(l.dir, "gate"), nil, 0o600); err != nil {
+	gate, err := os.OpenFile(filepath.Join(l.dir, "gate"), os.O_WRONLY, 0)
+	if err == nil {
+		err = gate.Close()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
