@@ -378,7 +378,9 @@ func (o *observer) restart() {
 		st.IsDeploying = false // and so says the record from now on
 		o.recorded[id] = st
 	}
+	depth := o.sent.depth
 	o.s, o.running, o.probes, o.started, o.sent = s, nil, map[string]bool{}, known, newSent()
+	o.sent.depth = depth
 	again := o.jobs.restart()
 	s.SetTimers(timers, o.now)
 	o.take(s.SetPolicy(o.policy, o.now))
