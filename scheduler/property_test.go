@@ -374,8 +374,8 @@ func (o *observer) restart() {
 		}
 		if st.IsDeploying {
 			known[id.Agent] = o.now
+			st.CutOff() // and so says the record from now on
 		}
-		st.IsDeploying = false // and so says the record from now on
 		o.recorded[id] = st
 	}
 	depth := o.sent.depth

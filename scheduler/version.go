@@ -46,7 +46,7 @@ func (s *Scheduler) load(g *graph, snap Snapshot) {
 	for _, st := range snap.States {
 		if st.IsDeploying {
 			n := s.known[st.ID]
-			n.state.IsDeploying = false
+			n.state.CutOff()
 			cutOff[n] = true
 		}
 	}

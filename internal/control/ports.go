@@ -216,8 +216,9 @@ type ResourceStore interface {
 	SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error
 	// FinishActions records their outcomes and the states that follow, facts included.
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []FinishedAction) error
-	// ResetDeploying ends actions that a killed server left open (status cancelled) and clears is_deploying.
-	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (int, error)
+	// ResetDeploying ends actions that a killed server left open (status cancelled) and clears is_deploying. What
+	// was being deployed counts as cut off from then on, unless that is to be forgotten.
+	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (int, error)
 	DeleteActionsBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (int, error)
 
 	// Unpark frees resources that are parked, all of them when none is named; it gives which.

@@ -34,7 +34,7 @@ type Store interface {
 	// SetAhead records the whole list of what is about to run without another word; see control.ResourceStore.
 	SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error
-	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (int, error)
+	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (int, error)
 	// Unpark ends the parking of resources; it gives which were parked.
 	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)

@@ -40,11 +40,12 @@ func (d *Deployer) read(ctx context.Context) (scheduler.Snapshot, *versionCode, 
 	if err != nil {
 		return snap, nil, err
 	}
-	if _, err := d.cfg.Store.ResetDeploying(ctx, d.env, now()); err != nil {
+	forget := d.cfg.Environment.Bool("reset_deploy_progress_on_start")
+	if _, err := d.cfg.Store.ResetDeploying(ctx, d.env, now(), forget); err != nil {
 		return snap, nil, err
 	}
 	snap.States = states
-	if d.cfg.Environment.Bool("reset_deploy_progress_on_start") {
+	if forget {
 		for i := range snap.States {
 			snap.States[i].IsDeploying = false
 		}

@@ -172,6 +172,13 @@ func (m *memory) VersionCode(_ context.Context, _ intent.EnvironmentID, number i
 	return m.versions[number-1].Code, m.versions[number-1].Pip, nil
 }
 
+// deploys tells that a resource is being deployed, or about to be.
+func (m *memory) deploys(st intent.ResourceState) bool {
+	return st.IsDeploying || slices.ContainsFunc(m.ahead, func(t intent.Ahead) bool {
+		return t.Resource == st.ID && !slices.ContainsFunc(m.actions, func(a intent.Action) bool { return a.ID == t.Action })
+	})
+}
+
 func (m *memory) States(context.Context, intent.EnvironmentID) ([]intent.ResourceState, error) {
 	if err := m.lock(); err != nil {
 		return nil, err
@@ -179,9 +186,7 @@ func (m *memory) States(context.Context, intent.EnvironmentID) ([]intent.Resourc
 	defer m.mu.Unlock()
 	var out []intent.ResourceState
 	for _, st := range m.states {
-		st.IsDeploying = st.IsDeploying || slices.ContainsFunc(m.ahead, func(t intent.Ahead) bool {
-			return t.Resource == st.ID && !slices.ContainsFunc(m.actions, func(a intent.Action) bool { return a.ID == t.Action })
-		})
+		st.IsDeploying = m.deploys(st)
 		out = append(out, st)
 	}
 	slices.SortFunc(out, func(a, b intent.ResourceState) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
@@ -299,7 +304,7 @@ func (m *memory) open(id intent.ActionID) int {
 	return slices.IndexFunc(m.actions, func(a intent.Action) bool { return a.ID == id && a.Finished == nil })
 }
 
-func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at time.Time) (int, error) {
+func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at time.Time, forget bool) (int, error) {
 	if err := m.lock(); err != nil {
 		return 0, err
 	}
@@ -312,6 +317,9 @@ func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at ti
 		}
 	}
 	for id, st := range m.states {
+		if st.IsDeploying = m.deploys(st); st.IsDeploying && !forget {
+			st.CutOff()
+		}
 		st.IsDeploying = false
 		m.states[id] = st
 	}

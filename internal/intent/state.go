@@ -82,6 +82,15 @@ func (s *ResourceState) Free() {
 	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = NotParked, nil, nil, "", nil, 0
 }
 
+// CutOff is what is known of a resource whose run began, or was about to, and whose end
+// nobody saw: it may be as before, as intended, or anything between, until it is deployed again.
+func (s *ResourceState) CutOff() {
+	s.IsDeploying, s.DeployedHash = false, ""
+	if s.Compliance == Compliant {
+		s.Compliance = HasUpdate
+	}
+}
+
 // Status is the single word that the older API shows.
 type Status string
 

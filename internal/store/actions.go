@@ -309,15 +309,20 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 	return nil
 }
 
-// ResetDeploying ends actions that a killed server left open, and forgets what was ahead.
-func (s *Store) ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time) (n int, err error) {
+// ResetDeploying ends actions that a killed server left open, and forgets what was ahead;
+// see control.ResourceStore.
+func (s *Store) ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (n int, err error) {
+	states := statements.StateCutOff
+	if forget {
+		states = statements.StateNotDeploying
+	}
 	err = s.writeOwned(ctx, env, "store.ResetDeploying", nil, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ActionCancelOpen, env, at)
 		if err != nil {
 			return err
 		}
 		n = int(tag.RowsAffected())
-		if _, err = tx.Exec(ctx, statements.StateNotDeploying, env); err != nil {
+		if _, err = tx.Exec(ctx, states, env); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, statements.AheadForget, env)

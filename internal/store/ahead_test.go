@@ -51,7 +51,7 @@ func TestWhatIsAheadIsBeingDeployed(t *testing.T) {
 	deploying(b.Resource)
 	must(t, s.SetAhead(ctx, env, []intent.Ahead{a, c})) // the next list still has the one that ended
 	deploying(c.Resource)
-	if n := get(s.ResetDeploying(ctx, env, after(9)))(t); n != 0 {
+	if n := get(s.ResetDeploying(ctx, env, after(9), false))(t); n != 0 {
 		t.Errorf("%d open entries", n)
 	}
 	deploying()

@@ -4,7 +4,7 @@ package store
 type statementTexts struct {
 	// action.sql
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish, ActionCancelOpen string
-	StateNotDeploying, ActionDelete, ActionList, ResourceLogRows, StateUnpark                       string
+	StateNotDeploying, StateCutOff, ActionDelete, ActionList, ResourceLogRows, StateUnpark          string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
 	// compile.sql

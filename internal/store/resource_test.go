@@ -110,6 +110,37 @@ func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	}
 }
 
+// The server was killed while something that was as intended was deployed again, and something
+// else was about to be: nobody knows what became of them, also when the server is killed
+// again before it has done them, and when the intent goes back. What is to be forgotten stays as it was.
+func TestCutOffIsNotAsIntended(t *testing.T) {
+	t.Parallel()
+	for _, forget := range []bool{false, true} {
+		s, ctx := storetest.Open(t), t.Context()
+		env := newEnvironment(t, s)
+		rs := resources(3)
+		n := release(t, s, env, rs)
+		var ends []intent.FinishedAction
+		for _, st := range states(t, s, env) {
+			ends = append(ends, deployed(st, n, 2))
+		}
+		must(t, s.FinishActions(ctx, env, ends))
+		start(t, s, env, rs[0].ID, 3)
+		must(t, s.SetAhead(ctx, env, []intent.Ahead{{Resource: rs[1].ID, Action: uuid.New()}}))
+		for range 2 {
+			get(s.ResetDeploying(ctx, env, after(9), forget))(t)
+		}
+		release(t, s, env, changed(rs, 0, "second"))
+		release(t, s, env, rs)
+		for i, r := range rs {
+			st := states(t, s, env)[r.ID]
+			if known := forget || i == 2; st.IsDeploying || known != (st.Compliance == intent.Compliant) || known != (st.DeployedHash != "") {
+				t.Errorf("forget %t: %+v", forget, st)
+			}
+		}
+	}
+}
+
 // The server was killed in the middle of deployments.
 func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	t.Parallel()
@@ -119,7 +150,7 @@ func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	release(t, s, env, rs)
 	a := start(t, s, env, rs[0].ID, 1)
 	start(t, s, env, rs[1].ID, 1)
-	if n := get(s.ResetDeploying(ctx, env, after(9)))(t); n != 2 {
+	if n := get(s.ResetDeploying(ctx, env, after(9), false))(t); n != 2 {
 		t.Errorf("%d actions were open", n)
 	}
 	for id, st := range states(t, s, env) {

@@ -73,6 +73,14 @@ UPDATE action SET finished = $2, status = 'cancelled' WHERE environment = $1 AND
 -- name: StateNotDeploying :exec
 UPDATE resource_state SET is_deploying = false WHERE environment = $1 AND is_deploying;
 
+-- name: StateCutOff :exec
+-- See intent.ResourceState.CutOff; which these are, StateList says.
+UPDATE resource_state SET is_deploying = false, deployed_hash = '',
+    compliance = CASE compliance WHEN 'compliant' THEN 'has_update' ELSE compliance END
+WHERE environment = $1 AND (is_deploying OR resource IN (
+    SELECT r.key FROM ahead a, unnest(a.resources, a.actions) AS x(resource, action) JOIN resource r ON r.environment = $1 AND r.id = x.resource
+    WHERE a.environment = $1 AND NOT EXISTS (SELECT FROM action WHERE id = x.action)));
+
 -- name: ActionDelete :exec
 DELETE FROM action WHERE environment = $1 AND started < $2 AND finished IS NOT NULL;
 
