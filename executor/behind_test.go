@@ -182,7 +182,6 @@ func TestRecall(t *testing.T) {
 // Recall at any moment: each task ran once or was withdrawn, never both and never neither.
 func TestRecallAtAnyMoment(t *testing.T) {
 	l := newLineUp(t, nil)
-	l.open(t)
 	for round := range 60 {
 		var tasks []Task
 		var ids []intent.ActionID
