@@ -40,6 +40,23 @@ func TestFreeLargePagesAreCounted(t *testing.T) {
 	}
 }
 
+// A virtual machine whose host takes free large pages back says from which size
+// on; one whose host does not, and a machine of its own, do not.
+func TestWhetherTheHostTakesFreePagesBack(t *testing.T) {
+	for text, want := range map[string]bool{"9\n": true, "10\n": true, "-1\n": false, "4294967295\n": false, "": false} {
+		file := filepath.Join(t.TempDir(), "page_reporting_order")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := givenBack(file); got != want {
+			t.Errorf("%q: given back: %t", text, got)
+		}
+	}
+	if givenBack(filepath.Join(t.TempDir(), "gone")) {
+		t.Error("given back where nobody tells")
+	}
+}
+
 // flagsAt gives the flags of the mapping that an address lies in.
 func flagsAt(t *testing.T, address uintptr) []string {
 	t.Helper()
