@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -13,22 +14,31 @@ import (
 
 const hugePage = 2 << 20
 
-// largePages has the heap grow into pages of 2 MiB where the system gives
-// these only to who asks: to be handed 50 MiB in pages of 4 KiB is a tenth of
-// the work of a compile that needs them, or more.
+// mapHeap has the heap mapped as far as it may grow before its first collection,
+// so that pages of it can be asked for, and asks for large ones where they are
+// cheap: to be handed 50 MiB in pages of 4 KiB is a tenth of the work of a
+// compile that needs them, or more.
 //
 // The runtime maps its heap a few MiB at a time and asks for nothing. So a
-// piece as large as the heap may become before its first collection is taken,
-// marked and given back untouched.
-//
-// Where not enough such pages lie free, the system would move and drop others
-// to make them, and that takes longer than it saves. So does asking where a
-// virtual machine's free large pages were given back to its host.
-func largePages() {
-	if !mayAsk() || givenBack("/sys/module/page_reporting/parameters/page_reporting_order") || freeLarge("/proc/buddyinfo") < 2*firstCollection/hugePage {
-		return
+// piece as large as the heap may become is taken, marked and given back
+// untouched.
+func mapHeap(large bool) {
+	piece := make([]byte, firstCollection)
+	if large {
+		first := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
+		from, to := (first+hugePage-1)&^(hugePage-1), (first+uintptr(len(piece)))&^(hugePage-1)
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE) // refused: the pages stay small
 	}
-	askForLarge()
+	runtime.KeepAlive(piece)
+	debug.FreeOSMemory()
+}
+
+// largePagesAreCheap reports whether it saves time to ask for large pages. It
+// does not where not enough of them lie free, for the system would move and drop
+// others to make them, nor where a virtual machine's free large pages were given
+// back to its host.
+func largePagesAreCheap() bool {
+	return mayAsk() && !givenBack("/sys/module/page_reporting/parameters/page_reporting_order") && freeLarge("/proc/buddyinfo") >= 2*firstCollection/hugePage
 }
 
 // mayAsk reports whether it makes a difference.
@@ -71,12 +81,4 @@ func freeLarge(file string) int {
 		}
 	}
 	return free
-}
-
-func askForLarge() {
-	piece := make([]byte, firstCollection)
-	first := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
-	from, to := (first+hugePage-1)&^(hugePage-1), (first+uintptr(len(piece)))&^(hugePage-1)
-	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE) // refused: the pages stay small
-	debug.FreeOSMemory()
 }
