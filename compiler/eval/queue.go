@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/prefetch"
 )
 
 // waiter is a piece of work that waits for variables and then runs once.
@@ -201,6 +202,7 @@ func (r *run) drainSome(budget *int) *Error {
 				return err
 			}
 		}
+		r.soon()
 		w := r.ready.pop()
 		if w.base().pending > 0 {
 			if err := r.lookUp(w); err != nil {
@@ -343,6 +345,9 @@ func (r *run) freezeRest() bool {
 	zero := r.zero
 	r.zero = pile[*variable]{}
 	for i := zero.n - 1; i >= 0; i-- {
+		if i >= near {
+			prefetch.Of(*zero.at(i - near))
+		}
 		v := *zero.at(i)
 		if v.has || !v.more().inZero {
 			continue
@@ -383,6 +388,7 @@ func (q *freezeQueue) push(v *variable) {
 // pop gives the next candidate, nil when there is none.
 func (q *freezeQueue) pop() *variable {
 	if q.free.len() > 0 {
+		q.soon()
 		return q.free.pop()
 	}
 	for i := range q.ruled {

@@ -388,8 +388,16 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 
 func (v *variable) holds(value types.Value) bool {
 	d := v.more()
-	if i, ok := value.(*Instance); ok && len(d.list.Items) >= membersFrom {
-		return d.member(i)
+	if i, ok := value.(*Instance); ok {
+		if len(d.list.Items) >= membersFrom {
+			return d.member(i)
+		}
+		for _, have := range d.list.Items {
+			if j, is := have.(*Instance); is && i == j || !is && types.Equal(have, value) {
+				return true
+			}
+		}
+		return false
 	}
 	for _, have := range d.list.Items {
 		if types.Equal(have, value) {

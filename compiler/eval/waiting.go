@@ -51,6 +51,18 @@ func (q *queue[T]) pop() T {
 	return item
 }
 
+// ahead gives the item that so many others come before, if it is near.
+func (q *queue[T]) ahead(n int) (none T) {
+	if q.n <= n {
+		return none
+	}
+	at := q.from + n
+	if p := q.head; at < len(p.items) {
+		return p.items[at]
+	}
+	return none
+}
+
 // first gives the next items in their order, at most so many, and leaves them.
 func (q *queue[T]) first(limit int) func(yield func(T) bool) {
 	return func(yield func(T) bool) {

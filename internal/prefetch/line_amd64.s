@@ -1,0 +1,7 @@
+#include "textflag.h"
+
+// func line(at unsafe.Pointer)
+TEXT ·line(SB), NOSPLIT, $0-8
+	MOVQ at+0(FP), AX
+	PREFETCHT0 (AX)
+	RET

@@ -1,0 +1,12 @@
+// Package prefetch has the processor fetch memory that will be read soon.
+//
+// A work list over tens of megabytes waits for memory most of the time: each
+// item was made long ago and has left the caches. Who knows which items come next
+// can have them fetched meanwhile.
+package prefetch
+
+import "unsafe"
+
+// Of fetches the first 64 bytes of what p points to. It does not wait, reads
+// nothing, and may be given any pointer, nil too.
+func Of[T any](p *T) { line(unsafe.Pointer(p)) }

@@ -1,0 +1,13 @@
+package prefetch
+
+import "testing"
+
+// No pointer is a wrong one: what cannot be fetched is not.
+func TestAnyPointerMayBeGiven(t *testing.T) {
+	number := 7
+	Of(&number)
+	Of[int](nil)
+	if number != 7 {
+		t.Errorf("the number is %d", number)
+	}
+}
