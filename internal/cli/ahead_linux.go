@@ -13,6 +13,8 @@ const (
 	// lead is how much lies ready before the compile. It takes a millisecond to
 	// use that up, and less to ask for as much again.
 	lead = 1 << 19
+	// mapped is what the runtime maps of its heap at a time, from a multiple of it on.
+	mapped = 4 << 20
 )
 
 // handing has the system hand out the pages of a heap before a compile gets to
@@ -50,6 +52,7 @@ func (h *handing) reached(at uintptr) {
 func (h *handing) run() {
 	for at := range h.next {
 		from, to := max(at&^(hugePage-1), h.ready.Load()), (at+lead+hugePage-1)&^(hugePage-1)
+		to = min(to, (at+mapped)&^(mapped-1))
 		if from >= to {
 			continue
 		}

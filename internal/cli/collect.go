@@ -53,7 +53,7 @@ func (m *memory) prepare() {
 		return
 	}
 	m.prepared = true
-	mapHeap(largePagesAreCheap())
+	largePages()
 	debug.SetGCPercent(firstCollection / minimalHeap * 100)
 	// The cleanup of something that nobody holds runs after a collection.
 	m.first = runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, laterPercent)

@@ -14,31 +14,17 @@ import (
 
 const hugePage = 2 << 20
 
-// mapHeap has the heap mapped as far as it may grow before its first collection,
-// so that pages of it can be asked for, and asks for large ones where they are
-// cheap: to be handed 50 MiB in pages of 4 KiB is a tenth of the work of a
-// compile that needs them, or more.
+// largePages has the heap grow into pages of 2 MiB where the system gives
+// these only to who asks, and cheaply: to be handed 50 MiB in pages of 4 KiB is a
+// tenth of the work of a compile that needs them, or more.
 //
 // The runtime maps its heap a few MiB at a time and asks for nothing. So a
-// piece as large as the heap may become is taken, marked and given back
-// untouched.
-func mapHeap(large bool) {
-	piece := make([]byte, firstCollection)
-	if large {
-		first := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
-		from, to := (first+hugePage-1)&^(hugePage-1), (first+uintptr(len(piece)))&^(hugePage-1)
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE) // refused: the pages stay small
+// piece as large as the heap may become before its first collection is taken,
+// marked and given back untouched.
+func largePages() {
+	if mayAsk() && !givenBack("/sys/module/page_reporting/parameters/page_reporting_order") && freeLarge("/proc/buddyinfo") >= 2*firstCollection/hugePage {
+		askForLarge()
 	}
-	runtime.KeepAlive(piece)
-	debug.FreeOSMemory()
-}
-
-// largePagesAreCheap reports whether it saves time to ask for large pages. It
-// does not where not enough of them lie free, for the system would move and drop
-// others to make them, nor where a virtual machine's free large pages were given
-// back to its host.
-func largePagesAreCheap() bool {
-	return mayAsk() && !givenBack("/sys/module/page_reporting/parameters/page_reporting_order") && freeLarge("/proc/buddyinfo") >= 2*firstCollection/hugePage
 }
 
 // mayAsk reports whether it makes a difference.
@@ -62,7 +48,8 @@ func givenBack(file string) bool {
 	return err == nil && order > 0
 }
 
-// freeLarge reads how many large pages lie free. A line of the file has how
+// freeLarge reads how many large pages lie free: where there are not enough, the
+// system moves and drops others to make them, and that takes longer than it saves. A line of the file has how
 // many pieces there are of 4 KiB, 8 KiB, 16 KiB and so on:
 //
 //	Node 0, zone   Normal    221    128     64     33     18      7      2      1      0      3     12
@@ -81,4 +68,13 @@ func freeLarge(file string) int {
 		}
 	}
 	return free
+}
+
+func askForLarge() {
+	piece := make([]byte, firstCollection)
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
+	from, to := (first+hugePage-1)&^(hugePage-1), (first+uintptr(len(piece)))&^(hugePage-1)
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE) // refused: the pages stay small
+	runtime.KeepAlive(piece)
+	debug.FreeOSMemory()
 }

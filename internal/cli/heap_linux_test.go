@@ -17,7 +17,7 @@ func TestTheHeapGrowsIntoLargePages(t *testing.T) {
 	if !mayAsk() {
 		t.Skip("this system does not give large pages to who asks")
 	}
-	mapHeap(true)
+	askForLarge()
 	model := make([]byte, firstCollection/2) // more than other tests leave free
 	if flags := flagsAt(t, uintptr(unsafe.Pointer(unsafe.SliceData(model)))+uintptr(len(model))/2); !slices.Contains(flags, "hg") {
 		t.Errorf("the kernel was not asked for large pages there: %v", flags)

@@ -2,7 +2,5 @@
 
 package cli
 
-// mapHeap does something where pages can be asked for before they are used.
-func mapHeap(bool) {}
-
-func largePagesAreCheap() bool { return false }
+// largePages does something where pages have two sizes for who asks.
+func largePages() {}
