@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ type builder struct {
 	top  *naming
 	stmt syntax.Node // the statement that errors are reported in
 	errs []*Error
+	// warnings are what was found beside errors.
+	warnings []Warning
+	stmts    []stmt       // of a file, as far as they are resolved
 	self *types.Entity // of the implementation, where its body is resolved
 	// sure is set while what is resolved will run in any case.
 	sure bool
@@ -101,6 +105,10 @@ func (n *naming) declare(name string, at syntax.Span) int {
 
 func (b *builder) fail(err *Error) { b.errs = append(b.errs, err) }
 
+func (b *builder) warn(kind string, at syntax.Span, text string, args ...any) {
+	b.warnings = append(b.warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
+}
+
 // failAt records an error at a name, reported in the current statement.
 func (b *builder) failAt(err *Error, at syntax.Span) {
 	if err.at == nil {
@@ -172,7 +180,7 @@ func (b *builder) warnShadowed() {
 	for i, name := range b.top.names {
 		for up := b.top.up; up != nil; up = up.up {
 			if first := up.declared(name); first != nil {
-				b.p.warn("VariableShadowWarning", b.top.first[i], "Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, short(first), short(&b.top.first[i]))
+				b.warn("VariableShadowWarning", b.top.first[i], "Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, short(first), short(&b.top.first[i]))
 				break
 			}
 		}

@@ -57,7 +57,7 @@ func (b *builder) call(x *syntax.Call) expr {
 		}
 		n.cast = thing
 		if thing == types.Number {
-			b.p.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
+			b.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
 		}
 	default:
 		b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)

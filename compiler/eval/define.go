@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -26,7 +27,7 @@ type program struct {
 	typedefs    []*typedefInfo
 	warnings    []Warning
 	plugins     []*pluginInfo
-	owns        int
+	owns        atomic.Int32
 	unknowns    uint64
 	dataclasses []Dataclass
 	twins       map[string]*entityInfo // by class; of twinOf
@@ -45,10 +46,10 @@ type entityInfo struct {
 	defaults   []defaultValue
 	implements []*implement
 	implDefs   []placed[*syntax.Implement]
-	inherits   bool // `using parents`
-	lineage    []*types.Entity
-	delayed    int   // how many of the slots must be frozen
-	state      uint8 // of the search for cycles: 0 new, 1 in work, 2 done
+	inherits   bool                            // `using parents`
+	lineage    atomic.Pointer[[]*types.Entity] // see ancestry
+	delayed    int                             // how many of the slots must be frozen
+	state      uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
 	// twice: a parent is named more than once.
 	twice bool
 	// defaultsDone is set once defaults is complete.
@@ -82,8 +83,7 @@ type implementationInfo struct {
 }
 
 func (p *program) nextOwn() int {
-	p.owns++
-	return p.owns
+	return int(p.owns.Add(1))
 }
 
 func (p *program) warn(kind string, at syntax.Span, text string, args ...any) {

@@ -292,7 +292,7 @@ func (p *program) resolveBodies(d *definitions) {
 			} else {
 				n.when = b.root(def.ast.When)
 			}
-			p.report(b.errs...)
+			p.take(b)
 		}
 	}
 	for _, info := range p.info {
@@ -306,7 +306,7 @@ func (p *program) resolveBodies(d *definitions) {
 			b.self = info.target.entity
 		}
 		info.impl.body = b.block(info.ast.Body, nil, true)
-		p.report(b.errs...)
+		p.take(b)
 	}
 	for _, ns := range p.order {
 		ns.scope = &scope{vars: make([]variable, len(ns.names)), ns: ns}
@@ -325,16 +325,64 @@ func (p *program) moduleNaming(ns *namespace) *naming {
 	return n
 }
 
-// topLevel resolves the statements of a file, in source order.
+// manyStatements is how many a file has whose second half is resolved on
+// another processor meanwhile.
+const manyStatements = 400
+
+// topLevel resolves the statements of a file, in source order. What one of them
+// becomes says nothing to the others.
 func (p *program) topLevel(ns *namespace) {
+	stmts := ns.file.Statements
+	var more func() *builder
+	if half := len(stmts) / 2; len(stmts) >= manyStatements {
+		more = p.meanwhile(ns, stmts[half:])
+		stmts = stmts[:half]
+	}
+	b := p.statements(ns, stmts)
+	if more != nil {
+		second := more()
+		b.stmts, b.warnings, b.errs = append(b.stmts, second.stmts...), append(b.warnings, second.warnings...), append(b.errs, second.errs...)
+	}
+	ns.body = &block{ns: ns, stmts: b.stmts}
+	p.take(b)
+}
+
+// meanwhile resolves statements of a file in a goroutine. What it returns waits
+// for them.
+func (p *program) meanwhile(ns *namespace, stmts []syntax.Stmt) func() *builder {
+	done := make(chan *builder, 1)
+	go func() {
+		var b *builder
+		defer func() {
+			_ = recover() // it fails again where that can be told
+			done <- b
+		}()
+		b = p.statements(ns, stmts)
+	}()
+	return func() *builder {
+		if b := <-done; b != nil {
+			return b
+		}
+		return p.statements(ns, stmts)
+	}
+}
+
+// statements resolves statements of a file.
+func (p *program) statements(ns *namespace, stmts []syntax.Stmt) *builder {
 	b := &builder{p: p, ns: ns, sure: true}
 	b.top = &naming{vars: ns.vars, names: ns.names, first: ns.first}
-	ns.body = &block{ns: ns, stmts: make([]stmt, 0, len(ns.file.Statements))}
-	for _, st := range ns.file.Statements {
+	b.stmts = make([]stmt, 0, len(stmts))
+	for _, st := range stmts {
 		if n := b.statement(st); n != nil {
-			ns.body.stmts = append(ns.body.stmts, n)
+			b.stmts = append(b.stmts, n)
 		}
 	}
+	return b
+}
+
+// take reports what a builder found.
+func (p *program) take(b *builder) {
+	p.warnings = append(p.warnings, b.warnings...)
 	p.report(b.errs...)
 }
 
@@ -455,6 +503,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil), direct: true}
 		b.top.declare("self", info.ast.Name.At)
 		condition = ptr(b.root(info.ast.Match))
+		p.warnings = append(p.warnings, b.warnings...)
 		return b.errs
 	}
 	t.Holds = func(v types.Value) (bool, error) {

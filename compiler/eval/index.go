@@ -238,9 +238,10 @@ func keyText(x *types.Index, values []given) string {
 // that have instances only: all of them together grow with the square of the
 // depth.
 func (info *entityInfo) ancestry() []*types.Entity {
-	if info.lineage != nil {
-		return info.lineage
+	if made := info.lineage.Load(); made != nil {
+		return *made
 	}
+	var lineage []*types.Entity
 	seen := map[*types.Entity]bool{}
 	var walk func(e *types.Entity)
 	walk = func(e *types.Entity) {
@@ -248,13 +249,14 @@ func (info *entityInfo) ancestry() []*types.Entity {
 			return
 		}
 		seen[e] = true
-		info.lineage = append(info.lineage, e)
+		lineage = append(lineage, e)
 		for _, parent := range e.Parents {
 			walk(parent)
 		}
 	}
 	walk(info.entity)
-	return info.lineage
+	info.lineage.Store(&lineage)
+	return lineage
 }
 
 // indexPlan is what has to be done for the indexes of every instance of an

@@ -34,7 +34,7 @@ func (b *builder) absent(n *ref) {
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
-	b.p.warn("inmanta.ast.NotFoundException", n.span, "%s, which is an error as soon as this runs%s", n.absent.Message, hint)
+	b.warn("inmanta.ast.NotFoundException", n.span, "%s, which is an error as soon as this runs%s", n.absent.Message, hint)
 }
 
 // known tells names that an instance may have as an attribute: one of the
