@@ -62,13 +62,16 @@ func (m *memory) prepare() {
 	}
 }
 
-// stageOver gives back what a stage leaves: pages of the program, and between
-// evaluating and exporting also garbage, where Python takes memory too. What
-// evaluating used is enough for most exports then, and the process stays a
-// fifth smaller, for a tenth of its time. A large heap was collected as it grew.
+// stageOver gives back what a stage leaves where Python takes memory too: pages
+// of the program, and garbage between evaluating and exporting. What evaluating
+// used is enough for most exports then, and the process stays a fifth smaller,
+// for a tenth of its time. A large heap was collected as it grew.
 func (m *memory) stageOver(stage string, worker bool) {
 	if stage == "open" {
 		m.prepare()
+		return
+	}
+	if !worker {
 		return
 	}
 	var now runtime.MemStats
@@ -77,7 +80,7 @@ func (m *memory) stageOver(stage string, worker bool) {
 		return
 	}
 	lean.Forget()
-	if m.export && worker && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
+	if m.export && stage == "evaluate" && now.HeapAlloc >= betweenFrom && now.HeapAlloc < firstCollection {
 		m.collect(now.HeapAlloc)
 	}
 }
