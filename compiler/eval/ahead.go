@@ -14,7 +14,7 @@ import (
 //
 // Only calls that cannot tell the difference are posted: their arguments are
 // known and plain and make no instance, they get no Context, and they run in the order of their
-// turns, none before an earlier call that is not posted. When one fails, or
+// turns, none before an earlier call that is not posted or that a typedef makes. When one fails, or
 // does not give what it declares, those behind it do not run. Where the model
 // itself turns out to be wrong between two turns the second call may have run:
 // nothing that it gave or printed is used.
@@ -36,7 +36,7 @@ const (
 // belongs to the model goes in or comes out, and no other plug-in decides
 // whether an argument belongs to its type.
 func runsAhead(info *pluginInfo) bool {
-	if info.sig.Context || info.sig.Deprecated || info.sig.AllowUnknown {
+	if info.sig.Context || info.sig.Deprecated || info.sig.AllowUnknown || info.sig.Emits {
 		return false
 	}
 	for _, t := range info.params {
@@ -108,25 +108,69 @@ func (u *callUnit) plain() bool {
 }
 
 // makes reports whether evaluating an expression makes an instance: that must
-// happen once, and in its turn. What has a variable in the frame made its own.
+// happen once, and in its turn.
 func makes(x expr) bool {
+	return makesAny(x, func(*construct) bool { return true })
+}
+
+// makesAny reports whether evaluating an expression makes one of some instances.
+// What has a variable in the frame made its own.
+func makesAny(x expr, some func(n *construct) bool) bool {
+	inside := func(x expr) bool { return makesAny(x, some) }
 	switch x := x.(type) {
 	case *construct:
-		return true
+		return some(x)
 	case *listExpr:
-		return slices.ContainsFunc(x.parts, makes)
+		return slices.ContainsFunc(x.parts, inside)
 	case *dictExpr:
-		return slices.ContainsFunc(x.entries, func(e dictEntry) bool { return makes(e.value) })
+		return slices.ContainsFunc(x.entries, func(e dictEntry) bool { return inside(e.value) })
 	case *mapLookup:
-		return makes(x.x) || makes(x.key)
+		return inside(x.x) || inside(x.key)
 	case *binary:
-		return makes(x.l) || makes(x.r)
+		return inside(x.l) || inside(x.r)
 	case *not:
-		return makes(x.x)
+		return inside(x.x)
 	case splat:
-		return makes(x.expr)
+		return inside(x.expr)
 	}
 	return false
+}
+
+// asks reports whether a plug-in decides what belongs to a type.
+func asks(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Typedef:
+		return t.Asks
+	case types.ListOf:
+		return asks(t.Of)
+	case types.Optional:
+		return asks(t.Of)
+	}
+	return false
+}
+
+// asks reports whether a unit may call a plug-in that decides what belongs to a
+// type: that comes before the calls behind it.
+func (r *run) asks(w waiter) bool {
+	switch u := w.(type) {
+	case *setUnit:
+		attr := u.target.attr()
+		return attr != nil && asks(attr.Type) || makesAny(u.x, (*construct).asks)
+	case *knownUnit:
+		attributes := u.of.entity.Attributes
+		return slices.ContainsFunc(u.arguments, func(a argument) bool { return asks(attributes[a.slot].Type) })
+	case *assignUnit:
+		return makesAny(u.n.value.expr, (*construct).asks)
+	case *evalUnit:
+		return makesAny(u.x, (*construct).asks)
+	}
+	return false
+}
+
+// asks reports whether that is so for what the constructor sets itself.
+func (n *construct) asks() bool {
+	attributes := n.info.entity.Attributes
+	return len(n.splats) > 0 || slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })
 }
 
 // makes reports whether evaluating the arguments makes an instance.
@@ -161,6 +205,9 @@ func (r *run) post(host Ahead, first *callUnit) {
 	for w := range r.ready.first(mostAheadUnits >> r.inVain) {
 		u, ok := w.(*callUnit)
 		if !ok || u.n.plugin == nil || u.pending > 0 {
+			if r.prog.asks && r.asks(w) {
+				break
+			}
 			continue
 		}
 		if u.posted || u.again || !u.n.plugin.ahead || u.makes() {

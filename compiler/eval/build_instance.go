@@ -46,6 +46,16 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	n.direct = make([]argument, 0, direct+1) // and the inverse
 	n.indirect = make([]argument, 0, all-direct)
 	inverse := b.inverse(n, left, written, len(x.Splats) > 0)
+	for _, d := range info.defaults { // what is written takes the place of its default
+		a := argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal}
+		if e.Indexed(d.name) {
+			n.direct = append(n.direct, a)
+		} else {
+			a.known = true
+			n.indirect = append(n.indirect, a)
+		}
+	}
+	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -60,22 +70,12 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			return
 		}
 		if e.Indexed(name) {
-			n.direct = append(n.direct, argument{name: name, slot: slotNumber(e, name), x: b.expr(value)})
+			n.direct = give(n.direct, directDefaults, argument{name: name, slot: slotNumber(e, name), x: b.expr(value)})
 			return
 		}
 		later := b.indirect(attr, value)
 		later.slot = slotNumber(e, name)
-		n.indirect = append(n.indirect, later)
-	}
-	for _, d := range info.defaults {
-		if written.has(d.name) {
-			continue
-		}
-		if e.Indexed(d.name) {
-			n.direct = append(n.direct, argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal})
-		} else {
-			n.indirect = append(n.indirect, argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal, known: true})
-		}
+		n.indirect = give(n.indirect, indirectDefaults, later)
 	}
 	for _, a := range x.Named {
 		add(a.Name.Name, a.Value, a.Name.At)
@@ -93,6 +93,18 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		n.direct = append(n.direct, argument{name: inverse, slot: slotNumber(e, inverse), x: other})
 	}
 	return n
+}
+
+// give adds an argument to those of a constructor, of which the first are
+// defaults: it goes where its default stands, else to the end.
+func give(arguments []argument, defaults int, a argument) []argument {
+	for i := range arguments[:defaults] {
+		if arguments[i].name == a.name {
+			arguments[i] = a
+			return arguments
+		}
+	}
+	return append(arguments, a)
 }
 
 // indirect resolves an argument that is assigned after the instance exists.

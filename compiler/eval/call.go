@@ -205,6 +205,9 @@ func (u *callUnit) run(r *run) *Error {
 	if sig := u.n.plugin.sig; u.direct && sig.Context {
 		return runtimeError("Context Aware functions are not allowed in direct execution").in(u.n)
 	}
+	if u.direct && u.n.plugin.sig.Emits {
+		return runtimeError("emits_statements functions are not allowed in direct execution").in(u.n)
+	}
 	return u.call(r)
 }
 
@@ -311,7 +314,7 @@ func (u *callUnit) call(r *run) *Error {
 		u.deprecated(r)
 	}
 	out := r.outcome(u)
-	r.output = append(r.output, out.Output...)
+	r.prog.output = append(r.prog.output, out.Output...)
 	switch {
 	case out.Err != nil:
 		return u.failed(out.Err, r == r.prog.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
@@ -322,6 +325,10 @@ func (u *callUnit) call(r *run) *Error {
 	v, err := u.result(r, out.Value)
 	if err != nil {
 		return err
+	}
+	if u.n.plugin.sig.Emits {
+		r.emitter = u.n.plugin.sig.Name
+		return nil
 	}
 	u.target.put(r, v, &u.n.span)
 	return nil
@@ -355,15 +362,19 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 	}
 	cause := &Error{Kind: err.Class, Message: line + "\n", foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
 	var e *Error
-	switch err.Kind {
-	case "plugin":
+	switch {
+	case err.Kind == "exit": // it passes everything by, as upstream
+		return exited(*err)
+	case u.n.plugin.sig.Emits && err.Kind == "compiler": // as do all of these, which upstream lets through
+		return u.raised(err).in(u.n)
+	case u.n.plugin.sig.Emits:
+		return exited(*err)
+	case err.Kind == "plugin":
 		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes = []*Error{cause}
-	case "compiler":
+	case err.Kind == "compiler":
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		e.Causes = []*Error{u.raised(err).in(u.n)}
-	case "exit": // it passes everything by, as upstream
-		return exited(*err)
 	default:
 		e = fail("ExternalException", "Exception in %s", name)
 		e.Causes = []*Error{cause}

@@ -197,7 +197,7 @@ func (r *run) fill(result *Result, err *Error) {
 		result.Typedefs = append(result.Typedefs, t.t)
 	}
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(append(result.Output, r.prog.direct.output...), r.output...)
+	result.Output = append(result.Output, r.prog.output...)
 	result.Rounds = r.rounds
 	all := 0
 	for _, ns := range r.prog.order {

@@ -32,6 +32,8 @@ type program struct {
 	dataclasses []Dataclass
 	twins       map[string]*entityInfo // by class; of twinOf
 	direct      *run                   // evaluates the conditions of typedefs
+	asks        bool                   // some typedef calls a plug-in
+	output      []string               // what plug-ins printed, in the order of their calls
 	book        book
 	problems    // what was found wrong
 }
@@ -42,25 +44,25 @@ type entityInfo struct {
 	ast    *syntax.Entity
 	ns     *namespace
 	own    []*types.Attribute
-	// defaults of all attributes, inherited ones too.
-	defaults   []defaultValue
-	implements []*implement
-	implDefs   []placed[*syntax.Implement]
-	inherits   bool                            // `using parents`
-	lineage    atomic.Pointer[[]*types.Entity] // see ancestry
-	delayed    int                             // how many of the slots must be frozen
-	state      uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
+	// ownDefaults are those that its text has; defaults are those of all
+	// attributes, inherited ones too, in the order in which they are set.
+	ownDefaults, defaults []defaultValue
+	implements            []*implement
+	implDefs              []placed[*syntax.Implement]
+	inherits              bool                            // `using parents`
+	lineage               atomic.Pointer[[]*types.Entity] // see ancestry
+	delayed               int                             // how many of the slots must be frozen
+	state                 uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
 	// twice: a parent is named more than once.
 	twice bool
-	// defaultsDone is set once defaults is complete.
-	defaultsDone bool
 	// broken is set when a parent or an end of a relation could not be
 	// resolved: the entity may have attributes that nobody knows of.
 	broken bool
 	places map[string]*place
 }
 
-// defaultValue is the default of an attribute.
+// defaultValue is the default of an attribute, without literal where an
+// inherited one is taken away.
 type defaultValue struct {
 	*literal
 	name string

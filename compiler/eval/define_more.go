@@ -280,7 +280,7 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 // conditions, implementations, and the top level of each file.
 func (p *program) resolveBodies(d *definitions) {
 	for _, info := range p.info {
-		p.ownDefaults(info)
+		p.findDefaults(info)
 		p.newNames(info)
 		for i, def := range info.implDefs {
 			n := info.implements[i]
@@ -406,12 +406,15 @@ func (info *entityInfo) ownImplements() []*implement {
 	return info.implements[:len(info.implDefs)]
 }
 
-// ownDefaults checks the default values that an entity gives itself.
-func (p *program) ownDefaults(info *entityInfo) {
+// findDefaults checks the default values that an entity gives itself.
+func (p *program) findDefaults(info *entityInfo) {
 	if info.ast == nil {
 		return
 	}
 	for _, a := range info.ast.Attributes {
+		if a.Undef {
+			info.ownDefaults = append(info.ownDefaults, defaultValue{name: a.Name.Name})
+		}
 		if a.Default == nil {
 			continue
 		}
@@ -433,40 +436,46 @@ func (p *program) ownDefaults(info *entityInfo) {
 			p.report(err.located(renderer{a}, &a.Name.At))
 			continue
 		}
-		info.defaults = append(info.defaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
+		info.ownDefaults = append(info.ownDefaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
 	}
 }
 
-// defaults adds the default values of the parents to an entity's own, the
-// leftmost first. `= undef` takes an inherited one away.
+// defaults collects the default values of an entity: a descendant's take the
+// place of an ancestor's, and the first parent's that of the others'. `= undef`
+// takes one away.
 func (p *program) defaults(info *entityInfo) {
-	if info.defaultsDone {
-		return
-	}
-	info.defaultsDone = true
-	settled := map[string]bool{}
-	if info.ast != nil {
-		for _, a := range info.ast.Attributes {
-			if a.Default != nil || a.Undef {
-				settled[a.Name.Name] = true
+	at := map[string]int{}
+	for _, e := range p.downwards(info.entity, nil, map[*types.Entity]bool{}) {
+		for _, d := range p.info[e.Number].ownDefaults {
+			if i, known := at[d.name]; known {
+				info.defaults[i] = d
+				continue
 			}
+			at[d.name] = len(info.defaults)
+			info.defaults = append(info.defaults, d)
 		}
 	}
-	for _, parent := range info.entity.Parents {
-		up := p.info[parent.Number]
-		p.defaults(up)
-		for _, d := range up.defaults {
-			if !settled[d.name] {
-				settled[d.name] = true
-				info.defaults = append(info.defaults, d)
-			}
-		}
+	info.defaults = slices.DeleteFunc(info.defaults, func(d defaultValue) bool { return d.literal == nil })
+}
+
+// downwards adds an entity and all above it to a list, each once and after its
+// parents, the first of which comes last.
+func (p *program) downwards(e *types.Entity, list []*types.Entity, seen map[*types.Entity]bool) []*types.Entity {
+	if seen[e] {
+		return list
 	}
+	seen[e] = true
+	for _, parent := range slices.Backward(e.Parents) {
+		list = p.downwards(parent, list, seen)
+	}
+	return append(list, e)
 }
 
 // condition prepares the restriction of a typedef.
 func (p *program) condition(info *typedefInfo) *Error {
 	t := info.t
+	t.Asks = asks(t.Base) || callsPlugin(info.ast.Match)
+	p.asks = p.asks || t.Asks
 	if regex, is := info.ast.Match.(*syntax.Regex); is {
 		t.Condition = "/" + regex.Pattern + "/"
 		compiled, err := types.NewRegex(regex.Pattern)
@@ -513,6 +522,17 @@ func (p *program) condition(info *typedefInfo) *Error {
 		return p.holds(*condition, v)
 	}
 	return nil
+}
+
+// callsPlugin reports whether the condition of a typedef does.
+func callsPlugin(condition syntax.Expr) (found bool) {
+	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
+		if call, is := x.(*syntax.Call); is {
+			_, cast := types.LookupPrimitive(call.Func.Text)
+			found = found || !cast
+		}
+	})
+	return found
 }
 
 // makesInstances says that the condition of a typedef makes instances, which

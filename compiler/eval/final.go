@@ -73,6 +73,9 @@ func (r *run) stuck() *Error {
 	}
 	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", ")).coded(diag.NeverRan)
 	e.Hint = "they wait for each other, or for a value that nothing sets"
+	if r.emitter != "" {
+		e.Hint = fmt.Sprintf("plug-in %s has emits_statements=True: what it gives is thrown away, and whatever needs it never runs", r.emitter)
+	}
 	if at == nil {
 		at = waiting(first)
 	}

@@ -43,7 +43,10 @@ type Signature struct {
 	// Return is the declared result; nil when it is not annotated.
 	Return       *Annotation
 	AllowUnknown bool // called with unknown arguments too
-	Context      bool // gets a Context, through which it may look at the model
+	// Emits: what it gives is thrown away, and a call never has a value: it was
+	// meant to give statements, which no plug-in can make.
+	Emits   bool
+	Context bool // gets a Context, through which it may look at the model
 	// ContextKeyword is the name of a Context that only a keyword could give. No
 	// model has one to give: upstream such a plug-in cannot be called.
 	ContextKeyword string

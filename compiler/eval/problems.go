@@ -61,7 +61,7 @@ func (p *program) tell(result *Result) {
 			result.Warnings = append(result.Warnings, w)
 		}
 	}
-	result.Output = append(result.Output, p.direct.output...)
+	result.Output = append(result.Output, p.output...)
 	result.Err, result.Further = p.found.list[0], p.found.further()
 }
 

@@ -74,9 +74,9 @@ type run struct {
 	other     []byte       // the key of an instance that may have it
 	seed      maphash.Seed // of the sums of keys
 	given     []given      // to the constructors in work
-	output    []string
 	warnings  []Warning
 	rounds    int
+	emitter   string // a plug-in that was called and has no value to give
 
 	rests   []rest // what failed units had still to do
 	settled bool   // everything ran that could

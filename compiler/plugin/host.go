@@ -431,6 +431,7 @@ type signature struct {
 	} `json:"params"`
 	Return       *eval.Annotation `json:"return"`
 	AllowUnknown bool             `json:"allow_unknown"`
+	Emits        bool             `json:"emits"`
 	Deprecated   bool             `json:"deprecated"`
 	ReplacedBy   string           `json:"replaced_by"`
 	Context      [3]any           `json:"context"` // position (below zero: none), name, keyword only
@@ -440,7 +441,7 @@ type signature struct {
 
 func (s *signature) signature() *eval.Signature {
 	made := &eval.Signature{
-		Name: s.Name, Return: s.Return, AllowUnknown: s.AllowUnknown,
+		Name: s.Name, Return: s.Return, AllowUnknown: s.AllowUnknown, Emits: s.Emits,
 		Deprecated: s.Deprecated, ReplacedBy: s.ReplacedBy, File: s.File, Line: s.Line,
 	}
 	at, _ := s.Context[0].(float64)

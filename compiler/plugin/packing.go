@@ -210,7 +210,7 @@ func packSignature(p *packing, s *eval.Signature) {
 		p.flag(&param.HasDefault)
 	})
 	packAnnotation(p, &s.Return)
-	for _, flag := range []*bool{&s.AllowUnknown, &s.Context, &s.Deprecated} {
+	for _, flag := range []*bool{&s.AllowUnknown, &s.Emits, &s.Context, &s.Deprecated} {
 		p.flag(flag)
 	}
 	for _, text := range []*string{&s.ContextKeyword, &s.ReplacedBy, &s.File} {

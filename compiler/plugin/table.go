@@ -22,7 +22,7 @@ import (
 
 const (
 	// tableFormat is part of every key: another format is another key.
-	tableFormat = "3"
+	tableFormat = "4"
 	// tablesMax bounds how many tables are kept; the least recently written go.
 	tablesMax = 100
 	// tableSize bounds what is read of a file that claims to be a table.

@@ -256,6 +256,8 @@ type Typedef struct {
 	Condition string
 	// Holds evaluates the restriction; an error it returns stays as it is.
 	Holds func(v Value) (bool, error)
+	// Asks: the restriction, or that of its base, calls a plug-in.
+	Asks bool
 	// At is where it is defined; opaque here.
 	At any
 }

@@ -225,6 +225,7 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
         "params": params,
         "return": returns,
         "allow_unknown": plugin.is_accept_unknowns(),
+        "emits": bool(plugin.opts.get("emits_statements")),
         "deprecated": plugin.deprecated,
         "replaced_by": plugin.replaced_by or "",
         "context": [plugin._context, plugin.context_name, plugin.context_keyword_only],

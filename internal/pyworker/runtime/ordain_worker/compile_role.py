@@ -364,7 +364,7 @@ class CompileRole:
             slots = sorted({each.slot for each in exc.result_variables if getattr(each, "slot", None) is not None})
             return {"unset": slots} if slots else {"err": describe(exc)}
         except UnknownException as exc:
-            return {"v": self.codec.encode(exc.unknown)}
+            return {"err": describe(exc)} if plugin.opts.get("emits_statements") else {"v": self.codec.encode(exc.unknown)}
         except BaseException as exc:
             return {"err": describe(exc)}
 
