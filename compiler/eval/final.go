@@ -13,7 +13,7 @@ func (r *run) complete(i *Instance) []*Error {
 	var errs []*Error
 	if len(i.impls) == 0 {
 		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short()).coded(diag.NoImplementation)
-		e.Stmt, e.at = i.Text(), i.at
+		e.Stmt, e.at = i.Text(), i.lastAt()
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, e.of(i))
 	}

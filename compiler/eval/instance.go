@@ -54,6 +54,14 @@ func (i *Instance) rarely() *rareOfInstance {
 	return i.rare
 }
 
+// lastAt is the constructor call that made the instance, or found it last.
+func (i *Instance) lastAt() *place {
+	if i.rare == nil || len(i.rare.again) == 0 {
+		return i.at
+	}
+	return i.rare.again[len(i.rare.again)-1]
+}
+
 // self is the variable of that name. Most instances need none.
 func (i *Instance) self() *variable {
 	if i.own == nil {

@@ -365,7 +365,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	at := from.at
 	from.implied, from.only = true, v.kind == plain
 	if err := slot.setFrom(r, v.owner, from); err != nil {
-		return wrapAttribute(err, other, slot.name(), other, other.at, at)
+		return wrapAttribute(err, other, slot.name(), other, other.lastAt(), at)
 	}
 	return nil
 }
