@@ -19,8 +19,8 @@ type builder struct {
 	errs []*Error
 	// warnings are what was found beside errors.
 	warnings []Warning
-	stmts    []stmt       // of a file, as far as they are resolved
-	self *types.Entity // of the implementation, where its body is resolved
+	stmts    []stmt        // of a file, as far as they are resolved
+	self     *types.Entity // of the implementation, where its body is resolved
 	// sure is set while what is resolved will run in any case.
 	sure bool
 	// assigning remembers which blocks hold assignments to attributes.
