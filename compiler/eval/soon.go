@@ -3,6 +3,7 @@ package eval
 import (
 	"unsafe"
 
+	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/prefetch"
 )
 
@@ -21,9 +22,9 @@ const (
 // before: with ten thousand instances that has left the caches.
 func (r *run) soon() {
 	if w := r.ready.ahead(far); w != nil {
-		u := (*[2]*[2][64]byte)(unsafe.Pointer(&w))[1] // without a look into it
-		prefetch.Of(&u[0])
-		prefetch.Of(&u[1])
+		u := (*[2]unsafe.Pointer)(unsafe.Pointer(&w))[1] // without a look into it
+		prefetch.At(u)
+		prefetch.At(unsafe.Add(u, prefetch.Line))
 	}
 	if w := r.ready.ahead(near); w != nil {
 		fetchReferred(w)
@@ -69,6 +70,9 @@ func fetchVariables(w waiter) {
 		return
 	case *setUnit:
 		prefetch.Of(w.target.owner)
+		if d, is := w.target.value.(*delayed); is {
+			prefetch.Of(d)
+		}
 		f = w.frame
 	default:
 		f = w.base().frame
@@ -88,6 +92,23 @@ func (q *freezeQueue) soon() {
 		prefetch.Of(v.owner)
 		if d, is := v.value.(*delayed); is {
 			prefetch.Of(d)
+		}
+	}
+}
+
+// FetchNext is for who goes through many instances and is at one of them: it
+// has the processor fetch those that come next, and their attributes.
+func FetchNext[I types.Instance](all []I, at int) {
+	if at+near < len(all) {
+		if i, is := any(all[at+near]).(*Instance); is {
+			prefetch.Of(i)
+		}
+	}
+	if at+nearest < len(all) {
+		if i, is := any(all[at+nearest]).(*Instance); is {
+			for n := 0; n < len(i.slots); n += prefetch.Line / int(unsafe.Sizeof(i.slots[0])) {
+				prefetch.Of(&i.slots[n])
+			}
 		}
 	}
 }

@@ -56,11 +56,14 @@ func (q *queue[T]) ahead(n int) (none T) {
 	if q.n <= n {
 		return none
 	}
-	at := q.from + n
-	if p := q.head; at < len(p.items) {
-		return p.items[at]
+	p, at := q.head, q.from+n
+	if at >= len(p.items) {
+		p, at = p.next, at-len(p.items)
 	}
-	return none
+	if at >= len(p.items) {
+		return none
+	}
+	return p.items[at]
 }
 
 // first gives the next items in their order, at most so many, and leaves them.

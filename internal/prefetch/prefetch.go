@@ -7,6 +7,12 @@ package prefetch
 
 import "unsafe"
 
-// Of fetches the first 64 bytes of what p points to. It does not wait, reads
+// Line is how much is fetched at a time, in bytes.
+const Line = 64
+
+// Of fetches the line that begins what p points to. It does not wait, reads
 // nothing, and may be given any pointer, nil too.
 func Of[T any](p *T) { line(unsafe.Pointer(p)) }
+
+// At is Of for an address of which no more is known.
+func At(p unsafe.Pointer) { line(p) }
