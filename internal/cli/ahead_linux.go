@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +10,7 @@ import (
 const (
 	// worthIt is how far a heap has to have grown: a small model is over before
 	// it is helped.
-	worthIt = 2 << 20
+	worthIt = 1 << 20
 	// lead is how much lies ready before the compile. It takes a millisecond to
 	// use that up, and less to ask for as much again.
 	lead = 1 << 19
@@ -50,8 +51,9 @@ func (h *handing) reached(at uintptr) {
 
 // run asks for pages, until the process ends or the system does not know how.
 func (h *handing) run() {
+	page := uintptr(os.Getpagesize())
 	for at := range h.next {
-		from, to := max(at&^(hugePage-1), h.ready.Load()), (at+lead+hugePage-1)&^(hugePage-1)
+		from, to := max(at&^(page-1), h.ready.Load()), (at+lead+hugePage-1)&^(hugePage-1)
 		to = min(to, (at+mapped)&^(mapped-1))
 		if from >= to {
 			continue
