@@ -68,7 +68,6 @@ func (m *memory) prepare() {
 // for a tenth of its time. A large heap was collected as it grew.
 func (m *memory) stageOver(stage string, worker bool) {
 	if stage == "open" {
-		lean.OnlyTouched()
 		m.prepare()
 		return
 	}

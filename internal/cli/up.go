@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/internal/demo"
-	"ordain.dev/ordain/internal/lean"
 	"ordain.dev/ordain/internal/server"
 )
 
@@ -24,7 +23,6 @@ func newUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			lean.OnlyTouched()
 			s, err := server.New(server.Config{Options: options, Version: Version, Progress: progress(c.OutOrStdout())})
 			if err != nil {
 				return err

@@ -5,6 +5,8 @@
 // code and tables have 50 MiB that makes 25 MiB for 5: what runs at the start,
 // and what the runtime reads of types and functions, lies far apart.
 //
-// To map each page when it is touched takes 1 to 2 µs for each. A start touches
-// many and is soon over: what it mapped is forgotten after it.
+// A program that imports this package maps what it touches and nothing else,
+// where the system can do so. It begins with the initialisation of this package,
+// which is among the first: it imports next to nothing, and of those packages
+// whose imports are ready the one whose path sorts first is initialised first.
 package lean

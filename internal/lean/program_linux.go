@@ -2,8 +2,6 @@ package lean
 
 import (
 	"runtime"
-	"strings"
-	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -11,19 +9,18 @@ import (
 // parts are the mappings of the program file that nobody can have written to,
 // and the code of the libraries that it is linked with: the loader may have
 // changed pages of the others.
-var parts = sync.OnceValue(func() [][2]uintptr { return append(program(), libraries()...) })
+var parts [][2]uintptr
 
-// OnlyTouched has Linux map the pages of the program that are touched from here
-// on and none around them, until the process ends. It is called once.
-func OnlyTouched() {
-	onlyTouched(parts())
-	Forget()
+func init() {
+	parts = append(program(), libraries()...)
+	onlyTouched(parts)
+	Forget() // of the runtime's start, which looks through the tables
 }
 
 // Forget gives back what the program file takes of memory. What is used comes
 // back when it is touched.
 func Forget() {
-	for _, m := range parts() {
+	for _, m := range parts {
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m[0], m[1]-m[0], syscall.MADV_DONTNEED)
 	}
 }
@@ -107,7 +104,7 @@ func code(maps []byte) [][2]uintptr {
 		for end < len(rest) && rest[end] != '\n' {
 			end++
 		}
-		if line := string(rest[:end]); len(line) > 5 && line[:5] == " r-xp" && strings.Contains(line, ".so") {
+		if line := string(rest[:end]); len(line) > 5 && line[:5] == " r-xp" && names(line, ".so") {
 			found = append(found, [2]uintptr{from, to})
 		}
 		maps = rest[min(end+1, len(rest)):]
@@ -128,6 +125,16 @@ func hexadecimal(text []byte) (n uintptr, rest []byte) {
 		}
 	}
 	return n, nil
+}
+
+// names is strings.Contains: this package begins before package strings does.
+func names(line, part string) bool {
+	for i := range len(line) - len(part) + 1 {
+		if line[i:i+len(part)] == part {
+			return true
+		}
+	}
+	return false
 }
 
 // readOnly gives the mappings of a program whose headers lie at an address.

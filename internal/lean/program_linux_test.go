@@ -11,10 +11,10 @@ var written = 1 // lies among what can be written to
 // code is, its variables are not. It is there again when it is touched.
 func TestOnlyWhatLiesInTheFileIsForgotten(t *testing.T) {
 	if !has(reflect.ValueOf(TestOnlyWhatLiesInTheFileIsForgotten).Pointer()) {
-		t.Errorf("the code is in none of %x", parts())
+		t.Errorf("the code is in none of %x", parts)
 	}
 	if variable := reflect.ValueOf(&written).Pointer(); has(variable) {
-		t.Errorf("a variable at %x is in one of %x", variable, parts())
+		t.Errorf("a variable at %x is in one of %x", variable, parts)
 	}
 	written = 2
 	Forget()
@@ -24,7 +24,7 @@ func TestOnlyWhatLiesInTheFileIsForgotten(t *testing.T) {
 }
 
 func has(address uintptr) bool {
-	for _, m := range parts() {
+	for _, m := range parts {
 		if m[0] <= address && address < m[1] {
 			return true
 		}
