@@ -22,9 +22,7 @@ const (
 // before: with ten thousand instances that has left the caches.
 func (r *run) soon() {
 	if w := r.ready.ahead(far); w != nil {
-		u := (*[2]unsafe.Pointer)(unsafe.Pointer(&w))[1] // without a look into it
-		prefetch.At(u)
-		prefetch.At(unsafe.Add(u, prefetch.Line))
+		prefetch.Two((*[2]unsafe.Pointer)(unsafe.Pointer(&w))[1]) // without a look into it
 	}
 	if w := r.ready.ahead(near); w != nil {
 		fetchReferred(w)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"ordain.dev/ordain/internal/lean"
 )
@@ -33,10 +34,13 @@ type memory struct {
 	prepared bool
 }
 
+// unprofiled has nobody note where memory is taken.
+var unprofiled = sync.OnceFunc(func() { runtime.MemProfileRate = 0 })
+
 // tuned has the first collection come late, and pages before they are needed.
 // GOGC and GOMEMLIMIT in the environment have precedence.
 func tuned(export bool) *memory {
-	runtime.MemProfileRate = 0 // nobody asks where memory was taken
+	unprofiled()
 	m := &memory{export: export, handing: newHanding()}
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return m

@@ -6,3 +6,6 @@ import "unsafe"
 
 //go:noescape
 func line(at unsafe.Pointer)
+
+//go:noescape
+func lines(at unsafe.Pointer)

@@ -14,5 +14,5 @@ const Line = 64
 // nothing, and may be given any pointer, nil too.
 func Of[T any](p *T) { line(unsafe.Pointer(p)) }
 
-// At is Of for an address of which no more is known.
-func At(p unsafe.Pointer) { line(p) }
+// Two fetches two lines, the first of them that of an address.
+func Two(p unsafe.Pointer) { lines(p) }
