@@ -45,14 +45,16 @@ type entityInfo struct {
 	ns     *namespace
 	own    []*types.Attribute
 	// ownDefaults are those that its text has; defaults are those of all
-	// attributes, inherited ones too, in the order in which they are set.
-	ownDefaults, defaults []defaultValue
-	implements            []*implement
-	implDefs              []placed[*syntax.Implement]
-	inherits              bool                            // `using parents`
-	lineage               atomic.Pointer[[]*types.Entity] // see ancestry
-	delayed               int                             // how many of the slots must be frozen
-	state                 uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
+	// attributes, inherited ones too, in the order in which they are set;
+	// allDefaults also has what was taken away.
+	ownDefaults, defaults, allDefaults []defaultValue
+	defaultsDone                       bool
+	implements                         []*implement
+	implDefs                           []placed[*syntax.Implement]
+	inherits                           bool                            // `using parents`
+	lineage                            atomic.Pointer[[]*types.Entity] // see ancestry
+	delayed                            int                             // how many of the slots must be frozen
+	state                              uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
 	// twice: a parent is named more than once.
 	twice bool
 	// broken is set when a parent or an end of a relation could not be
@@ -67,6 +69,9 @@ type defaultValue struct {
 	*literal
 	name string
 }
+
+// taken reports whether a default was taken away.
+func (d defaultValue) taken() bool { return d.literal == nil }
 
 type typedefInfo struct {
 	t   *types.Typedef

@@ -444,18 +444,45 @@ func (p *program) findDefaults(info *entityInfo) {
 // place of an ancestor's, and the first parent's that of the others'. `= undef`
 // takes one away.
 func (p *program) defaults(info *entityInfo) {
-	at := map[string]int{}
-	for _, e := range p.downwards(info.entity, nil, map[*types.Entity]bool{}) {
-		for _, d := range p.info[e.Number].ownDefaults {
-			if i, known := at[d.name]; known {
-				info.defaults[i] = d
-				continue
-			}
-			at[d.name] = len(info.defaults)
-			info.defaults = append(info.defaults, d)
+	if info.defaultsDone {
+		return
+	}
+	info.defaultsDone = true
+	if parents := info.entity.Parents; len(parents) == 1 { // the same as the walk, in time that does not grow with the depth
+		up := p.info[parents[0].Number]
+		p.defaults(up)
+		info.allDefaults = overlaid(up.allDefaults, info.ownDefaults)
+	} else {
+		for _, e := range p.downwards(info.entity, nil, map[*types.Entity]bool{}) {
+			info.allDefaults = overlaid(info.allDefaults, p.info[e.Number].ownDefaults)
 		}
 	}
-	info.defaults = slices.DeleteFunc(info.defaults, func(d defaultValue) bool { return d.literal == nil })
+	info.defaults = info.allDefaults
+	if slices.ContainsFunc(info.defaults, defaultValue.taken) {
+		info.defaults = slices.DeleteFunc(slices.Clone(info.defaults), defaultValue.taken)
+	}
+}
+
+// overlaid gives the defaults of an ancestor with those of a descendant in their
+// places, and others behind. What it is given stays as it is.
+func overlaid(defaults, own []defaultValue) []defaultValue {
+	if len(own) == 0 {
+		return defaults
+	}
+	out := slices.Clone(defaults)
+	at := make(map[string]int, len(out)+len(own))
+	for i, d := range out {
+		at[d.name] = i
+	}
+	for _, d := range own {
+		if i, known := at[d.name]; known {
+			out[i] = d
+			continue
+		}
+		at[d.name] = len(out)
+		out = append(out, d)
+	}
+	return out
 }
 
 // downwards adds an entity and all above it to a list, each once and after its
