@@ -29,32 +29,20 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	if len(x.Splats) > 0 {
 		n.explicit = slices.Clone(written.list)
 	}
-	direct, all := 0, 0
+	defaults := info.defaultArguments()
+	direct, indirect := len(defaults.direct), len(defaults.indirect)
 	for _, name := range written.list {
-		if all++; e.Indexed(name) {
+		switch indexed := e.Indexed(name); {
+		case defaults.has(name, indexed): // what is written takes the place of its default
+		case indexed:
 			direct++
+		default:
+			indirect++
 		}
 	}
-	for _, d := range info.defaults {
-		if written.has(d.name) {
-			continue
-		}
-		if all++; e.Indexed(d.name) {
-			direct++
-		}
-	}
-	n.direct = make([]argument, 0, direct+1) // and the inverse
-	n.indirect = make([]argument, 0, all-direct)
+	n.direct = append(make([]argument, 0, direct+1), defaults.direct...) // and the inverse
+	n.indirect = append(make([]argument, 0, indirect), defaults.indirect...)
 	inverse := b.inverse(n, left, written, len(x.Splats) > 0)
-	for _, d := range info.defaults { // what is written takes the place of its default
-		a := argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal}
-		if e.Indexed(d.name) {
-			n.direct = append(n.direct, a)
-		} else {
-			a.known = true
-			n.indirect = append(n.indirect, a)
-		}
-	}
 	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
@@ -95,6 +83,37 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	return n
 }
 
+// defaultArguments are the defaults of an entity as arguments of a constructor
+// in which nothing is written: those of indexes, and the others.
+type defaultArguments struct{ direct, indirect []argument }
+
+// defaultArguments are made for entities that are constructed only: see ancestry.
+func (info *entityInfo) defaultArguments() *defaultArguments {
+	if made := info.asArguments.Load(); made != nil {
+		return made
+	}
+	e, made := info.entity, &defaultArguments{}
+	for _, d := range info.defaults {
+		a := argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal}
+		if e.Indexed(d.name) {
+			made.direct = append(made.direct, a)
+			continue
+		}
+		a.known, a.sure = true, isSure(e.Attribute(d.name), d.value)
+		made.indirect = append(made.indirect, a)
+	}
+	info.asArguments.Store(made)
+	return made
+}
+
+func (d *defaultArguments) has(name string, indexed bool) bool {
+	among := d.indirect
+	if indexed {
+		among = d.direct
+	}
+	return slices.ContainsFunc(among, func(a argument) bool { return a.name == name })
+}
+
 // give adds an argument to those of a constructor, of which the first are
 // defaults: it goes where its default stands, else to the end.
 func give(arguments []argument, defaults int, a argument) []argument {
@@ -113,7 +132,7 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
 		if constant, is := x.expr.(*literal); is && attr.End == nil {
-			return argument{name: attr.Name, x: constant, known: true}
+			return argument{name: attr.Name, x: constant, known: true, sure: isSure(attr, constant.value)}
 		}
 		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
 			return argument{name: attr.Name, x: self, known: true}
@@ -128,6 +147,12 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	x := newRoot(b.assigned(value, left))
 	b.top = b.top.up
 	return argument{name: attr.Name, x: x.expr, size: int32(x.size), own: true}
+}
+
+// isSure reports whether a constant can be an attribute's without being looked
+// at again: whether it belongs to the type depends on nothing else.
+func isSure(attr *types.Attribute, value types.Value) bool {
+	return attr.End == nil && attr.Name != "self" && isPlainType(attr.Type) && (attr.Type == nil || attr.Type.Validate(value) == nil)
 }
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {

@@ -53,8 +53,9 @@ type entityInfo struct {
 	implDefs                           []placed[*syntax.Implement]
 	inherits                           bool                            // `using parents`
 	lineage                            atomic.Pointer[[]*types.Entity] // see ancestry
-	delayed                            int                             // how many of the slots must be frozen
-	state                              uint8                           // of the search for cycles: 0 new, 1 in work, 2 done
+	asArguments                        atomic.Pointer[defaultArguments]
+	delayed                            int   // how many of the slots must be frozen
+	state                              uint8 // of the search for cycles: 0 new, 1 in work, 2 done
 	// twice: a parent is named more than once.
 	twice bool
 	// broken is set when a parent or an end of a relation could not be

@@ -258,7 +258,7 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 		if err != nil {
 			return false, err
 		}
-		u := r.evals.one()
+		u := r.evals.next()
 		*u = evalUnit{unit: unit{scope: s}, x: item.expr, target: &all.variable, kept: true, stmt: n}
 		if report {
 			u.c = c
@@ -391,6 +391,12 @@ type evalUnit struct {
 	kept   bool      // an item of a list literal: a promise of target is kept by it
 	stmt   node      // what errors are reported in; nil: x
 	held   bool      // by a note
+}
+
+func (u *evalUnit) over(r *run) {
+	if !u.held {
+		r.evals.back(u)
+	}
 }
 
 func (u *evalUnit) by() node {

@@ -32,6 +32,8 @@ type argument struct {
 	// known: the value is there before anything runs. x is a *literal, for an
 	// attribute that is no relation, or the *ref of self, for one with one value.
 	known bool
+	// sure: it is known, and of the attribute's type.
+	sure bool
 }
 
 func (a *argument) root() root { return root{a.x, int(a.size)} }
@@ -180,14 +182,20 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 
 // find looks for an instance with the same key in an index.
 func (n *construct) find(r *run, values []given) (*Instance, *Error) {
+	r.free = freeKey{}
+	indexes := n.info.entity.Indexes
+	if len(indexes) == 0 {
+		return nil, nil
+	}
 	var found *Instance
 	var by *types.Index
-	for _, index := range n.info.entity.Indexes {
+	plan := r.plan(n.info)
+	for k, index := range indexes {
 		if index.Twice != "" {
 			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
 		}
 		var err *Error
-		t := r.table(n.info.entity, index)
+		t := plan.steps[k].table
 		if r.key, err = indexKey(r.key, t, values); err != nil {
 			return nil, err
 		}
@@ -295,7 +303,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 // startSet starts the assignment of an expression to an attribute. A list
 // takes elements as they arrive.
 func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
-	u := r.sets.one()
+	u := r.sets.next()
 	*u = setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
 	var f frame
 	var err *Error
@@ -322,7 +330,7 @@ func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) 
 	for n < len(arguments) && arguments[n].known {
 		n++
 	}
-	u := r.known.one()
+	u := r.known.next()
 	*u = knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
 	r.start(u, nil)
 	return arguments[n:]
@@ -336,12 +344,16 @@ type knownUnit struct {
 	arguments []argument
 }
 
+func (u *knownUnit) over(r *run)             { r.known.back(u) }
 func (u *knownUnit) by() node                { return u.stmt }
 func (u *knownUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
 func (u *knownUnit) run(r *run) *Error {
 	for n := range u.arguments {
 		a := &u.arguments[n]
+		if a.sure && u.settle(r, a) {
+			continue
+		}
 		if err := u.assign(r, a); err != nil {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
@@ -350,6 +362,18 @@ func (u *knownUnit) run(r *run) *Error {
 		}
 	}
 	return nil
+}
+
+// settle is assign for a value that is sure, where the attribute has none and
+// nobody waits for it; else it does nothing and gives false.
+func (u *knownUnit) settle(r *run, a *argument) bool {
+	slot := &u.of.slots[a.slot]
+	if slot.has || slot.value != nil {
+		return false
+	}
+	constant := a.x.(*literal)
+	slot.take(r, constant.value, source{at: &constant.span, by: u.scope.by})
+	return true
 }
 
 func (u *knownUnit) assign(r *run, a *argument) *Error {
@@ -372,6 +396,12 @@ type setUnit struct {
 	stmt   node
 	report bool
 	held   bool // as a collector
+}
+
+func (u *setUnit) over(r *run) {
+	if !u.held {
+		r.sets.back(u)
+	}
 }
 
 func (u *setUnit) by() node                { return u.stmt }
@@ -436,7 +466,9 @@ func (n *lookup) need(r *run, s *scope, f frame) *Error {
 	if err != nil {
 		return err.in(n)
 	}
-	r.start(&lookupUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	u := r.lookups.next()
+	*u = lookupUnit{unit: unit{scope: s}, n: n, target: target}
+	r.start(u, frame)
 	return nil
 }
 
@@ -487,6 +519,7 @@ type lookupUnit struct {
 	target *variable
 }
 
+func (u *lookupUnit) over(r *run)             { r.lookups.back(u) }
 func (u *lookupUnit) by() node                { return u.n }
 func (u *lookupUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 

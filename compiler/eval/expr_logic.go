@@ -37,7 +37,9 @@ func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
 	if c != nil {
 		hold(c)
 	}
-	r.start(&conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}, frame)
+	u := r.conditions.next()
+	*u = conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
+	r.start(u, frame)
 	return nil
 }
 
@@ -51,6 +53,7 @@ type conditionUnit struct {
 	c      collector
 }
 
+func (u *conditionUnit) over(r *run)             { r.conditions.back(u) }
 func (u *conditionUnit) by() node                { return u.n }
 func (u *conditionUnit) blame(err *Error) *Error { return err.near(u.n) }
 
@@ -88,7 +91,8 @@ func (u *conditionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
+	b := r.branches.next()
+	*b = branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
 	if report {
 		b.c = u.c
 	}
@@ -105,6 +109,7 @@ type branchUnit struct {
 	c      collector
 }
 
+func (u *branchUnit) over(r *run)             { r.branches.back(u) }
 func (u *branchUnit) by() node                { return u.n }
 func (u *branchUnit) blame(err *Error) *Error { return err.drawn(u.n) }
 
@@ -147,7 +152,9 @@ func (n *lazy) need(r *run, s *scope, f frame) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&lazyUnit{unit: unit{scope: s}, n: n, target: target}, frame)
+	u := r.lefts.next()
+	*u = lazyUnit{unit: unit{scope: s}, n: n, target: target}
+	r.start(u, frame)
 	return nil
 }
 
@@ -166,6 +173,7 @@ type lazyUnit struct {
 	target *variable
 }
 
+func (u *lazyUnit) over(r *run)             { r.lefts.back(u) }
 func (u *lazyUnit) by() node                { return u.n }
 func (u *lazyUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
@@ -199,6 +207,8 @@ type lazyRight struct {
 	evalUnit
 	op string
 }
+
+func (u *lazyRight) over(*run) {}
 
 func (u *lazyRight) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
@@ -433,12 +443,14 @@ func (n *isDefined) layout(l *layouter) { n.slot = l.next() }
 func (n *isDefined) need(r *run, s *scope, f frame) *Error {
 	target := r.results.one()
 	f[n.slot] = target
-	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
+	u := r.defined.next()
+	*u = definedHook{unit: unit{scope: s}, n: n, target: target}
 	if n.x == nil {
 		v, err := n.v.lookup(r, s)
 		if err != nil {
 			return err
 		}
+		defer u.over(r)
 		return u.watch(r, v)
 	}
 	frame, err := n.x.prepare(r, s)
@@ -462,6 +474,7 @@ type definedHook struct {
 	target *variable
 }
 
+func (u *definedHook) over(r *run)             { r.defined.back(u) }
 func (u *definedHook) by() node                { return u.n }
 func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
 

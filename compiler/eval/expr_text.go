@@ -185,10 +185,10 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if err == nil && isUnknown(v) {
 			open = true
 		}
-		if err != nil {
-			return err
+		if _, is := v.(*types.Reference); is && err == nil {
+			return noReference(v, x.String(), n)
 		}
-		return noReference(v, x.String(), n)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -196,30 +196,36 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	if open {
 		return r.unknown(), nil
 	}
-	text, err := n.render(r, s, f, n.pieces)
+	b, err := n.render(r.text[:0], r, s, f, n.pieces)
 	if err != nil {
 		return nil, err
 	}
-	return types.Str(text), nil
+	r.text = b
+	return types.Str(b), nil
 }
 
-func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *Error) {
-	var b strings.Builder
-	for _, p := range pieces {
+// render appends what pieces give.
+func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) ([]byte, *Error) {
+	for i := range pieces {
+		p := &pieces[i]
 		if !p.isField {
-			b.WriteString(p.text)
+			b = append(b, p.text...)
 			continue
 		}
 		if p.x == nil {
-			return "", runtimeError("Invalid key in f-string: '%s'", types.Quote(p.field)).in(n)
+			return nil, runtimeError("Invalid key in f-string: '%s'", types.Quote(p.field)).in(n)
 		}
 		v, err := p.x.eval(r, s, f)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		spec, err := n.render(r, s, f, p.spec)
-		if err != nil {
-			return "", err
+		spec := ""
+		if p.spec != nil {
+			own, err := n.render(nil, r, s, f, p.spec)
+			if err != nil {
+				return nil, err
+			}
+			spec = string(own)
 		}
 		v = types.Whole(v)
 		switch p.conversion {
@@ -231,17 +237,17 @@ func (n *fstring) render(r *run, s *scope, f frame, pieces []fpiece) (string, *E
 		case 's':
 			v = types.Str(types.Text(v))
 		default:
-			return "", runtimeError("Invalid f-string: Unknown conversion specifier %c", p.conversion).in(n)
+			return nil, runtimeError("Invalid f-string: Unknown conversion specifier %c", p.conversion).in(n)
 		}
 		text, bad := types.Format(v, spec)
 		if python, is := bad.(types.PythonError); is {
 			e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
-			return "", e.in(n)
+			return nil, e.in(n)
 		}
 		if bad != nil {
-			return "", runtimeError("Invalid f-string: %s", bad).in(n)
+			return nil, runtimeError("Invalid f-string: %s", bad).in(n)
 		}
-		b.WriteString(text)
+		b = append(b, text...)
 	}
-	return b.String(), nil
+	return b, nil
 }

@@ -97,10 +97,23 @@ func (r *run) withKey(t *indexTable, sum uint32, key []byte) *Instance {
 
 // find gives the instance with a key.
 func (r *run) find(t *indexTable, key []byte) *Instance {
-	if have := r.withKey(t, r.sumOf(key), key); have != nil && have.entity.IsSubclassOf(t.entity) {
+	sum := r.sumOf(key)
+	have := r.withKey(t, sum, key)
+	r.free = freeKey{}
+	switch {
+	case have == nil:
+		r.free = freeKey{t.known, sum}
+	case have.entity.IsSubclassOf(t.entity):
 		return have
 	}
 	return nil
+}
+
+// freeKey is the sum of the key that was looked for last and that nobody has:
+// mostly an instance with it is made next.
+type freeKey struct {
+	known *instancesByKey
+	sum   uint32
 }
 
 // keyOf writes the key of an instance that has one.
@@ -262,8 +275,8 @@ func (info *entityInfo) ancestry() []*types.Entity {
 // indexPlan is what has to be done for the indexes of every instance of an
 // entity: a step for each table of the entity and of those above it.
 type indexPlan struct {
-	steps []indexStep
-	keys  int // how many different ones they take
+	steps []indexStep // first those of the entity's own indexes, in their order
+	keys  int         // how many different ones they take
 }
 
 type indexStep struct {
@@ -339,6 +352,11 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 // enter gives an instance its place under the key of a step, unless another
 // has it.
 func (r *run) enter(i *Instance, step *indexStep) (keyOf, *Error) {
+	if free := r.free; free.known == step.table.known {
+		r.free = freeKey{}
+		step.table.known.put(free.sum, uint32(i.id))
+		return keyOf{}, nil
+	}
 	b := r.key[:0]
 	for n, slot := range step.slots {
 		v, ok := i.slot(slot).peek()

@@ -28,12 +28,12 @@ func (o *origin) deep() int32 {
 // Instance is an instance of an entity.
 type Instance struct {
 	types.IsValue
-	id     uint64
-	entity *types.Entity
 	slots  []variable
+	entity *types.Entity
+	made   *origin
+	id     uint64
 	own    *variable // see self
 	at     *place
-	made   *origin
 	book   *book
 	impls  []*implementation
 	rare   *rareOfInstance

@@ -78,6 +78,9 @@ type root struct {
 }
 
 func newRoot(x expr) root {
+	if _, constant := x.(*literal); constant {
+		return root{expr: x}
+	}
 	var l layouter
 	x.layout(&l)
 	return root{x, l.size}

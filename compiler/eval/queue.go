@@ -18,6 +18,8 @@ type waiter interface {
 	// nodes take over the errors of their parts and others do not.
 	blame(err *Error) *Error
 	by() node
+	// over takes the unit back when it has run, unless something holds it.
+	over(r *run)
 }
 
 // unit is what all waiters have.
@@ -29,6 +31,7 @@ type unit struct {
 }
 
 func (u *unit) base() *unit { return u }
+func (u *unit) over(*run)   {}
 
 // frame holds the variables that one evaluation of an expression needs; the
 // nodes know their places in it.
@@ -47,36 +50,44 @@ type run struct {
 	nzero   int32
 	circles circles // what left the queue because of outstanding promises
 
-	slots     slab[variable]
-	delayed   slab[delayed]
-	frames    slab[*variable]
-	values    growing[types.Value]
-	book      *book
-	waiters   again[waiters]
-	hooks     slab[attrHook]
-	sets      again[setUnit]
-	known     again[knownUnit]
-	evals     again[evalUnit]
-	literals  slab[gatheredList]
-	assigns   again[assignUnit]
-	chosen    slab[implementUnit]
-	scopes    slab[scope]
-	made      slab[Instance]
-	results   slab[variable] // of expressions
-	instances []*Instance
-	byEntity  []roll  // by number of the entity
-	notes     []noted // annotations of relations
-	indexes   map[tableOf]*indexTable
-	tables    []*indexTable // in the order in which they were asked for
-	declared  map[*types.Index]*instancesByKey
-	plans     []*indexPlan // by number of the entity
-	key       []byte       // of an index, while it is looked for
-	other     []byte       // the key of an instance that may have it
-	seed      maphash.Seed // of the sums of keys
-	given     []given      // to the constructors in work
-	warnings  []Warning
-	rounds    int
-	emitter   string // a plug-in that was called and has no value to give
+	slots      slab[variable]
+	delayed    slab[delayed]
+	frames     slab[*variable]
+	values     growing[types.Value]
+	book       *book
+	waiters    again[waiters]
+	hooks      slab[attrHook]
+	sets       again[setUnit]
+	known      again[knownUnit]
+	evals      again[evalUnit]
+	literals   slab[gatheredList]
+	assigns    again[assignUnit]
+	conditions again[conditionUnit]
+	branches   again[branchUnit]
+	lefts      again[lazyUnit]
+	defined    again[definedHook]
+	lookups    again[lookupUnit]
+	attributes again[setAttrUnit]
+	chosen     slab[implementUnit]
+	scopes     slab[scope]
+	made       slab[Instance]
+	results    slab[variable] // of expressions
+	instances  []*Instance
+	byEntity   []roll  // by number of the entity
+	notes      []noted // annotations of relations
+	indexes    map[tableOf]*indexTable
+	tables     []*indexTable // in the order in which they were asked for
+	declared   map[*types.Index]*instancesByKey
+	plans      []*indexPlan // by number of the entity
+	text       []byte       // of a string, while it is put together
+	key        []byte       // of an index, while it is looked for
+	free       freeKey
+	other      []byte       // the key of an instance that may have it
+	seed       maphash.Seed // of the sums of keys
+	given      []given      // to the constructors in work
+	warnings   []Warning
+	rounds     int
+	emitter    string // a plug-in that was called and has no value to give
 
 	rests   []rest // what failed units had still to do
 	settled bool   // everything ran that could
@@ -217,27 +228,9 @@ func (r *run) drainSome(budget *int) *Error {
 			return w.blame(err).led(w.base().scope)
 		}
 		r.waiting.remove(w)
-		r.over(w)
+		w.over(r)
 	}
 	return nil
-}
-
-// over takes a unit back that has run, unless something holds it.
-func (r *run) over(w waiter) {
-	switch u := w.(type) {
-	case *knownUnit:
-		r.known.back(u)
-	case *setUnit:
-		if !u.held {
-			r.sets.back(u)
-		}
-	case *evalUnit:
-		if !u.held {
-			r.evals.back(u)
-		}
-	case *assignUnit:
-		r.assigns.back(u)
-	}
 }
 
 // execute runs until nothing moves any more.

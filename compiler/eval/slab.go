@@ -52,6 +52,14 @@ func (a *again[T]) one() *T {
 	return t
 }
 
+// next is one for who writes the whole value: it may be anything.
+func (a *again[T]) next() *T {
+	if a.used.n == 0 {
+		return a.slab.one()
+	}
+	return a.used.pop()
+}
+
 // back takes a value that nobody holds any more.
 func (a *again[T]) back(t *T) { a.used.add(t) }
 

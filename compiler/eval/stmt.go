@@ -130,8 +130,8 @@ func (n *assign) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	u := r.assigns.one()
-	u.scope, u.n = s, n
+	u := r.assigns.next()
+	*u = assignUnit{unit: unit{scope: s}, n: n}
 	r.start(u, f)
 	return nil
 }
@@ -142,6 +142,7 @@ type assignUnit struct {
 	n *assign
 }
 
+func (u *assignUnit) over(r *run)             { r.assigns.back(u) }
 func (u *assignUnit) by() node                { return u.n }
 func (u *assignUnit) blame(err *Error) *Error { return err.in(u.n) }
 
@@ -171,7 +172,9 @@ func (n *setAttr) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(&setAttrUnit{unit: unit{scope: s}, n: n}, f)
+	u := r.attributes.next()
+	*u = setAttrUnit{unit: unit{scope: s}, n: n}
+	r.start(u, f)
 	return nil
 }
 
@@ -181,6 +184,7 @@ type setAttrUnit struct {
 	n *setAttr
 }
 
+func (u *setAttrUnit) over(r *run)             { r.attributes.back(u) }
 func (u *setAttrUnit) by() node                { return u.n }
 func (u *setAttrUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
@@ -359,8 +363,8 @@ func (n bare) begin(r *run, s *scope) (*evalUnit, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	u := r.evals.one()
-	u.scope, u.x = s, n.expr
+	u := r.evals.next()
+	*u = evalUnit{unit: unit{scope: s}, x: n.expr}
 	r.start(u, f)
 	return u, nil
 }

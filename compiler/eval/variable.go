@@ -302,7 +302,7 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 		}
 		return nil
 	}
-	if v.attr() != nil {
+	if !from.implied && v.attr() != nil { // the other end of a relation gives what belongs here
 		if err := v.validate(v.attr().Type, value); err != nil {
 			return err
 		}
@@ -455,8 +455,10 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if v.has {
 		return v.late(from.at, value)
 	}
-	if err := v.validate(v.attr().End.Target, value); err != nil {
-		return err
+	if !from.implied {
+		if err := v.validate(v.attr().End.Target, value); err != nil {
+			return err
+		}
 	}
 	if !from.only && v.holds(value) {
 		r.enqueueIfComplete(v)
