@@ -9,7 +9,14 @@ type source struct {
 	// element itself was written somewhere else: `a.l = b.l`.
 	expr    *place
 	implied bool // by the other end of the relation
-	// only: that other end takes one instance and has just been given it, so a
+}
+
+// stamp is a source by the numbers of the book: what a value carries until it
+// is where it belongs.
+type stamp struct {
+	at, by, expr number
+	implied      bool
+	// only: the other end takes one instance and has just been given it, so a
 	// list cannot hold what is added to it.
 	only bool
 }
@@ -79,9 +86,18 @@ func (b *book) originOf(n number) *origin {
 	return *b.origins.at(int(n) - 1)
 }
 
+func (b *book) stamp(at *place, by *origin) stamp {
+	return stamp{at: b.place(at), by: b.origin(by)}
+}
+
+// source is what a stamp stands for.
+func (b *book) source(s stamp) source {
+	return source{at: b.placeOf(s.at), by: b.originOf(s.by), expr: b.placeOf(s.expr), implied: s.implied}
+}
+
 // add notes where one more item of a list comes from.
-func (b *book) add(c *chain, from source) {
-	l := link{at: b.place(from.at), by: b.origin(from.by), expr: b.place(from.expr)}
+func (b *book) add(c *chain, from stamp) {
+	l := link{at: from.at, by: from.by, expr: from.expr}
 	if from.implied {
 		l.at |= marked
 	}
@@ -109,13 +125,13 @@ func (b *book) follow(c *chain, before number) (source, number) {
 }
 
 // enter notes where the value of a variable comes from.
-func (b *book) enter(v *variable, from source) {
+func (b *book) enter(v *variable, from stamp) {
 	v.implied = from.implied
-	if from.by == v.usual() || from.at == nil {
-		v.from = entry(b.place(from.at))
+	if from.at == 0 || from.by == b.origin(v.usual()) {
+		v.from = entry(from.at)
 		return
 	}
-	b.others.add(other{b.place(from.at), b.origin(from.by)})
+	b.others.add(other{from.at, from.by})
 	v.from = entry(marked | number(b.others.n))
 }
 

@@ -372,7 +372,7 @@ func (u *knownUnit) settle(r *run, a *argument) bool {
 		return false
 	}
 	constant := a.x.(*literal)
-	slot.take(r, constant.value, source{at: &constant.span, by: u.scope.by})
+	slot.take(r, constant.value, r.book.stamp(&constant.span, u.scope.by))
 	return true
 }
 
@@ -435,9 +435,9 @@ func (u *setUnit) wrap(err *Error) *Error {
 func (u *setUnit) pure() bool { return true }
 
 func (u *setUnit) receive(r *run, v types.Value, at *place) *Error {
-	from := source{at: at, by: u.scope.by}
+	from := r.book.stamp(at, u.scope.by)
 	if own := u.x.where(); own != at {
-		from.expr = own
+		from.expr = r.book.place(own)
 	}
 	if err := u.target.setFrom(r, v, from); err != nil {
 		return u.wrap(err)

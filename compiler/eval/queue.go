@@ -360,10 +360,10 @@ type freezeQueue struct {
 }
 
 func rank(v *variable) int {
-	if v.attr() == nil {
-		return 0
+	if attr := v.attr(); attr != nil {
+		return attr.End.Precedence
 	}
-	return v.attr().End.Precedence
+	return 0
 }
 
 func (q *freezeQueue) push(v *variable) {

@@ -252,16 +252,16 @@ func (v *variable) takeOver(r *run, w waiter) {
 func (v *variable) put(r *run, value types.Value, at *place) {
 	waiting := v.part()
 	v.value, v.has = value, true
-	r.book.enter(v, source{at: at})
+	r.book.enter(v, stamp{at: r.book.place(at)})
 	r.wake(waiting)
 }
 
 // set gives the variable a value, or a list one more.
 func (v *variable) set(r *run, value types.Value, at *place, by *origin) *Error {
-	return v.setFrom(r, value, source{at: at, by: by})
+	return v.setFrom(r, value, r.book.stamp(at, by))
 }
 
-func (v *variable) setFrom(r *run, value types.Value, from source) *Error {
+func (v *variable) setFrom(r *run, value types.Value, from stamp) *Error {
 	v = v.target()
 	switch v.kind {
 	case list, gathered:
@@ -273,7 +273,7 @@ func (v *variable) setFrom(r *run, value types.Value, from source) *Error {
 }
 
 // take keeps the only value of a variable.
-func (v *variable) take(r *run, value types.Value, from source) {
+func (v *variable) take(r *run, value types.Value, from stamp) {
 	v.value, v.has = value, true
 	r.book.enter(v, from)
 }
@@ -286,56 +286,59 @@ func placeText(p *place) string {
 	return p.String()
 }
 
-func (v *variable) doubleSet(r *run, value types.Value, from source) *Error {
-	at, before := from.at, r.book.sourceOf(v).at
+func (v *variable) doubleSet(r *run, value types.Value, from stamp) *Error {
+	refused := r.book.source(from)
+	at, before := refused.at, r.book.sourceOf(v).at
 	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
 		types.Text(v.content()), placeText(before), types.Text(value), at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
-	e.slot, e.refused = v, &from
+	e.slot, e.refused = v, &refused
 	return e.with("set to "+titleOf(v.content()), before).focused(at)
 }
 
-func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
+func (v *variable) setPlain(r *run, value types.Value, from stamp) *Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
 			return v.doubleSet(r, value, from)
 		}
 		return nil
 	}
-	if !from.implied && v.attr() != nil { // the other end of a relation gives what belongs here
-		if err := v.validate(v.attr().Type, value); err != nil {
+	attr := v.attr()
+	if attr != nil && !from.implied { // the other end of a relation gives what belongs here
+		if err := v.validate(attr.Type, value); err != nil {
 			return err
 		}
 	}
 	waiting := v.part()
 	v.take(r, value, from)
-	if err := v.setInverse(r, value, from); err != nil {
+	if err := v.setInverse(r, attr, value, from); err != nil {
 		return err
 	}
 	r.wake(waiting)
 	return nil
 }
 
-func (v *variable) setOption(r *run, value types.Value, from source) *Error {
+func (v *variable) setOption(r *run, value types.Value, from stamp) *Error {
 	if v.has {
 		if types.Equal(v.content(), value) {
 			return nil
 		}
 		if _, empty := v.content().(types.Null); empty {
-			return afterFreeze(v, value, from.at)
+			return afterFreeze(v, value, r.book.placeOf(from.at))
 		}
 		return v.doubleSet(r, value, from)
 	}
 	_, null := value.(types.Null)
-	if !null {
-		if err := v.validate(v.attr().Type, value); err != nil {
+	attr := v.attr()
+	if !null && !from.implied {
+		if err := v.validate(attr.Type, value); err != nil {
 			return err
 		}
 	}
 	// The other end is told first: what it passes on may come back and give this
 	// end its value meanwhile, which waiters then see, but this one stays.
 	if !null {
-		if err := v.setInverse(r, value, from); err != nil {
+		if err := v.setInverse(r, attr, value, from); err != nil {
 			return err
 		}
 	}
@@ -348,24 +351,23 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 
 // setInverse tells the other end of the relation, unless it is from there that
 // the value came.
-func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
-	if from.implied || v.attr() == nil || v.attr().End == nil || v.attr().End.Inverse == nil {
+func (v *variable) setInverse(r *run, attr *types.Attribute, value types.Value, from stamp) *Error {
+	if from.implied || attr == nil || attr.End == nil || attr.End.Inverse == nil {
 		return nil
 	}
 	other, ok := value.(*Instance)
 	if !ok && v.kind == plain && isUnknown(value) {
 		e := &Error{Kind: "AssertionError", foreign: true} // upstream nobody thought of it
-		e.Hint = "the relation " + v.attr().Name + " has another end, which something unknown cannot be told of"
+		e.Hint = "the relation " + attr.Name + " has another end, which something unknown cannot be told of"
 		return e
 	}
 	if !ok {
 		return nil
 	}
-	slot := other.end(v.attr().End.Inverse)
-	at := from.at
+	slot := other.end(attr.End.Inverse)
 	from.implied, from.only = true, v.kind == plain
 	if err := slot.setFrom(r, v.owner, from); err != nil {
-		return wrapAttribute(err, other, slot.name(), other, other.lastAt(), at)
+		return wrapAttribute(err, other, slot.name(), other, other.lastAt(), r.book.placeOf(from.at))
 	}
 	return nil
 }
@@ -408,7 +410,7 @@ func (v *variable) holds(value types.Value) bool {
 }
 
 // empty is what null does to a list: it says that there will be nothing.
-func (v *variable) empty(r *run, value types.Value, from source) *Error {
+func (v *variable) empty(r *run, value types.Value, from stamp) *Error {
 	if items := v.more().list.Items; len(items) > 0 {
 		texts := make([]string, len(items))
 		for i, item := range items {
@@ -416,11 +418,11 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 		}
 		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
 			v.attr().Name, v.owner.Text(), strings.Join(texts, ", "))
-		e.at = from.at
+		e.at = r.book.placeOf(from.at)
 		return e
 	}
 	if !v.has {
-		r.book.enter(v, source{at: from.at, by: from.by})
+		r.book.enter(v, stamp{at: from.at, by: from.by})
 		v.freeze(r)
 	}
 	return nil
@@ -428,13 +430,13 @@ func (v *variable) empty(r *run, value types.Value, from source) *Error {
 
 // add puts one more element, or the elements of a list, into a list. With as
 // many as the relation takes it is complete.
-func (v *variable) add(r *run, value types.Value, from source) *Error {
+func (v *variable) add(r *run, value types.Value, from stamp) *Error {
 	if _, null := value.(types.Null); null && v.kind == list {
 		return v.empty(r, value, from)
 	}
 	if l, ok := value.(*types.List); ok {
 		if v.has && v.kind == list {
-			return v.late(from.at, l.Items...)
+			return v.late(r.book.placeOf(from.at), l.Items...)
 		}
 		for _, item := range l.Items {
 			if err := v.add(r, item, from); err != nil {
@@ -450,13 +452,14 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if v.kind == gathered {
 		d.list.Items = append(d.list.Items, value)
 		r.book.add(&d.sources, from)
-		return v.tell(r, value, from.at)
+		return v.tell(r, value, from)
 	}
 	if v.has {
-		return v.late(from.at, value)
+		return v.late(r.book.placeOf(from.at), value)
 	}
+	attr := v.attr()
 	if !from.implied {
-		if err := v.validate(v.attr().End.Target, value); err != nil {
+		if err := v.validate(attr.End.Target, value); err != nil {
 			return err
 		}
 	}
@@ -464,21 +467,21 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		r.enqueueIfComplete(v)
 		return nil
 	}
-	if isUnknown(value) && v.attr().End.Inverse != nil {
+	if isUnknown(value) && attr.End.Inverse != nil {
 		return unknownMember(v)
 	}
 	d.list.Items = r.values.add(d.list.Items, value)
 	r.book.add(&d.sources, from)
 	if v.from == 0 {
-		r.book.enter(v, source{at: from.at, by: from.by})
+		r.book.enter(v, stamp{at: from.at, by: from.by})
 	}
-	if err := v.tell(r, value, from.at); err != nil {
+	if err := v.tell(r, value, from); err != nil {
 		return err
 	}
-	if err := v.setInverse(r, value, from); err != nil {
+	if err := v.setInverse(r, attr, value, from); err != nil {
 		return err
 	}
-	if high := v.attr().End.High; len(d.list.Items) > high {
+	if high := attr.End.High; len(d.list.Items) > high {
 		return runtimeError("List over full: max nr of items is %d, content is %s", high, types.Repr(&d.list)).coded(diag.Arity)
 	} else if len(d.list.Items) == high {
 		v.freeze(r)
@@ -543,10 +546,10 @@ func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	return e
 }
 
-func (v *variable) tell(r *run, value types.Value, at *place) *Error {
+func (v *variable) tell(r *run, value types.Value, from stamp) *Error {
 	more := v.more().rare
 	for i := 0; more != nil && i < len(more.listeners); i++ {
-		if err := more.listeners[i].receive(r, value, at); err != nil {
+		if err := more.listeners[i].receive(r, value, r.book.placeOf(from.at)); err != nil {
 			return err
 		}
 	}
@@ -616,7 +619,7 @@ func (v *variable) potential() int {
 	if v.kind == list {
 		n -= int(v.more().pure)
 	}
-	if v.attr() != nil && v.attr().End.Leads {
+	if attr := v.attr(); attr != nil && attr.End.Leads {
 		n++
 	}
 	return n
