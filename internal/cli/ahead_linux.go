@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"ordain.dev/ordain/internal/lean"
 )
 
 const (
@@ -52,7 +54,12 @@ func (h *handing) reached(at uintptr) {
 // run asks for pages, until the process ends or the system does not know how.
 func (h *handing) run() {
 	page := uintptr(os.Getpagesize())
+	forgotten := false
 	for at := range h.next {
+		if !forgotten { // the model is large enough, and the compile goes on meanwhile
+			lean.Forget()
+			forgotten = true
+		}
 		from, to := max(at&^(page-1), h.ready.Load()), (at+lead+hugePage-1)&^(hugePage-1)
 		to = min(to, (at+mapped)&^(mapped-1))
 		if from >= to {

@@ -17,6 +17,7 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/pyworker"
 )
 
 // warmDescriptor is where a server puts the socket of a template.
@@ -98,6 +99,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
+	go pyworker.Prepare()
 	tuning := tuned(f.options.Export)
 	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
 	f.options.ModelOnly = f.exportJSON == ""

@@ -9,4 +9,8 @@
 // where the system can do so. It begins with the initialisation of this package,
 // which is among the first: it imports next to nothing, and of those packages
 // whose imports are ready the one whose path sorts first is initialised first.
+//
+// What the runtime's own start touched, which looks through the tables, stays
+// until somebody has the program forgotten: 3 to 5 MiB. To drop it at once takes a
+// millisecond, half of it for what is touched again.
 package lean

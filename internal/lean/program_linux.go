@@ -14,7 +14,6 @@ var parts [][2]uintptr
 func init() {
 	parts = append(program(), libraries()...)
 	onlyTouched(parts)
-	Forget() // of the runtime's start, which looks through the tables
 }
 
 // Forget gives back what the program file takes of memory. What is used comes

@@ -56,6 +56,10 @@ var runtimeFiles = sync.OnceValues(func() (map[string]int64, string) {
 	return files, hex.EncodeToString(sum.Sum(nil)[:10])
 })
 
+// Prepare does the first part of UnpackRuntime, half a millisecond, for who has
+// something else to do meanwhile.
+func Prepare() { runtimeFiles() }
+
 // UnpackRuntime writes the Python runtime below cacheDir, once per content,
 // and gives its folder. Any number of processes may do so at once: the folder
 // appears complete or not at all.
