@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -177,18 +178,23 @@ func (f *figures) add(ctx context.Context, c command, counted bool) error {
 	return err
 }
 
+// ordain compiles and writes what the reference is asked to write too: nothing,
+// or the resources of an export.
 func (b *bench) ordain(m model, export bool) command {
-	args := []string{b.binary, "compile", "--project", m.dir, "--model-json", filepath.Join(m.dir, "ordain.json"), "--cache-dir", filepath.Join(b.dir, "cache")}
+	args := []string{b.binary, "compile", "--project", m.dir, "--cache-dir", filepath.Join(b.dir, "cache")}
 	if export {
-		args = append(args, "--export")
+		args = append(args, "--export", "--resources-json", m.exported("ordain"))
 	}
 	return command{dir: m.dir, args: args}
 }
 
+// exported is where a compiler writes the resources.
+func (m model) exported(by string) string { return filepath.Join(m.dir, by+".json") }
+
 func (b *bench) theirs(m model, export bool) command {
 	inmanta := filepath.Join(filepath.Dir(b.reference), "inmanta")
 	if export {
-		return command{dir: m.dir, args: []string{inmanta, "export", "-j", filepath.Join(m.dir, "reference.json")}}
+		return command{dir: m.dir, args: []string{inmanta, "export", "-j", m.exported("reference")}}
 	}
 	return command{dir: m.dir, args: []string{inmanta, "compile"}}
 }
@@ -206,20 +212,27 @@ print(sum(1 for e in entities for i in e.get_all_instances() if i.type is e))
 `
 
 // agree has both compilers make the model and compares how many instances and
-// resources there are with what the generator meant.
+// resources there are with what the generator meant, and the resources of both
+// with each other.
 func (b *bench) agree(ctx context.Context, m model, both bool) error {
-	if _, err := b.ordain(m, true).time(ctx); err != nil {
+	ours := b.ordain(m, true)
+	written := filepath.Join(m.dir, "model.json")
+	ours.args = append(ours.args, "--model-json", written)
+	if _, err := ours.time(ctx); err != nil {
 		return err
 	}
 	var made struct {
 		Instances []json.RawMessage `json:"instances"`
-		Resources []json.RawMessage `json:"resources"`
 	}
-	if err := readJSON(filepath.Join(m.dir, "ordain.json"), &made); err != nil {
+	if err := readJSON(written, &made); err != nil {
 		return err
 	}
-	if len(made.Instances) < m.instances() || len(made.Resources) != m.resources { // std has some instances of its own
-		return fmt.Errorf("%s: Ordain makes %d instances and %d resources, not %d and %d", m.name(), len(made.Instances), len(made.Resources), m.instances(), m.resources)
+	resources, err := m.resourcesOf("ordain")
+	if err != nil {
+		return err
+	}
+	if len(made.Instances) < m.instances() || len(resources) != m.resources { // std has some instances of its own
+		return fmt.Errorf("%s: Ordain makes %d instances and %d resources, not %d and %d", m.name(), len(made.Instances), len(resources), m.instances(), m.resources)
 	}
 	if !both {
 		return nil
@@ -236,14 +249,38 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	if _, err := b.theirs(m, true).time(ctx); err != nil {
 		return err
 	}
-	var resources []json.RawMessage
-	if err := readJSON(filepath.Join(m.dir, "reference.json"), &resources); err != nil {
+	theirs, err := m.resourcesOf("reference")
+	if err != nil {
 		return err
 	}
-	if len(resources) != m.resources {
-		return fmt.Errorf("%s: the reference exports %d resources, not %d", m.name(), len(resources), m.resources)
+	for id, one := range theirs {
+		if !reflect.DeepEqual(one, resources[id]) {
+			return fmt.Errorf("%s: the reference exports %v, Ordain %v", m.name(), one, resources[id])
+		}
+	}
+	if len(theirs) != len(resources) {
+		return fmt.Errorf("%s: the reference exports %d resources, Ordain %d", m.name(), len(theirs), len(resources))
 	}
 	return nil
+}
+
+// resourcesOf reads what a compiler exported, by id: what a resource requires is
+// a set.
+func (m model) resourcesOf(compiler string) (map[string]map[string]any, error) {
+	var list []map[string]any
+	if err := readJSON(m.exported(compiler), &list); err != nil {
+		return nil, err
+	}
+	byID := map[string]map[string]any{}
+	for _, one := range list {
+		required := map[any]bool{}
+		for _, id := range one["requires"].([]any) {
+			required[id] = true
+		}
+		one["requires"] = required
+		byID[fmt.Sprint(one["id"])] = one
+	}
+	return byID, nil
 }
 
 func readJSON(file string, into any) error {

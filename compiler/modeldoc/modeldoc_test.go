@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,5 +120,33 @@ func TestValues(t *testing.T) {
 		if got := string(modeldoc.Value(c.v)); got != c.want || !json.Valid([]byte(got)) {
 			t.Errorf("%#v: %s, want %s", c.v, got, c.want)
 		}
+	}
+}
+
+// The resources alone are a list of objects, each with its attributes beside its
+// id and what it requires.
+func TestResourcesAlone(t *testing.T) {
+	d := &modeldoc.Document{Success: true, Resources: slices.Values([]modeldoc.Resource{
+		{ID: []byte("m::A[a,name=x<y>]"), Attributes: []byte(`{"name":"x<y>","purged":false}`), Requires: [][]byte{[]byte("m::B[a,name=z]"), []byte("m::B[a,name=\"]")}},
+		{ID: []byte("m::B[a,name=z]"), Attributes: []byte(`{}`)},
+	})}
+	var b bytes.Buffer
+	if err := d.WriteResources(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, b.Bytes())
+	}
+	want := []map[string]any{
+		{"id": "m::A[a,name=x<y>],v=0", "requires": []any{"m::B[a,name=z]", "m::B[a,name=\"]"}, "name": "x<y>", "purged": false},
+		{"id": "m::B[a,name=z],v=0", "requires": []any{}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	b.Reset()
+	if err := (&modeldoc.Document{Success: true}).WriteResources(&b); err != nil || b.String() != "[]\n" {
+		t.Errorf("without an export: %s, %v", b.String(), err)
 	}
 }

@@ -260,13 +260,43 @@ func (w *writer) resources(all func(yield func(Resource) bool)) {
 		n++
 		w.b = jsontext.AppendString(append(w.b, `{"id":`...), r.ID)
 		w.b = append(append(w.b, `,"attributes":`...), r.Attributes...)
-		w.b = append(w.b, `,"requires":[`...)
-		for k, required := range r.Requires {
-			if k > 0 {
-				w.b = append(w.b, ',')
-			}
-			w.b = jsontext.AppendString(w.b, required)
-		}
-		w.b = append(w.b, "]}"...)
+		w.required(r)
+		w.b = append(w.b, '}')
 	}
+}
+
+func (w *writer) required(r Resource) {
+	w.b = append(w.b, `,"requires":[`...)
+	for k, required := range r.Requires {
+		if k > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = jsontext.AppendString(w.b, required)
+	}
+	w.b = append(w.b, ']')
+}
+
+// WriteResources writes the resources alone, as the reference's `export -j`
+// does: a list with an object for each, of its attributes, what it requires, and
+// its id, which has 0 for a version. Without an export there are none.
+func (d *Document) WriteResources(to io.Writer) error {
+	w := &writer{to: to, b: make([]byte, 0, flushFrom+flushFrom/4)}
+	w.b = append(w.b, '[')
+	n := 0
+	if d.Resources != nil {
+		for r := range d.Resources {
+			w.entry(n)
+			n++
+			w.b = jsontext.AppendString(append(w.b, `{"id":`...), append(r.ID[:len(r.ID):len(r.ID)], ",v=0"...))
+			w.required(r)
+			if attributes := r.Attributes[1:]; attributes[0] == '}' {
+				w.b = append(w.b, '}')
+			} else {
+				w.b = append(append(w.b, ','), attributes...)
+			}
+		}
+	}
+	w.b = append(w.b, "]\n"...)
+	w.flush()
+	return w.err
 }

@@ -28,6 +28,7 @@ type compileFlags struct {
 	options    compiler.Options
 	modelJSON  string
 	exportJSON string
+	resources  string // file for the resources alone
 	known      string
 	recipe     string // file for how the next compile may begin warm
 	warmKey    string // of the template whose socket is descriptor 3
@@ -60,6 +61,7 @@ func newCompile() *cobra.Command {
 		_ = flags.MarkHidden(name) // for the server's own compiles
 	}
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
+	flags.StringVar(&f.resources, "resources-json", "", "with --export: write the resources alone to this file, as inmanta export -j does")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
@@ -114,6 +116,9 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	}
 	if f.options.DeleteSets != nil && !f.options.Partial {
 		return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
+	}
+	if f.resources != "" && !f.options.Export {
+		return usageError{fmt.Errorf("--resources-json needs --export")}
 	}
 	if err := chooseCache(&f.options.CacheDir); err != nil {
 		return err
@@ -186,7 +191,8 @@ func (f *compileFlags) limits() error {
 	return nil
 }
 
-// write writes the files that were asked for, for a failed compile too.
+// write writes the files that were asked for: for a failed compile too, but for
+// the resources, of which there are none then.
 func (f *compileFlags) write(out *compiler.Outcome) error {
 	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
 		return err
@@ -196,7 +202,13 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 			return err
 		}
 	}
-	return writeFile(f.modelJSON, out.ModelDocument().Write)
+	model := out.ModelDocument()
+	if model.Success {
+		if err := writeFile(f.resources, model.WriteResources); err != nil {
+			return err
+		}
+	}
+	return writeFile(f.modelJSON, model.Write)
 }
 
 // interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
