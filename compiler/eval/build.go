@@ -31,6 +31,8 @@ type builder struct {
 	// seen only inside is no error.
 	outside bool
 	written names // of the constructor that is being resolved
+	// literals are where constants lie, side by side in a file of many.
+	literals slab[literal]
 }
 
 // names is a set of names. Few are compared one by one.
@@ -381,7 +383,9 @@ func (b *builder) expr(x syntax.Expr) expr { return b.assigned(x, nil) }
 // assigned resolves an expression that stands on the right of left.
 func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	if v, ok := constant(x); ok {
-		return &literal{standing(x), v}
+		n := b.literals.one()
+		n.at, n.value = standing(x), v
+		return n
 	}
 	if b.direct {
 		if err := b.unusable(x); err != nil {

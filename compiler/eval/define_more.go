@@ -369,7 +369,7 @@ func (p *program) meanwhile(ns *namespace, stmts []syntax.Stmt) func() *builder 
 
 // statements resolves statements of a file.
 func (p *program) statements(ns *namespace, stmts []syntax.Stmt) *builder {
-	b := &builder{p: p, ns: ns, sure: true}
+	b := &builder{p: p, ns: ns, sure: true, literals: slab[literal]{size: min(len(stmts), 64)}}
 	b.top = &naming{vars: ns.vars, names: ns.names, first: ns.first}
 	b.stmts = make([]stmt, 0, len(stmts))
 	for _, st := range stmts {

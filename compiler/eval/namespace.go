@@ -58,7 +58,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 			}
 			err.Hint = ns.suggestImport(prefix)
 			err.topic = "import " + prefix
-			err.at = &name.At
+			err.at = ptr(name.At)
 			return nil, err
 		}
 		if thing, ok := space.things[last]; ok {
@@ -69,7 +69,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 		}
 		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
 		err.Hint = suggestThing(prefix+"::", last, space)
-		err.at = &name.At
+		err.at = ptr(name.At)
 		return nil, err
 	}
 	if p, ok := types.LookupPrimitive(last); ok {
@@ -85,6 +85,6 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 	}
 	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)
 	err.Hint = suggestThing("", last, ns)
-	err.at = &name.At
+	err.at = ptr(name.At)
 	return nil, err
 }

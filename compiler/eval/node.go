@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"sync"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -81,10 +82,15 @@ func newRoot(x expr) root {
 	if _, constant := x.(*literal); constant {
 		return root{expr: x}
 	}
-	var l layouter
-	x.layout(&l)
-	return root{x, l.size}
+	l := layouters.Get().(*layouter)
+	*l = layouter{}
+	x.layout(l)
+	size := l.size
+	layouters.Put(l)
+	return root{x, size}
 }
+
+var layouters = sync.Pool{New: func() any { return new(layouter) }}
 
 func (x root) frame(r *run) frame {
 	if x.size == 0 {

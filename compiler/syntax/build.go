@@ -43,6 +43,7 @@ type arguments struct {
 	args   []Expr
 	named  []Argument
 	splats []Splat
+	spare  []*Argument // pushed already
 }
 
 // noArguments is the end of a list.
@@ -54,8 +55,9 @@ func (p *parser) noArguments() *arguments {
 
 func (a *arguments) push(one any) *arguments {
 	switch one := one.(type) {
-	case Argument:
-		a.named = append(a.named, one)
+	case *Argument:
+		a.named = append(a.named, *one)
+		a.spare = append(a.spare, one)
 	case Splat:
 		a.splats = append(a.splats, one)
 	default:
@@ -64,9 +66,19 @@ func (a *arguments) push(one any) *arguments {
 	return a
 }
 
+// one makes an argument that is to be pushed.
+func (a *arguments) one(name Ident, value Expr) *Argument {
+	one := new(Argument)
+	if last := len(a.spare) - 1; last >= 0 {
+		one, a.spare = a.spare[last], a.spare[:last]
+	}
+	*one = Argument{name, value}
+	return one
+}
+
 // ordered gives the arguments in their order, for the tree.
 func (a *arguments) ordered() arguments {
-	return arguments{backwards(a.args), backwards(a.named), backwards(a.splats)}
+	return arguments{args: backwards(a.args), named: backwards(a.named), splats: backwards(a.splats)}
 }
 
 // backwards is a reversed copy.
@@ -79,6 +91,26 @@ func backwards[T any](list []T) []T {
 		reversed[len(list)-1-n] = one
 	}
 	return reversed
+}
+
+// slab gives places for nodes out of longer lists, of which one takes the time of
+// one node.
+type slab[T any] struct {
+	rest []T
+	size int
+}
+
+const largestSlab = 128
+
+func (s *slab[T]) one(value T) *T {
+	if len(s.rest) == 0 {
+		s.size = min(max(4, 2*s.size), largestSlab)
+		s.rest = make([]T, s.size)
+	}
+	one := &s.rest[0]
+	s.rest = s.rest[1:]
+	*one = value
+	return one
 }
 
 func pushStmt(list, s any) any {
@@ -213,17 +245,19 @@ func multInt(t token) int {
 }
 
 func (p *parser) integer(t token) Expr {
-	return &Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)}
+	return p.literals.one(Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)})
 }
 
 func (p *parser) float(t token) Expr {
-	return &Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)}
+	return p.literals.one(Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)})
 }
 
-func (p *parser) null(t token) Expr { return &Literal{Kind: NullLiteral, At: p.coarse(t)} }
+func (p *parser) null(t token) Expr {
+	return p.literals.one(Literal{Kind: NullLiteral, At: p.coarse(t)})
+}
 
 func (p *parser) boolean(t token, v bool) Expr {
-	return &Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)}
+	return p.literals.one(Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)})
 }
 
 func (p *parser) regex(t token) Expr {

@@ -9,7 +9,8 @@ import (
 // the UTF-8 bytes of the text: a byte above 127 becomes the Latin-1 character of
 // that number, so "é" comes out as "Ã©". Models depend on it; raw strings exist
 // for other text. An unknown escape stays as it is and gives a warning.
-func (s *scanner) decode(raw []byte, warning string) string {
+func (s *scanner) decode(from, to int, warning string) string {
+	raw := s.text[from:to]
 	plain := true
 	for _, c := range raw {
 		if c == '\\' || c >= utf8.RuneSelf {
@@ -18,7 +19,7 @@ func (s *scanner) decode(raw []byte, warning string) string {
 		}
 	}
 	if plain {
-		return string(raw)
+		return s.source[from:to]
 	}
 	out := make([]byte, 0, len(raw)+8)
 	unknown := false

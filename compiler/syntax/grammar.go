@@ -1537,7 +1537,8 @@ yydefault:
 	case 163:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			yyVAL.node = Argument{on(yylex).ident(yyDollar[1].tok), yyDollar[3].node.(Expr)}
+			p := on(yylex)
+			yyVAL.node = p.arguments.one(p.ident(yyDollar[1].tok), yyDollar[3].node.(Expr))
 		}
 	case 166:
 		yyDollar = yyS[yypt-1 : yypt+1]

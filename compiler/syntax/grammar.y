@@ -269,7 +269,7 @@ constants: constant { $$ = pushExpr(nil, $1) }
 
 wrapped_kwargs: tDOUBLE_STAR operand { $$ = Splat{$2.(Expr), on(yylex).coarse($1)} }
 
-param_list_element: tID '=' operand { $$ = Argument{on(yylex).ident($1), $3.(Expr)} }
+param_list_element: tID '=' operand { p := on(yylex); $$ = p.arguments.one(p.ident($1), $3.(Expr)) }
 	| wrapped_kwargs
 
 param_list: param_list_empty

@@ -24,6 +24,7 @@ type parser struct {
 	doc       string
 	refused   *refusal
 	arguments arguments // of the call that is being put together
+	literals  slab[Literal]
 }
 
 // Parse reads one model file. The error, if any, is an *Error: the first of the

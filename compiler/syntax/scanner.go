@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"bytes"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -25,8 +24,10 @@ type token struct {
 // `matching` and its regex are not counted at all.
 type scanner struct {
 	text []byte
-	pos  int // next byte
-	line int32
+	// source is the text too: what tokens are parts of it takes no memory.
+	source string
+	pos    int // next byte
+	line   int32
 	// lineStart is where columns count from; marked and markedCol remember the
 	// last column asked for, so that a long line is walked once.
 	lineStart int
@@ -55,7 +56,7 @@ var keywordKinds = func() map[int]bool {
 }()
 
 func newScanner(file *File, text []byte) *scanner {
-	return &scanner{text: text, line: 1, file: file, markedCol: 1}
+	return &scanner{text: text, source: string(text), line: 1, file: file, markedCol: 1}
 }
 
 // place gives the line and column of a byte that is not before the last one asked for.
@@ -114,15 +115,15 @@ func (s *scanner) scan(t *token) int {
 		return s.word(t)
 	case c == 'f' || c == 'r':
 		if end := stringEnd(s.text, s.pos+1); end > 0 {
-			kind, raw := tRSTRING, s.text[s.pos+2:end-1]
+			kind, from := tRSTRING, s.pos+2
 			if c == 'f' {
 				kind = tFSTRING
 			}
 			s.simple(t, end)
 			if c == 'f' {
-				t.text = s.decode(raw, "Invalid escape sequence in f-string.")
+				t.text = s.decode(from, end-1, "Invalid escape sequence in f-string.")
 			} else {
-				t.text = string(raw)
+				t.text = s.source[from : end-1]
 			}
 			return kind
 		}
@@ -215,35 +216,19 @@ func (s *scanner) simple(t *token, end int) {
 }
 
 func (s *scanner) take(t *token, n, kind int) int {
-	t.text = operatorText(s.text[s.pos : s.pos+n])
+	t.text = s.source[s.pos : s.pos+n]
 	s.simple(t, s.pos+n)
 	return kind
 }
-
-// operatorText avoids an allocation for each operator.
-func operatorText(b []byte) string {
-	if len(b) == 1 {
-		return ascii[b[0] : b[0]+1]
-	}
-	return string(b)
-}
-
-var ascii = func() string {
-	var b strings.Builder
-	for c := range byte(128) {
-		b.WriteByte(c)
-	}
-	return b.String()
-}()
 
 func (s *scanner) word(t *token) int {
 	end := s.pos + 1
 	for end < len(s.text) && (isLetter(s.text[end]) || isDigit(s.text[end]) || s.text[end] == '-') {
 		end++
 	}
-	word := s.text[s.pos:end]
+	word := s.source[s.pos:end]
 	upper := word[0] >= 'A' && word[0] <= 'Z'
-	t.text = string(word)
+	t.text = word
 	s.simple(t, end)
 	if upper {
 		return tCID
@@ -274,7 +259,7 @@ func (s *scanner) number(t *token, from int) int {
 			end++
 		}
 	}
-	t.text = string(s.text[s.pos:end])
+	t.text = s.source[s.pos:end]
 	s.simple(t, end)
 	return kind
 }
@@ -285,9 +270,9 @@ func (s *scanner) quoted(t *token) int {
 	if end < 0 {
 		return s.illegal(t)
 	}
-	raw := s.text[s.pos+1 : end-1]
+	from := s.pos + 1
 	s.simple(t, end)
-	t.text = s.decode(raw, "Invalid escape sequence in string.")
+	t.text = s.decode(from, end-1, "Invalid escape sequence in string.")
 	return tSTRING
 }
 
@@ -342,7 +327,7 @@ func (s *scanner) multiLine(t *token, end int) int {
 	raw := s.text[s.pos:end]
 	t.start = s.place(s.pos)
 	t.first = s.line
-	t.text = s.decode(raw[3:len(raw)-3], "Invalid escape sequence in multi-line string.")
+	t.text = s.decode(s.pos+3, end-3, "Invalid escape sequence in multi-line string.")
 	s.pos = end
 	lines := int32(bytes.Count(raw, []byte{'\n'}))
 	s.line += lines
@@ -390,7 +375,7 @@ func (s *scanner) regexEnd() (end, slash int) {
 }
 
 func (s *scanner) regex(t *token, end, slash int) int {
-	pattern := string(s.text[slash+1 : end-1])
+	pattern := s.source[slash+1 : end-1]
 	t.first = s.line
 	t.start = s.place(slash)
 	t.end = s.place(end)
