@@ -19,7 +19,7 @@ func (s *scanner) decode(from, to int, warning string) string {
 		}
 	}
 	if plain {
-		return s.source[from:to]
+		return raw
 	}
 	out := make([]byte, 0, len(raw)+8)
 	unknown := false
@@ -62,7 +62,7 @@ func (s *scanner) decode(from, to int, warning string) string {
 
 // escape reads what follows a backslash: the character and the bytes used; 0
 // bytes for an unknown escape, a negative character for none.
-func escape(b []byte) (r rune, n int, problem string) {
+func escape(b string) (r rune, n int, problem string) {
 	switch b[0] {
 	case '\n':
 		return -1, 1, ""
@@ -98,7 +98,7 @@ func escape(b []byte) (r rune, n int, problem string) {
 	return r, n, ""
 }
 
-func hexEscape(b []byte, digits int, problem string) (rune, int, string) {
+func hexEscape(b string, digits int, problem string) (rune, int, string) {
 	have := 0
 	for have < digits && 1+have < len(b) && isHex(b[1+have]) {
 		have++
@@ -106,7 +106,7 @@ func hexEscape(b []byte, digits int, problem string) (rune, int, string) {
 	if have < digits {
 		return 0, 1 + have, problem
 	}
-	v, err := strconv.ParseUint(string(b[1:1+digits]), 16, 32)
+	v, err := strconv.ParseUint(b[1:1+digits], 16, 32)
 	if err != nil || v > 0x10ffff {
 		return 0, 1 + digits, "illegal Unicode character"
 	}

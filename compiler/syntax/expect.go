@@ -162,7 +162,7 @@ func containsAll(have []string, wanted string) bool {
 // openAt lists the blocks and brackets that are open before a token. A block
 // whose `end` stands at another depth of indentation than its beginning is
 // taken to have none: that `end` is meant for one further out.
-func openAt(text []byte, until token, untilKind int) (blocks, brackets []token) {
+func openAt(text string, until token, untilKind int) (blocks, brackets []token) {
 	s := newScanner(&File{}, text)
 	type opened struct {
 		token

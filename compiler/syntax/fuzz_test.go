@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 				Render(s)
 				RenderSource(s)
 			}
-			if e, _ := judge(append(uniformLines([]byte(text)), '\n'), file, nil); e != nil {
+			if e, _ := judge(string(uniformLines([]byte(text)))+"\n", file, nil); e != nil {
 				t.Fatalf("accepted, but the exact tables say %v", e)
 			}
 			return
@@ -69,7 +69,7 @@ func FuzzScanner(f *testing.F) {
 	seeds(f)
 	f.Add("matching /a/ f\"{x}\" r'a' 1.5 -2 a-b :: -- <- \"\"\"x\"\"\"\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		s := newScanner(&File{}, []byte(text+"\n"))
+		s := newScanner(&File{}, text+"\n")
 		before := -1
 		for {
 			var tok token

@@ -13,7 +13,7 @@ type refusal struct {
 // building anything, and gives the error that the reference reports: that of
 // the scanner, a syntax error, or the refusal, whichever comes first. It gives
 // nil when it finds none. The wreck is where it stopped.
-func judge(text []byte, file *File, r *refusal) (*Error, *wreck) {
+func judge(text string, file *File, r *refusal) (*Error, *wreck) {
 	t := exact()
 	s := newScanner(&File{Path: file.Path, Namespace: file.Namespace}, text)
 	stack := []int16{0}

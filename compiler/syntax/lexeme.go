@@ -29,7 +29,7 @@ func Lexemes(text []byte) ([]byte, []Lexeme, error) {
 	if n := len(text); n == 0 || text[n-1] != '\n' {
 		text = append(text[:n:n], '\n')
 	}
-	s := newScanner(&File{}, text)
+	s := newScanner(&File{}, string(text))
 	var all []Lexeme
 	for {
 		s.skip()

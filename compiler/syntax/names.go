@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"bytes"
 	"strings"
 	"sync"
 	"unicode"
@@ -27,15 +26,15 @@ var namedRunes = sync.OnceValue(func() map[string]rune {
 })
 
 // namedEscape reads N{NAME}.
-func namedEscape(b []byte) (rune, int, string) {
+func namedEscape(b string) (rune, int, string) {
 	if len(b) < 2 || b[1] != '{' {
 		return 0, 1, "malformed \\N character escape"
 	}
-	end := bytes.IndexByte(b, '}')
+	end := strings.IndexByte(b, '}')
 	if end <= 2 {
 		return 0, 1, "malformed \\N character escape"
 	}
-	r, ok := namedRunes()[strings.ToUpper(string(b[2:end]))]
+	r, ok := namedRunes()[strings.ToUpper(b[2:end])]
 	if !ok {
 		return 0, end + 1, "unknown Unicode character name"
 	}

@@ -42,16 +42,20 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 		}
 	}
 	text = uniformLines(text)
-	file.Lines = strings.Split(string(text), "\n")
+	var b strings.Builder
+	b.Grow(len(text) + 1)
+	b.Write(text)
+	file.Lines = strings.Split(b.String(), "\n")
 	if n := len(file.Lines); file.Lines[n-1] == "" {
 		file.Lines = file.Lines[:n-1]
 	}
-	if len(text) == 0 {
+	b.WriteByte('\n')
+	whole := b.String()
+	if len(whole) == 1 {
 		return file, nil
 	}
-	text = append(text[:len(text):len(text)], '\n')
-	if e, w := parse(file, text); e != nil {
-		e.Further = recovered(file, text, e, w)
+	if e, w := parse(file, whole); e != nil {
+		e.Further = recovered(file, whole, e, w)
 		return nil, e
 	}
 	return file, nil
@@ -59,8 +63,8 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 
 // parse fills in a file, or tells why its text is refused. The wreck is nil
 // where nothing is known about how far the parser came.
-func parse(file *File, text []byte) (*Error, *wreck) {
-	if parseHalves(file, text) {
+func parse(file *File, text string) (*Error, *wreck) {
+	if parsePieces(file, text) {
 		return nil, nil
 	}
 	p := newParser(file, text)
@@ -79,7 +83,7 @@ func parse(file *File, text []byte) (*Error, *wreck) {
 	return p.err, nil
 }
 
-func newParser(file *File, text []byte) *parser {
+func newParser(file *File, text string) *parser {
 	return &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
 }
 

@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -90,16 +89,15 @@ func (w *wreck) stopped(stack []int16) *wreck {
 }
 
 // recovered are the errors after the first one, in their order.
-func recovered(file *File, text []byte, first *Error, w *wreck) []*Error {
+func recovered(file *File, text string, first *Error, w *wreck) []*Error {
 	var found []*Error
 	line := first.At.Start.Line
-	text = bytes.Clone(text)
 	for budget := mostReparsed; w != nil && len(found) < mostRecovered-1; {
 		from, to, ok := w.damage(text)
 		if budget -= len(text); !ok || budget < 0 {
 			break
 		}
-		blank(text[from:to])
+		text = text[:from] + blank(text[from:to]) + text[to:]
 		var e *Error
 		e, w = parse(&File{Path: file.Path, Namespace: file.Namespace, Lines: file.Lines}, text)
 		if w == nil || w.at.offset < to {
@@ -113,12 +111,15 @@ func recovered(file *File, text []byte, first *Error, w *wreck) []*Error {
 	return found
 }
 
-func blank(text []byte) {
-	for i, c := range text {
+// blank is a text with blanks in the place of its bytes; its lines stay.
+func blank(text string) string {
+	blanks := []byte(text)
+	for i, c := range blanks {
 		if c != '\n' {
-			text[i] = ' '
+			blanks[i] = ' '
 		}
 	}
+	return string(blanks)
 }
 
 // follows tells errors that another one may have brought about: something is
@@ -187,7 +188,7 @@ var blocks = map[string]bool{"tENTITY": true, "tIMPLEMENTATION": true, "tIF": tr
 
 // damage is the part of the text that is given up. ok is false where nothing
 // after it can be trusted.
-func (w *wreck) damage(text []byte) (from, to int, ok bool) {
+func (w *wreck) damage(text string) (from, to int, ok bool) {
 	units := w.units()
 	if len(units) == 0 {
 		return 0, 0, false
@@ -195,7 +196,7 @@ func (w *wreck) damage(text []byte) (from, to int, ok bool) {
 	failed := units[len(units)-1]
 	depth := brackets(text[failed.at.offset:w.at.offset])
 	if w.scanner.err != nil {
-		if bytes.Count(text[w.at.offset:], []byte(`"""`))%2 != 0 {
+		if strings.Count(text[w.at.offset:], `"""`)%2 != 0 {
 			return 0, 0, false // is what follows a text or the model?
 		}
 		w.nextLine()
@@ -259,7 +260,7 @@ func (w *wreck) resume(units []unit, depth int, astray bool) (from, to int, ok b
 func (w *wreck) nextLine() {
 	s := w.scanner
 	s.err = nil
-	s.pos += bytes.IndexByte(s.text[s.pos:], '\n') + 1 // the text always ends in a newline
+	s.pos += strings.IndexByte(s.text[s.pos:], '\n') + 1 // the text always ends in a newline
 	s.line++
 	s.newline(s.pos)
 }
@@ -284,7 +285,7 @@ func (w *wreck) closesMore() bool {
 }
 
 // brackets counts those that a piece of text leaves open.
-func brackets(text []byte) int {
+func brackets(text string) int {
 	s := newScanner(&File{}, text)
 	for depth := 0; ; {
 		var t token

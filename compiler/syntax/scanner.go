@@ -1,7 +1,7 @@
 package syntax
 
 import (
-	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -23,11 +23,9 @@ type token struct {
 // a column counted from the line on which the string began. Line ends between
 // `matching` and its regex are not counted at all.
 type scanner struct {
-	text []byte
-	// source is the text too: what tokens are parts of it takes no memory.
-	source string
-	pos    int // next byte
-	line   int32
+	text string // tokens are parts of it
+	pos  int    // next byte
+	line int32
 	// lineStart is where columns count from; marked and markedCol remember the
 	// last column asked for, so that a long line is walked once.
 	lineStart int
@@ -55,16 +53,16 @@ var keywordKinds = func() map[int]bool {
 	return kinds
 }()
 
-func newScanner(file *File, text []byte) *scanner {
-	return &scanner{text: text, source: string(text), line: 1, file: file, markedCol: 1}
+func newScanner(file *File, text string) *scanner {
+	return &scanner{text: text, line: 1, file: file, markedCol: 1}
 }
 
 // place gives the line and column of a byte that is not before the last one asked for.
 func (s *scanner) place(at int) Pos {
 	if at < s.marked {
-		return Pos{s.line, int32(utf8.RuneCount(s.text[s.lineStart:at])) + 1}
+		return Pos{s.line, int32(utf8.RuneCountInString(s.text[s.lineStart:at])) + 1}
 	}
-	s.markedCol += int32(utf8.RuneCount(s.text[s.marked:at]))
+	s.markedCol += int32(utf8.RuneCountInString(s.text[s.marked:at]))
 	s.marked = at
 	return Pos{s.line, s.markedCol}
 }
@@ -95,7 +93,7 @@ func (s *scanner) skip() {
 			s.line++
 			s.newline(s.pos)
 		case '#':
-			end := bytes.IndexByte(s.text[s.pos:], '\n')
+			end := strings.IndexByte(s.text[s.pos:], '\n')
 			s.pos += end + 1 // the text always ends in a newline
 			s.line++
 			s.newline(s.pos)
@@ -123,7 +121,7 @@ func (s *scanner) scan(t *token) int {
 			if c == 'f' {
 				t.text = s.decode(from, end-1, "Invalid escape sequence in f-string.")
 			} else {
-				t.text = s.source[from : end-1]
+				t.text = s.text[from : end-1]
 			}
 			return kind
 		}
@@ -216,7 +214,7 @@ func (s *scanner) simple(t *token, end int) {
 }
 
 func (s *scanner) take(t *token, n, kind int) int {
-	t.text = s.source[s.pos : s.pos+n]
+	t.text = s.text[s.pos : s.pos+n]
 	s.simple(t, s.pos+n)
 	return kind
 }
@@ -226,7 +224,7 @@ func (s *scanner) word(t *token) int {
 	for end < len(s.text) && (isLetter(s.text[end]) || isDigit(s.text[end]) || s.text[end] == '-') {
 		end++
 	}
-	word := s.source[s.pos:end]
+	word := s.text[s.pos:end]
 	upper := word[0] >= 'A' && word[0] <= 'Z'
 	t.text = word
 	s.simple(t, end)
@@ -259,7 +257,7 @@ func (s *scanner) number(t *token, from int) int {
 			end++
 		}
 	}
-	t.text = s.source[s.pos:end]
+	t.text = s.text[s.pos:end]
 	s.simple(t, end)
 	return kind
 }
@@ -278,7 +276,7 @@ func (s *scanner) quoted(t *token) int {
 
 // stringEnd finds the end of a quoted string that begins at a place; -1 when
 // none does or when the line ends first.
-func stringEnd(text []byte, at int) int {
+func stringEnd(text string, at int) int {
 	if at >= len(text) || text[at] != '"' && text[at] != '\'' {
 		return -1
 	}
@@ -302,10 +300,10 @@ func stringEnd(text []byte, at int) int {
 // multiLineEnd finds the end of a multi-line string that begins at a place.
 // Three to five quotes open it, as many as give a match; the nearest three close
 // it and take up to two more.
-func multiLineEnd(text []byte, at int) int {
+func multiLineEnd(text string, at int) int {
 	run := quotes(text, at)
 	for open := min(run, 5); open >= 3; open-- {
-		i := bytes.Index(text[at+open:], []byte(`"""`))
+		i := strings.Index(text[at+open:], `"""`)
 		if i < 0 {
 			continue
 		}
@@ -315,7 +313,7 @@ func multiLineEnd(text []byte, at int) int {
 	return -1
 }
 
-func quotes(text []byte, at int) int {
+func quotes(text string, at int) int {
 	n := 0
 	for at+n < len(text) && n < 6 && text[at+n] == '"' {
 		n++
@@ -329,10 +327,10 @@ func (s *scanner) multiLine(t *token, end int) int {
 	t.first = s.line
 	t.text = s.decode(s.pos+3, end-3, "Invalid escape sequence in multi-line string.")
 	s.pos = end
-	lines := int32(bytes.Count(raw, []byte{'\n'}))
+	lines := int32(strings.Count(raw, "\n"))
 	s.line += lines
-	tail := raw[bytes.LastIndexByte(raw, '\n')+1:]
-	t.end = Pos{s.line, int32(utf8.RuneCount(tail)) + 1}
+	tail := raw[strings.LastIndexByte(raw, '\n')+1:]
+	t.end = Pos{s.line, int32(utf8.RuneCountInString(tail)) + 1}
 	return tMLS
 }
 
@@ -340,12 +338,12 @@ func (s *scanner) multiLine(t *token, end int) int {
 // first slash; 0 when it is not there.
 func (s *scanner) regexEnd() (end, slash int) {
 	const word = "matching"
-	if !bytes.HasPrefix(s.text[s.pos:], []byte(word)) {
+	if !strings.HasPrefix(s.text[s.pos:], word) {
 		return 0, 0
 	}
 	i := s.pos + len(word)
 	for i < len(s.text) {
-		r, n := utf8.DecodeRune(s.text[i:])
+		r, n := utf8.DecodeRuneInString(s.text[i:])
 		if !unicode.IsSpace(r) && (r < 0x1c || r > 0x1f) {
 			break
 		}
@@ -375,11 +373,11 @@ func (s *scanner) regexEnd() (end, slash int) {
 }
 
 func (s *scanner) regex(t *token, end, slash int) int {
-	pattern := s.source[slash+1 : end-1]
+	pattern := s.text[slash+1 : end-1]
 	t.first = s.line
 	t.start = s.place(slash)
 	t.end = s.place(end)
-	below := int32(bytes.Count(s.text[s.pos:slash], []byte{'\n'}))
+	below := int32(strings.Count(s.text[s.pos:slash], "\n"))
 	t.start.Line += below
 	t.end.Line += below
 	t.text = pattern
@@ -393,7 +391,7 @@ func (s *scanner) regex(t *token, end, slash int) int {
 }
 
 func (s *scanner) illegal(t *token) int {
-	r, n := utf8.DecodeRune(s.text[s.pos:])
+	r, n := utf8.DecodeRuneInString(s.text[s.pos:])
 	at := s.place(s.pos)
 	s.pos += n
 	*t = token{text: string(r), start: at, end: Pos{at.Line, at.Col + 1}, first: s.line}

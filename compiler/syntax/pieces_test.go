@@ -4,15 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 )
 
-// Wherever a text is cut into two that parse, it parses as a whole, to the same
+// Wherever a text is cut into pieces that parse, it parses as a whole, to the same
 // statements, places and warnings.
-func FuzzHalves(f *testing.F) {
+func FuzzPieces(f *testing.F) {
 	seeds(f)
 	areas, _ := filepath.Glob("../testdata/parity/*.txtar")
 	for _, area := range areas {
@@ -31,25 +32,29 @@ func FuzzHalves(f *testing.F) {
 		if _, bad := invalidUTF8([]byte(text)); bad || strings.Count(text, "\n") > 300 {
 			return
 		}
-		whole := append(uniformLines([]byte(text)), '\n')
+		whole := string(uniformLines([]byte(text))) + "\n"
 		info := File{Path: "f.cf", Namespace: "__config__"}
 		want := info
 		p := newParser(&want, whole)
 		accepted := p.all()
 		want.Statements, want.Doc, want.Warnings = p.top, p.doc, p.warnings
-		for at := range whole {
+		var cuts []int
+		for at := range len(whole) {
 			if at == 0 || whole[at-1] != '\n' || !isLetter(whole[at]) {
 				continue
 			}
-			got := info
-			if !parseParts(&got, whole, at) {
-				continue
-			}
-			if !accepted {
-				t.Fatalf("cut at %d it parses, as a whole it does not:\n%s", at, text)
-			}
-			if !reflect.DeepEqual(&got, &want) {
-				t.Fatalf("cut at %d it is something else:\n%s\nin place of\n%s", at, tree(&got), tree(&want))
+			cuts = append(cuts, at)
+			for _, at := range [][]int{{at}, cuts[max(0, len(cuts)-3):], cuts} {
+				got := info
+				if !parseCut(&got, whole, slices.Clone(at)) {
+					continue
+				}
+				if !accepted {
+					t.Fatalf("cut at %d it parses, as a whole it does not:\n%s", at, text)
+				}
+				if !reflect.DeepEqual(&got, &want) {
+					t.Fatalf("cut at %d it is something else:\n%s\nin place of\n%s", at, tree(&got), tree(&want))
+				}
 			}
 		}
 	})
@@ -57,16 +62,14 @@ func FuzzHalves(f *testing.F) {
 
 // A long file is cut at the begin of a statement; where that is none, or where
 // there is an error, what comes of it is what comes of any file.
-func TestALongFileIsParsedInHalves(t *testing.T) {
+func TestALongFileIsParsedInPieces(t *testing.T) {
 	sample, err := os.ReadFile("testdata/sample.cf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := append([]byte(strings.Repeat(string(sample)+"\n", 1+2*longText/len(sample))), '\n')
-	at := cut(long, len(long)/2)
-	file := &File{Path: "long.cf"}
-	if at == 0 || !parseParts(file, long, at) {
-		t.Fatalf("it cannot be cut at %d: %.60q", at, long[at:])
+	long := strings.Repeat(string(sample)+"\n", 1+2*longText/len(sample)) + "\n"
+	if !parsePieces(&File{Path: "long.cf"}, long) {
+		t.Fatal("it cannot be cut")
 	}
 	within := "x = \"\"\"\n" + strings.Repeat("import nothing\n", longText) + "\"\"\"\ny = 1\n"
 	if file, err := Parse(FileInfo{Path: "f.cf"}, []byte(within)); err != nil || len(file.Statements) != 2 || file.Statements[1].Where().Start.Line != longText+3 {
@@ -74,6 +77,6 @@ func TestALongFileIsParsedInHalves(t *testing.T) {
 	}
 	wrong := strings.Repeat("x = 1\n", longText) + "y = = 1\n"
 	if _, err := Parse(FileInfo{Path: "f.cf"}, []byte(wrong)); err == nil || err.(*Error).At.Start.Line != longText+1 {
-		t.Errorf("an error in the second half is %v", err)
+		t.Errorf("an error in the last piece is %v", err)
 	}
 }
