@@ -122,6 +122,9 @@ func Compile(ctx context.Context, in Input) *Result {
 // slabs to be collected in long pieces, which the export can use.
 const dying = 512
 
+// newRun makes a run. Slabs of what a compile keeps and comes back to have 32 KiB
+// at least: smaller ones begin with a word of the runtime's, so that what has the
+// size of a cache line would lie in two.
 func newRun(p *program, in Input) *run {
 	return &run{
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),

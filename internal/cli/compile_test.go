@@ -247,9 +247,13 @@ host = std::Host(name="web", os=std::linux)
 	if err := os.Symlink(site, filepath.Join(env, "site-packages")); err != nil {
 		t.Fatal(err)
 	}
-	r := ordainCompile(t, dir, "--export", "--python", python)
+	alone := filepath.Join(t.TempDir(), "resources.json")
+	r := ordainCompile(t, dir, "--export", "--python", python, "--resources-json", alone)
 	if !r.Success || r.Variables["__config__::host"] == nil || r.Variables["std::linux"] == nil {
 		t.Errorf("gave %+v: %s", r.Error, r.stderr)
+	}
+	if text, err := os.ReadFile(alone); err != nil || string(text) != "[]\n" { // nothing in it is a resource
+		t.Errorf("the resources alone are %q, %v", text, err)
 	}
 }
 

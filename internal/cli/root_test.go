@@ -41,6 +41,7 @@ func TestCommandsThatAreNotUnderstood(t *testing.T) {
 		{[]string{"complie", "-o", "json"}, true},
 		{[]string{"compile", "--no-such-flag", "--output=json"}, true},
 		{[]string{"compile", "-o", "yaml"}, false},
+		{[]string{"compile", "--resources-json", "resources.json"}, false},
 		{[]string{"complie", "--", "-o", "json"}, false},
 	} {
 		var stdout, stderr bytes.Buffer
