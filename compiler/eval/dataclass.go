@@ -232,7 +232,7 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		}
 		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
-	i, err := n.create(r, u.scope, values)
+	i, err := n.create(r, u.scope, values, freeKey{})
 	if err == nil {
 		for _, implement := range info.implements {
 			if err = implement.start(r, i); err != nil {

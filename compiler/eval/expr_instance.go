@@ -97,7 +97,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 			return nil, err
 		}
 	}
-	instance, err := n.find(r, values)
+	instance, free, err := n.find(r, values)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 				return nil, err
 			}
 		}
-	} else if instance, err = n.create(r, s, values); err != nil {
+	} else if instance, err = n.create(r, s, values, free); err != nil {
 		return nil, err
 	}
 	if err := n.assignLater(r, s, instance, indirect); err != nil {
@@ -180,38 +180,40 @@ func (n *construct) splat(r *run, s *scope, f frame, values []given) ([]given, [
 	return values, indirect, nil
 }
 
-// find looks for an instance with the same key in an index.
-func (n *construct) find(r *run, values []given) (*Instance, *Error) {
-	r.free = freeKey{}
+// find looks for an instance with the same key in an index. It gives the key
+// that it looked for last too, where nobody has it.
+func (n *construct) find(r *run, values []given) (*Instance, freeKey, *Error) {
 	indexes := n.info.entity.Indexes
 	if len(indexes) == 0 {
-		return nil, nil
+		return nil, freeKey{}, nil
 	}
 	var found *Instance
+	var free freeKey
 	var by *types.Index
 	plan := r.plan(n.info)
 	for k, index := range indexes {
 		if index.Twice != "" {
-			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
+			return nil, free, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
 		}
 		var err *Error
 		t := plan.steps[k].table
 		if r.key, err = indexKey(r.key, t, values); err != nil {
-			return nil, err
+			return nil, free, err
 		}
-		have := r.find(t, r.key)
+		var have *Instance
+		have, free = r.find(t, r.key)
 		if have == nil {
 			continue
 		}
 		if have.entity != n.info.entity {
-			return nil, duplicate(n, have, "Type found in index is not an exact match")
+			return nil, free, duplicate(n, have, "Type found in index is not an exact match")
 		}
 		if found != nil && found != have {
-			return nil, collision(found, have, by, index).in(n)
+			return nil, free, collision(found, have, by, index).in(n)
 		}
 		found, by = have, index
 	}
-	return found, nil
+	return found, free, nil
 }
 
 // collision is in a function of its own: what a closure holds is allocated at
@@ -229,7 +231,7 @@ func duplicate(n node, have *Instance, message string) *Error {
 	return e.twice(n.where(), have.at)
 }
 
-func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
+func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Instance, *Error) {
 	e := n.info.entity
 	if int(s.by.deep()) >= r.limits.iterations {
 		return nil, r.limits.tooDeep(e).in(n)
@@ -264,7 +266,7 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 			return nil, err
 		}
 	}
-	return i, r.register(i, n.info, n)
+	return i, r.register(i, n.info, n, free)
 }
 
 func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {

@@ -95,22 +95,21 @@ func (r *run) withKey(t *indexTable, sum uint32, key []byte) *Instance {
 	return r.instances[id-1]
 }
 
-// find gives the instance with a key.
-func (r *run) find(t *indexTable, key []byte) *Instance {
+// find gives the instance with a key, or the key as one that is free.
+func (r *run) find(t *indexTable, key []byte) (*Instance, freeKey) {
 	sum := r.sumOf(key)
 	have := r.withKey(t, sum, key)
-	r.free = freeKey{}
 	switch {
 	case have == nil:
-		r.free = freeKey{t.known, sum}
+		return nil, freeKey{t.known, sum}
 	case have.entity.IsSubclassOf(t.entity):
-		return have
+		return have, freeKey{}
 	}
-	return nil
+	return nil, freeKey{}
 }
 
-// freeKey is the sum of the key that was looked for last and that nobody has:
-// mostly an instance with it is made next.
+// freeKey is the sum of a key that nobody has: mostly an instance with it is
+// made next, and the key need not be put together again.
 type freeKey struct {
 	known *instancesByKey
 	sum   uint32
@@ -322,7 +321,7 @@ type keyOf struct {
 
 // register makes an instance known to the indexes of its entity and of the
 // entities above it.
-func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
+func (r *run) register(i *Instance, info *entityInfo, n node, free freeKey) *Error {
 	plan := r.plan(info)
 	var few [4]keyOf
 	keys := few[:]
@@ -334,7 +333,7 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 		key, t := &keys[step.key], step.table
 		if step.slots != nil {
 			var err *Error
-			if *key, err = r.enter(i, step); err != nil {
+			if *key, err = r.enter(i, step, free); err != nil {
 				return err.in(n)
 			}
 		}
@@ -351,9 +350,8 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 
 // enter gives an instance its place under the key of a step, unless another
 // has it.
-func (r *run) enter(i *Instance, step *indexStep) (keyOf, *Error) {
-	if free := r.free; free.known == step.table.known {
-		r.free = freeKey{}
+func (r *run) enter(i *Instance, step *indexStep, free freeKey) (keyOf, *Error) {
+	if free.known == step.table.known {
 		step.table.known.put(free.sum, uint32(i.id))
 		return keyOf{}, nil
 	}
@@ -449,7 +447,7 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 	if r.key, err = indexKey(r.key, t, values); err != nil {
 		return err.in(n)
 	}
-	if have := r.find(t, r.key); have != nil {
+	if have, _ := r.find(t, r.key); have != nil {
 		target.put(r, have, &n.span)
 		return nil
 	}

@@ -81,7 +81,6 @@ type run struct {
 	plans      []*indexPlan // by number of the entity
 	text       []byte       // of a string, while it is put together
 	key        []byte       // of an index, while it is looked for
-	free       freeKey
 	other      []byte       // the key of an instance that may have it
 	seed       maphash.Seed // of the sums of keys
 	given      []given      // to the constructors in work

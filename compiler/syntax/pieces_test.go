@@ -2,31 +2,17 @@ package syntax
 
 import (
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 )
 
 // Wherever a text is cut into pieces that parse, it parses as a whole, to the same
 // statements, places and warnings.
 func FuzzPieces(f *testing.F) {
 	seeds(f)
-	areas, _ := filepath.Glob("../testdata/parity/*.txtar")
-	for _, area := range areas {
-		archive, err := txtar.ParseFile(area)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range archive.Files {
-			if strings.HasSuffix(file.Name, ".cf") {
-				f.Add(string(file.Data))
-			}
-		}
-	}
+	addCases(f, "../testdata/parity/*.txtar", ".cf")
 	f.Add("x = \"\"\"\ny = 1\nz = 2\n\"\"\" w = 3\nv = \"\\d\"\nu = {{\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, bad := invalidUTF8([]byte(text)); bad || strings.Count(text, "\n") > 300 {
