@@ -69,7 +69,7 @@ func isPlainType(t types.Type) bool {
 // isPlain reports whether a value is one without parts of the model in it.
 func isPlain(v types.Value) bool {
 	switch v := v.(type) {
-	case types.Null, types.Bool, types.Int, types.BigInt, types.Float, types.Str:
+	case types.Null, types.Bool, types.Int, types.BigInt, types.Float, types.Complex, types.Str:
 		return true
 	case *types.List:
 		for _, item := range v.Items {

@@ -268,6 +268,9 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 		return e
 	}
 	v, err := u.n.cast.Cast(args[0])
+	if python, is := err.(types.PythonError); is {
+		return &Error{Kind: python.Class, Message: python.Text, foreign: true}
+	}
 	if err != nil {
 		return runtimeError("%s", err).coded(diag.NoCast)
 	}

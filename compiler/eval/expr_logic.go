@@ -359,15 +359,8 @@ var operators = map[syntax.Op]string{
 }
 
 func text(v types.Value) (string, bool) {
-	switch v := v.(type) {
-	case types.Str:
-		return string(v), true
-	case *types.Object:
-		if v.Text != nil {
-			return *v.Text, true
-		}
-	}
-	return "", false
+	s, is := types.Plain(v).(types.Str)
+	return string(s), is
 }
 
 func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
@@ -402,10 +395,11 @@ func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
 	switch b := b.(type) {
 	case *types.List:
 		open := false
+		object, _ := a.(*types.Object) // which is in a list that holds it, equal to itself or not
 		for _, item := range b.Items {
 			if isUnknown(item) {
 				open = true
-			} else if types.Equal(a, item) {
+			} else if object != nil && a == item || types.Equal(a, item) {
 				return types.Bool(true), nil
 			}
 		}
@@ -416,10 +410,15 @@ func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
 	case *types.Dict:
 		k, ok := text(a)
 		if !ok {
-			switch a.(type) {
+			switch a := a.(type) {
 			case *types.List, *types.Dict:
 				e := &Error{Kind: "TypeError", Message: fmt.Sprintf("unhashable type: '%s'", types.PythonName(a)), foreign: true}
 				return nil, e.in(n)
+			case *types.Object:
+				if python, is := a.Hash().(types.PythonError); is {
+					e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
+					return nil, e.in(n)
+				}
 			}
 			return types.Bool(false), nil
 		}

@@ -227,27 +227,39 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 			}
 			spec = string(own)
 		}
-		v = types.Whole(v)
-		switch p.conversion {
-		case 0:
-		case 'r':
-			v = types.Str(types.Repr(v))
-		case 'a':
-			v = types.Str(types.ASCII(types.Repr(v)))
-		case 's':
-			v = types.Str(types.Text(v))
-		default:
-			return nil, runtimeError("Invalid f-string: Unknown conversion specifier %c", p.conversion).in(n)
-		}
-		text, bad := types.Format(v, spec)
-		if python, is := bad.(types.PythonError); is {
-			e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
-			return nil, e.in(n)
-		}
-		if bad != nil {
-			return nil, runtimeError("Invalid f-string: %s", bad).in(n)
+		text, err := n.format(v, p.conversion, spec)
+		if err != nil {
+			return nil, err
 		}
 		b = append(b, text...)
 	}
 	return b, nil
+}
+
+// format is what a field of an f-string makes of its value.
+func (n *fstring) format(v types.Value, conversion rune, spec string) (string, *Error) {
+	v = types.Whole(v)
+	switch conversion {
+	case 0:
+	case 'r':
+		v = types.Str(types.Repr(v))
+	case 'a':
+		v = types.Str(types.ASCII(types.Repr(v)))
+	case 's':
+		v = types.Str(types.Text(v))
+	default:
+		return "", runtimeError("Invalid f-string: Unknown conversion specifier %c", conversion).in(n)
+	}
+	text, err := types.Format(v, spec)
+	python, foreign := err.(types.PythonError)
+	switch {
+	case foreign && python.Class == "KeyError":
+		return "", runtimeError("Invalid key in f-string: '%s'", python.Text).in(n)
+	case foreign && python.Class != "ValueError":
+		e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
+		return "", e.in(n)
+	case err != nil:
+		return "", runtimeError("Invalid f-string: %s", err).in(n)
+	}
+	return text, nil
 }

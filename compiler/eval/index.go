@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // indexTable finds the instances of one entity, descendants included, by the
@@ -17,7 +18,7 @@ type indexTable struct {
 	entity *types.Entity
 	index  *types.Index
 	known  *instancesByKey
-	floats []bool // which of the attributes take whole numbers as floats
+	floats []types.Type // float or float? for attributes of these types, nil for others
 	// waiting are the lookups that found nothing yet, by key; order keeps the
 	// keys in the order in which they were first asked for.
 	waiting map[string][]*pendingLookup
@@ -156,18 +157,21 @@ func (r *run) table(e *types.Entity, x *types.Index) *indexTable {
 	return t
 }
 
-// floatsOf tells which attributes of an index are floats.
-func floatsOf(e *types.Entity, x *types.Index) []bool {
-	floats := make([]bool, len(x.Attributes))
+// floatsOf tells which attributes of an index are floats, and may be null.
+func floatsOf(e *types.Entity, x *types.Index) []types.Type {
+	floats := make([]types.Type, len(x.Attributes))
 	for n, name := range x.Attributes {
 		attr := e.Attribute(name)
-		floats[n] = attr != nil && attr.Type == types.FloatT
+		if attr != nil && (attr.Type == types.FloatT || attr.Type == types.Type(types.Optional{Of: types.FloatT})) {
+			floats[n] = attr.Type
+		}
 	}
 	return floats
 }
 
-// indexKey builds the key of an index from the values of its attributes. A
-// lookup takes a whole number for a float attribute.
+// indexKey builds the key of an index from the values that a lookup or a
+// constructor gives for its attributes. A float attribute takes what can be
+// cast to one.
 //
 // The key lies in b, which is used again for the next one: as an index of a map
 // it is never copied.
@@ -178,8 +182,11 @@ func indexKey(b []byte, t *indexTable, values []given) ([]byte, *Error) {
 			if g.name != name {
 				continue
 			}
-			var err *Error
-			if b, err = t.appendPart(b, n, g.value); err != nil {
+			v, err := t.wanted(n, g.value)
+			if err == nil {
+				b, err = t.appendPart(b, n, v)
+			}
+			if err != nil {
 				return b, err
 			}
 		}
@@ -189,25 +196,32 @@ func indexKey(b []byte, t *indexTable, values []given) ([]byte, *Error) {
 
 // appendPart writes the value of the n-th attribute.
 func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error) {
-	if t.floats[n] {
-		v = toFloat(v)
-	}
 	if ref, is := v.(*types.Reference); is {
 		return b, fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), t.index.Attributes[n])
 	}
 	return appendKey(b, v), nil
 }
 
-func toFloat(v types.Value) types.Value {
+// wanted is the value that the n-th attribute would have.
+func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
+	if t.floats[n] == nil {
+		return v, nil
+	}
 	switch v := v.(type) {
+	case types.Float, *types.Reference:
+		return v, nil
 	case types.Int:
-		return types.Float(v)
-	case types.BigInt, types.Bool:
-		if f, err := types.FloatT.Cast(v); err == nil {
-			return f
+		return types.Float(v), nil
+	case types.Null:
+		if t.floats[n] != types.FloatT {
+			return v, nil
 		}
 	}
-	return v
+	f, err := types.FloatT.Cast(v)
+	if err != nil {
+		return nil, runtimeError("%s", err).coded(diag.NoCast)
+	}
+	return f, nil
 }
 
 // appendKey writes what Repr tells apart, quicker for what keys mostly are.
@@ -218,10 +232,11 @@ func appendKey(b []byte, v types.Value) []byte {
 	case types.Str:
 		return appendText(b, string(v))
 	case *types.Object:
-		if v.Text != nil {
-			return appendText(b, *v.Text)
+		if text := types.Repr(v); v.Base == nil || text != types.Repr(v.Base) {
+			b = append(b, text...)
+			break
 		}
-		b = append(b, types.Repr(v)...)
+		return appendKey(b, v.Base)
 	default:
 		b = append(b, types.Repr(v)...)
 	}

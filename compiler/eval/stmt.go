@@ -212,11 +212,13 @@ func (u *setAttrUnit) run(r *run) *Error {
 
 // pythonClass is how Python prints the class of a value.
 func pythonClass(v types.Value) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case types.Null:
 		return "<class 'inmanta.execute.util.NoneValue'>"
 	case types.Unknown:
 		return "<class 'inmanta.execute.util.Unknown'>"
+	case *types.Object:
+		return "<class '" + v.Class + "'>"
 	}
 	return "<class '" + types.PythonName(v) + "'>"
 }

@@ -127,10 +127,10 @@ func appendPlain(b []byte, v types.Value) ([]byte, bool) {
 	case types.Str:
 		return jsontext.AppendString(b, string(v)), true
 	case *types.Object:
-		if v.Text == nil {
+		if v.Base == nil {
 			return b, false
 		}
-		return jsontext.AppendString(b, *v.Text), true
+		return appendPlain(b, v.Base)
 	case *types.List:
 		b = append(b, '[')
 		for i, item := range v.Items {

@@ -101,7 +101,6 @@ func TestDocumentOfAFailure(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	text := "s"
 	for _, c := range []struct {
 		v    types.Value
 		want string
@@ -113,7 +112,7 @@ func TestValues(t *testing.T) {
 		{types.Float(1e-7), `1e-07`},
 		{types.NewInt(new(big.Int).Lsh(big.NewInt(1), 64)), `18446744073709551616`},
 		{&types.Object{Class: "a.B"}, `{"$python":"B"}`},
-		{&types.Object{Class: "a.B", Text: &text}, `"s"`},
+		{&types.Object{Class: "a.B", Base: types.Str("s")}, `"s"`},
 		{&types.Reference{Type: "std::Environment", Args: []types.ReferenceArg{{Name: "name", Value: types.Str("HOME")}}},
 			`{"$reference":{"type":"std::Environment","args":{"name":"HOME"}}}`},
 	} {

@@ -26,6 +26,8 @@ func appendValue(b []byte, v types.Value) []byte {
 		return v.Append(b, 10)
 	case types.Float:
 		return appendFloat(b, float64(v))
+	case types.Complex:
+		return append(b, `{"$python":"complex"}`...)
 	case types.Str:
 		return jsontext.AppendString(b, string(v))
 	case *types.List:
@@ -50,8 +52,8 @@ func appendValue(b []byte, v types.Value) []byte {
 		}
 		return append(b, "}}}"...)
 	case *types.Object:
-		if v.Text != nil {
-			return jsontext.AppendString(b, *v.Text)
+		if v.Base != nil {
+			return appendValue(b, v.Base)
 		}
 		return append(jsontext.AppendString(append(b, `{"$python":`...), className(v.Class)), '}')
 	case types.Instance:

@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -76,6 +77,8 @@ func (c *codec) write(b *bytes.Buffer, v types.Value, depth int) error {
 		b.WriteString(v.String())
 	case types.Float:
 		writeFloat(b, float64(v))
+	case types.Complex:
+		fmt.Fprintf(b, `{"c":[%q,%q]}`, types.FloatText(real(v)), types.FloatText(imag(v)))
 	case types.Str:
 		writeString(b, string(v))
 	case *types.List:
@@ -257,12 +260,15 @@ type tagged struct {
 	R         uint64                `json:"r"`
 	O         uint64                `json:"o"`
 	F         string                `json:"f"`
+	C         *[2]string            `json:"c"`
 	Type      string                `json:"type"`
 	Of        string                `json:"of"`
 	Args      [][2]json.RawMessage  `json:"args"`
 	Class     string                `json:"class"`
-	Text      *string               `json:"text"`
+	Base      json.RawMessage       `json:"base"`
 	Shown     []string              `json:"shown"`
+	Number    string                `json:"number"`
+	Own       []string              `json:"own"`
 	Dataclass string                `json:"dataclass"`
 	Fields    [][2]json.RawMessage  `json:"fields"`
 }
@@ -360,6 +366,10 @@ func (c *codec) decodeTagged(raw json.RawMessage) (types.Value, error) {
 	case t.F != "":
 		f, err := strconv.ParseFloat(t.F, 64)
 		return types.Float(f), err
+	case t.C != nil:
+		re, err := strconv.ParseFloat(t.C[0], 64)
+		im, wrong := strconv.ParseFloat(t.C[1], 64)
+		return types.Complex(complex(re, im)), errors.Join(err, wrong)
 	}
 	return nil, fmt.Errorf("the worker sent a value of no known kind: %.100s", raw)
 }
@@ -395,17 +405,6 @@ func (c *codec) decodeReference(t tagged) (types.Value, error) {
 	}
 	r.Fields, err = c.decodeArgs(t.Fields)
 	return r, err
-}
-
-func (c *codec) decodeObject(t tagged) (types.Value, error) {
-	if known, ok := c.objects[t.O]; ok {
-		return known, nil
-	}
-	o := &types.Object{Handle: t.O, Class: t.Class, Text: t.Text, Shown: t.Shown, Dataclass: t.Dataclass}
-	c.objects[t.O] = o
-	var err error
-	o.Fields, err = c.decodeArgs(t.Fields)
-	return o, err
 }
 
 func (c *codec) decodeArgs(pairs [][2]json.RawMessage) ([]types.ReferenceArg, error) {

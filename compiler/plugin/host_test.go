@@ -182,7 +182,7 @@ func TestDictKeepsIdentity(t *testing.T) {
 func TestStringSubclass(t *testing.T) {
 	p := open(t, echo)
 	v, ok := p.value("t::marked", types.Str("text")).(*types.Object)
-	if !ok || v.Text == nil || *v.Text != "text" {
+	if !ok || v.Base != types.Str("text") {
 		t.Fatalf("got %#v", v)
 	}
 	if got := p.value("t::note", v); got != types.Str("a note") {

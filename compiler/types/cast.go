@@ -14,36 +14,39 @@ func (p Primitive) Cast(v Value) (Value, error) {
 	if _, unknown := v.(Unknown); unknown {
 		return v, nil
 	}
-	if o, ok := v.(*Object); ok && o.Text != nil {
-		v = Str(*o.Text)
-	}
 	var result Value
-	switch p {
-	case IntType:
-		result = castInt(v)
-	case Number:
-		switch v := v.(type) {
-		case Int, BigInt:
-			result = v
-		case Bool:
-			result = NewInt(asBig(v))
-		default:
-			result = castFloat(v)
-		}
-	case FloatT:
-		result = castFloat(v)
-	case BoolT:
-		return Bool(Truth(v)), nil
-	case String:
+	var err error
+	o, _ := v.(*Object)
+	switch {
+	case p == String:
 		if b, ok := v.(Bool); ok {
 			return Str(strings.ToLower(Text(b))), nil
 		}
 		return Str(Text(v)), nil
+	case o != nil && o.Base == nil:
+		result, err = o.cast(p)
+	case p == BoolT:
+		return Bool(Truth(v)), nil
+	default:
+		result = castNumber(p, Plain(v))
 	}
-	if result == nil {
-		return nil, fmt.Errorf("Failed to cast '%s' to %s", Text(v), p)
+	if result == nil && err == nil {
+		err = fmt.Errorf("Failed to cast '%s' to %s", Text(v), p)
 	}
-	return result, nil
+	return result, err
+}
+
+func castNumber(p Primitive, v Value) Value {
+	switch v.(type) {
+	case Int, BigInt, Bool:
+		if p == Number {
+			return castInt(v)
+		}
+	}
+	if p == IntType {
+		return castInt(v)
+	}
+	return castFloat(v)
 }
 
 // Truth is Python's bool(v).
@@ -57,6 +60,8 @@ func Truth(v Value) bool {
 		return v != 0
 	case Float:
 		return v != 0
+	case Complex:
+		return v != 0
 	case Str:
 		return v != ""
 	case *List:
@@ -64,7 +69,10 @@ func Truth(v Value) bool {
 	case *Dict:
 		return len(v.Keys) > 0
 	case *Object:
-		return v.Text == nil || *v.Text != ""
+		if v.Base != nil {
+			return Truth(v.Base)
+		}
+		return v.truth()
 	}
 	return true
 }

@@ -36,15 +36,21 @@ const maxWidth = 1 << 28
 // Format writes a value as Python's format(value, spec) does. The error is
 // the text of Python's ValueError, or another PythonError.
 func Format(v Value, specification string) (string, error) {
-	if o, ok := v.(*Object); ok && o.Text != nil {
-		v = Str(*o.Text)
+	if o, ok := v.(*Object); ok {
+		if text, own, err := o.does("format", Str(specification)); own {
+			if err != nil || text == nil {
+				return "", err
+			}
+			return Text(text), nil
+		}
 	}
 	if specification == "" {
 		return Text(v), nil
 	}
 	class := PythonName(v)
+	v = Plain(v)
 	switch v.(type) {
-	case Str, Int, BigInt, Bool, Float:
+	case Str, Int, BigInt, Bool, Float, Complex:
 	default:
 		return "", PythonError{"TypeError", fmt.Sprintf("unsupported format string passed to %s.__format__", class)}
 	}
@@ -65,6 +71,8 @@ func Format(v Value, specification string) (string, error) {
 		return sp.text(string(v))
 	case Float:
 		return sp.float(float64(v), class)
+	case Complex:
+		return sp.complex(v)
 	}
 	switch sp.verb {
 	case 'e', 'E', 'f', 'F', 'g', 'G', '%':

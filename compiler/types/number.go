@@ -7,9 +7,11 @@ import (
 
 // IsNumber reports whether Python would calculate with v: ints, floats, bools.
 func IsNumber(v Value) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case Int, BigInt, Float, Bool:
 		return true
+	case *Object:
+		return v.Base != nil && IsNumber(v.Base)
 	}
 	return false
 }
@@ -61,6 +63,7 @@ func Compare(a, b Value) (order int, ok bool) {
 	if !IsNumber(a) || !IsNumber(b) {
 		return 0, false
 	}
+	a, b = Plain(a), Plain(b)
 	fa, aFloat := a.(Float)
 	fb, bFloat := b.(Float)
 	if (aFloat && math.IsNaN(float64(fa))) || (bFloat && math.IsNaN(float64(fb))) {
@@ -108,13 +111,15 @@ func compareIntFloat(n *big.Int, f float64) int {
 // Equal is Python's ==: 1 == 1.0 == true, lists and dicts by content,
 // instances by identity.
 func Equal(a, b Value) bool {
+	if y, is := b.(*Object); is {
+		_, null := a.(Null)
+		return !null && y.equals(a)
+	}
 	switch x := a.(type) {
 	case Str:
 		switch y := b.(type) {
 		case Str:
 			return x == y
-		case *Object:
-			return y.Text != nil && *y.Text == string(x)
 		}
 		return false
 	case Null:
@@ -164,11 +169,7 @@ func Equal(a, b Value) bool {
 		}
 		return true
 	case *Object:
-		if y, ok := b.(*Object); ok {
-			return x == y || x.Handle == y.Handle || (x.Text != nil && y.Text != nil && *x.Text == *y.Text)
-		}
-		y, ok := b.(Str)
-		return ok && x.Text != nil && *x.Text == string(y)
+		return x.equals(b)
 	case Instance:
 		y, ok := b.(Instance)
 		return ok && x.InstanceID() == y.InstanceID()
@@ -189,6 +190,7 @@ func (o Overflow) Error() string { return string(o) }
 // Arithmetic computes `a op b` for two numbers, where op is one of
 // + - * / % **. The error is a ZeroDivision or an Overflow.
 func Arithmetic(op string, a, b Value) (Value, error) {
+	a, b = Plain(a), Plain(b)
 	_, aFloat := a.(Float)
 	_, bFloat := b.(Float)
 	if op == "/" {
@@ -302,8 +304,8 @@ func floatArithmetic(op string, x, y float64) (Value, error) {
 	if x == 0 && y < 0 {
 		return nil, ZeroDivision("0.0 cannot be raised to a negative power")
 	}
-	if x < 0 && y != math.Trunc(y) && !math.IsInf(y, 0) && !math.IsNaN(y) {
-		return &Object{Class: "complex"}, nil // which nothing in a model can use
+	if x < 0 && !math.IsInf(x, 0) && y != math.Trunc(y) && !math.IsNaN(y) {
+		return complexPow(x, y)
 	}
 	p := pow(x, y)
 	if math.IsInf(p, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {

@@ -14,12 +14,7 @@ func Text(v Value) string {
 	case Str:
 		return string(v)
 	case *Object:
-		switch {
-		case v.Text != nil:
-			return *v.Text
-		case len(v.Shown) > 0:
-			return v.Shown[0]
-		}
+		return v.shown(0)
 	}
 	var b strings.Builder
 	repr(&b, v, false)
@@ -32,7 +27,7 @@ func Interpolated(v Value) string { return Text(Whole(v)) }
 
 // Whole makes an integer of a float that is a whole number.
 func Whole(v Value) Value {
-	if f, ok := v.(Float); ok && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) {
+	if f, ok := Plain(v).(Float); ok && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) {
 		return floatToInt(float64(f))
 	}
 	return v
@@ -90,6 +85,8 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 		b.WriteString(v.Int.String())
 	case Float:
 		b.WriteString(FloatText(float64(v)))
+	case Complex:
+		b.WriteString(complexText(v))
 	case Str:
 		b.WriteString(Quote(string(v)))
 	case *List:
@@ -123,15 +120,7 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 		}
 		b.WriteByte(')')
 	case *Object:
-		if v.Text != nil {
-			b.WriteString(Quote(*v.Text))
-			return
-		}
-		if len(v.Shown) > 1 {
-			b.WriteString(v.Shown[1])
-			return
-		}
-		b.WriteString("<" + v.Class + " object>")
+		b.WriteString(v.shown(1))
 	case instanceText:
 		if quoted {
 			b.WriteString(v.ReprText())

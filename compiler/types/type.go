@@ -94,13 +94,15 @@ func (p Primitive) has(v Value) bool {
 	case Str:
 		return p == String || p == Any || p == Literal
 	case *Object:
-		return p == Any || (v.Text != nil && (p == String || p == Literal))
+		return v.isA(p)
 	case Int, BigInt:
 		return p == IntType || p == Number || p == Any || p == Literal
 	case Float:
 		return p == FloatT || p == Number || p == Any || p == Literal
 	case Bool:
 		return p == BoolT || p == IntType || p == Number || p == Any || p == Literal
+	case Complex:
+		return p == Number || p == Any || p == Literal
 	case *List:
 		return p == Any || ((p == ListT || p == Literal) && ListT.validateContainer(v) == nil)
 	case *Dict:
@@ -316,6 +318,8 @@ func PythonName(v Value) string {
 		return "int"
 	case Float:
 		return "float"
+	case Complex:
+		return "complex"
 	case Str:
 		return "str"
 	case *List:
@@ -323,7 +327,7 @@ func PythonName(v Value) string {
 	case *Dict:
 		return "dict"
 	case *Object:
-		return v.Class
+		return v.name()
 	case *Reference:
 		return v.Type
 	case Instance:

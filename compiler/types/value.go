@@ -7,7 +7,7 @@ import (
 )
 
 // Value is any value of the language. The concrete types are Null, Bool, Int,
-// *big.Int wrapped as BigInt, Float, Str, *List, *Dict, Instance, Unknown,
+// *big.Int wrapped as BigInt, Float, Complex, Str, *List, *Dict, Instance, Unknown,
 // *Reference and *Object; nothing else.
 type Value interface{ value() }
 
@@ -30,6 +30,10 @@ type BigInt struct{ *big.Int }
 
 // Float is a floating point number.
 type Float float64
+
+// Complex is a complex number: a power of a negative number may be one. No
+// operator takes it, but == and what turns it into text.
+type Complex complex128
 
 // Str is a string.
 type Str string
@@ -97,32 +101,17 @@ type ReferenceArg struct {
 	Value Value
 }
 
-// Object is a Python object that is none of the above. When it is a string of
-// a class of its own, Text holds the string and it is one wherever a string
-// is wanted, yet the same Python object comes back to plug-ins.
-type Object struct {
-	Handle uint64
-	Class  string
-	Text   *string
-	// Shown are str and repr of it, where its class has its own.
-	Shown []string
-	// Dataclass is the entity that the object's class stands for, when it is a
-	// dataclass of a plug-in package; Fields are its values.
-	Dataclass string
-	Fields    []ReferenceArg
-}
-
 func (Null) value()       {}
 func (Unknown) value()    {}
 func (Bool) value()       {}
 func (Int) value()        {}
 func (BigInt) value()     {}
 func (Float) value()      {}
+func (Complex) value()    {}
 func (Str) value()        {}
 func (*List) value()      {}
 func (*Dict) value()      {}
 func (*Reference) value() {}
-func (*Object) value()    {}
 
 // IsValue is what implementations of Instance outside this package embed.
 type IsValue struct{}

@@ -187,6 +187,10 @@ class CompileRole:
             return self.call(args)
         if op == "calls":
             return self.calls(args["calls"])
+        if op == "do":
+            from ordain_worker import objects
+
+            return objects.do(self.codec, args)
         if op in ("start", "load", "load_further", "finalize"):
             return getattr(self, op)(args)
         if op == "export_files" and self._exporting is None:

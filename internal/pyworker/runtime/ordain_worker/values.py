@@ -2,6 +2,7 @@
 
     null, true, 1, 1.5, "text", […]      themselves; a float always has a fraction or an exponent
     {"f": "inf"}                         a float that JSON has no word for
+    {"c": ["1.5", "-0.0"]}               a complex number
     {"d": [[key, value], …]}             a dict, in its order
     {"i": 7, "t": type, "a": {…}, "e": […]}  an instance; t the first time, a: attributes that Go thinks will be
                                          read, e: names of such relations that are empty
@@ -31,14 +32,16 @@ if TYPE_CHECKING:
 NULL = NoneValue()
 _numbers = itertools.count(1 << 40)  # of what is unknown and Python made; Go counts from 1
 _PLAIN = (str, int, float, bool)
+# Classes whose subclasses are values of the language too, and what makes the plain value of one.
+_BASES = {str: str.__str__, int: int.__index__, float: float.__float__}
 # Whole numbers above this are exact here and in Go; JSON carries any size.
 _SAME_KIND_LIMIT = 256
 
 
-def _shown(value: object) -> list[str] | None:
+def _shown(value: object, base: type) -> list[str] | None:
     """What str and repr make of an object whose class has its own, without addresses: those differ in each run."""
     kind = type(value)
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+    if kind.__str__ is base.__str__ and kind.__repr__ is base.__repr__:
         return None
     import re
 
@@ -102,6 +105,8 @@ class Codec:
             return self._objects[value["o"]]
         if "f" in value:
             return float(value["f"])
+        if "c" in value:
+            return complex(*map(float, value["c"]))
         raise RuntimeError(f"not a value of the protocol: {value!r}")
 
     def _decode_unknown(self, number: int) -> Unknown:
@@ -151,12 +156,11 @@ class Codec:
             return {"u": value._number}
         if isinstance(value, ReferenceBase):
             return self._encode_reference(value)
-        if isinstance(value, str):
-            return {"o": self._handle(value), "class": class_name(kind), "text": str.__str__(value)}
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            return self.encode(float(value))
+        for base, plain in _BASES.items():
+            if isinstance(value, base):
+                return {**self._describe(value, base), "base": self.encode(plain(value))}
+        if isinstance(value, complex):
+            return {"c": [repr(value.real), repr(value.imag)]}
         return self._encode_object(value)
 
     def _key(self, key: object, value: object) -> str:
@@ -167,18 +171,26 @@ class Codec:
     def _encode_object(self, value: object) -> dict[str, Any]:
         from ordain_worker.annotations import dataclass_entity
 
-        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
         entity = dataclass_entity(type(value))
-        shown = None if entity is not None else _shown(value)
+        if entity is None:
+            return self._describe(value, object)
+        import dataclasses
+
+        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value)), "dataclass": entity}
+        described["own"] = ["==", "str", "repr", "hash"]
+        described["fields"] = [
+            [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
+        ]
+        return described
+
+    def _describe(self, value: object, base: type) -> dict[str, Any]:
+        from ordain_worker import objects
+
+        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
+        shown = _shown(value, base)
         if shown is not None:
             described["shown"] = shown
-        if entity is not None:
-            import dataclasses
-
-            described["dataclass"] = entity
-            described["fields"] = [
-                [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
-            ]
+        described.update(objects.describe(value, base))
         return described
 
     def _encode_reference(self, value: Reference[Any]) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/pyworker"
+)
+
+func (c *codec) decodeObject(t tagged) (types.Value, error) {
+	if known, ok := c.objects[t.O]; ok {
+		return known, nil
+	}
+	o := &types.Object{Handle: t.O, Class: t.Class, Shown: t.Shown, Number: t.Number, Own: t.Own, Keeper: c.host, Dataclass: t.Dataclass}
+	c.objects[t.O] = o
+	var err error
+	if t.Base != nil {
+		if o.Base, err = c.decode(t.Base); err != nil {
+			return nil, err
+		}
+	}
+	o.Fields, err = c.decodeArgs(t.Fields)
+	return o, err
+}
+
+// Do implements types.Keeper.
+func (h *Host) Do(o *types.Object, operation string, with types.Value) (types.Value, error) {
+	b := &bytes.Buffer{}
+	b.WriteString(`{"o":`)
+	if err := h.wire.encode(b, o); err != nil {
+		return nil, err
+	}
+	b.WriteString(`,"do":`)
+	writeString(b, operation)
+	if with != nil {
+		b.WriteString(`,"with":`)
+		if err := h.wire.encode(b, with); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	var reply struct {
+		V     json.RawMessage `json:"v"`
+		Error *struct {
+			Class, Text string
+		} `json:"error"`
+	}
+	if err := h.ask("do", pyworker.Verbatim(b.Bytes()), &reply, operation+" of a "+o.Class); err != nil {
+		return nil, err
+	}
+	if reply.Error != nil {
+		return nil, types.PythonError{Class: reply.Error.Class, Text: reply.Error.Text}
+	}
+	if reply.V == nil {
+		return nil, nil
+	}
+	return h.wire.decode(reply.V)
+}

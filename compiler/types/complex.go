@@ -1,0 +1,100 @@
+package types
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// complexPow is x ** y where that is no real number: x is negative and y no
+// whole number. As in Python, only this makes a Complex.
+func complexPow(x, y float64) (Value, error) {
+	length := pow(-x, y)
+	if math.IsInf(length, 0) {
+		return nil, Overflow("complex exponentiation")
+	}
+	sine, cosine := sincos(math.Pi * y)
+	return Complex(complex(length*cosine, length*sine)), nil
+}
+
+var pi, _ = new(big.Float).SetPrec(320).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+
+// sincos is exact to the last bit, as the C library's nearly always are; those
+// of package math are not.
+func sincos(x float64) (sine, cosine float64) {
+	number := func(f float64) *big.Float { return new(big.Float).SetPrec(320).SetFloat64(f) }
+	quarter := new(big.Float).Quo(pi, number(2))
+	turns, _ := new(big.Float).Add(new(big.Float).Quo(number(math.Abs(x)), quarter), number(0.5)).Int(nil)
+	rest := number(math.Abs(x))
+	rest.Sub(rest, new(big.Float).Mul(new(big.Float).SetInt(turns), quarter))
+	// The terms of the series for e**(i·rest), of which every second is real.
+	var sums [2]*big.Float
+	sums[0], sums[1] = number(1), number(0)
+	for n, term := 1, number(1); n < 60; n++ {
+		term.Quo(term.Mul(term, rest), number(float64(n)))
+		if n%4 < 2 {
+			sums[n%2].Add(sums[n%2], term)
+		} else {
+			sums[n%2].Sub(sums[n%2], term)
+		}
+	}
+	cosine, _ = sums[0].Float64()
+	sine, _ = sums[1].Float64()
+	for range new(big.Int).Mod(turns, big.NewInt(4)).Int64() {
+		sine, cosine = cosine, -sine
+	}
+	return math.Copysign(1, x) * sine, cosine
+}
+
+// complexText is Python's repr of a complex number.
+func complexText(c Complex) string {
+	text, _ := spec{precision: -1}.complex(c)
+	return text
+}
+
+// complex writes both parts as floats, then brings the whole to its width.
+func (sp spec) complex(c Complex) (string, error) {
+	switch {
+	case sp.verb != 0 && strings.IndexByte("eEfFgGn", sp.verb) < 0:
+		return "", sp.unknownCode("complex")
+	case sp.fill == '0':
+		return "", fmt.Errorf("Zero padding is not allowed in complex format specifier")
+	case sp.align == '=':
+		return "", fmt.Errorf("'=' alignment flag is not allowed in complex format specifier")
+	}
+	part := sp
+	part.width = 0
+	if sp.verb == 0 && sp.precision >= 0 {
+		part.verb = 'g'
+	}
+	imaginary := part
+	imaginary.sign = '+'
+	bare := sp.verb == 0 && real(c) == 0 && !math.Signbit(real(c))
+	if bare {
+		imaginary.sign = sp.sign
+	}
+	im, err := imaginary.float(imag(c), "complex")
+	if err != nil {
+		return "", err
+	}
+	re, err := part.float(real(c), "complex")
+	if err != nil {
+		return "", err
+	}
+	if part.verb == 0 { // unlike a float, a whole number has no fraction
+		re, im = strings.TrimSuffix(re, ".0"), strings.TrimSuffix(im, ".0")
+	}
+	text := re + im + "j"
+	switch {
+	case bare:
+		text = im + "j"
+	case sp.verb == 0:
+		text = "(" + text + ")"
+	}
+	align := sp.align
+	if align == 0 {
+		align = '>'
+	}
+	return pad("", text, sp.fill, align, sp.width), nil
+}
