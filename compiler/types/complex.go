@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strings"
+	"sync"
 )
 
 // complexPow is x ** y where that is no real number: x is negative and y no
@@ -18,16 +19,18 @@ func complexPow(x, y float64) (Value, error) {
 	return Complex(complex(length*cosine, length*sine)), nil
 }
 
-var pi, _ = new(big.Float).SetPrec(320).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+var halfPi = sync.OnceValue(func() *big.Float {
+	pi, _ := new(big.Float).SetPrec(320).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+	return pi.Quo(pi, big.NewFloat(2))
+})
 
 // sincos is exact to the last bit, as the C library's nearly always are; those
 // of package math are not.
 func sincos(x float64) (sine, cosine float64) {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(320).SetFloat64(f) }
-	quarter := new(big.Float).Quo(pi, number(2))
-	turns, _ := new(big.Float).Add(new(big.Float).Quo(number(math.Abs(x)), quarter), number(0.5)).Int(nil)
+	turns, _ := new(big.Float).Add(new(big.Float).Quo(number(math.Abs(x)), halfPi()), number(0.5)).Int(nil)
 	rest := number(math.Abs(x))
-	rest.Sub(rest, new(big.Float).Mul(new(big.Float).SetInt(turns), quarter))
+	rest.Sub(rest, new(big.Float).Mul(new(big.Float).SetInt(turns), halfPi()))
 	// The terms of the series for e**(i·rest), of which every second is real.
 	var sums [2]*big.Float
 	sums[0], sums[1] = number(1), number(0)
