@@ -60,7 +60,7 @@ class Codec:
         self._handles: dict[int, int] = {}  # id of an object to its handle
         self._equal: dict[Any, int] = {}  # class and arguments of a reference to its handle
         self._same_kind: dict[type, list[int]] = {}
-        self._told: set[int] = set()  # references that Go knows already
+        self._told: set[int] = set()  # references and objects that Go knows already
         self._within = 0  # references whose arguments are encoded
         self._unknowns: dict[int, Unknown] = {}
         self._shared: dict[int, object] = {}
@@ -156,9 +156,6 @@ class Codec:
             return {"u": value._number}
         if isinstance(value, ReferenceBase):
             return self._encode_reference(value)
-        for base, plain in _BASES.items():
-            if isinstance(value, base):
-                return {**self._describe(value, base), "base": self.encode(plain(value))}
         if isinstance(value, complex):
             return {"c": [repr(value.real), repr(value.imag)]}
         return self._encode_object(value)
@@ -171,27 +168,35 @@ class Codec:
     def _encode_object(self, value: object) -> dict[str, Any]:
         from ordain_worker.annotations import dataclass_entity
 
+        handle = self._handle(value)
+        described: dict[str, Any] = {"o": handle}
+        if handle in self._told:
+            return described
+        self._told.add(handle)
+        described["class"] = class_name(type(value))
         entity = dataclass_entity(type(value))
         if entity is None:
-            return self._describe(value, object)
+            self._describe(value, described)
+            return described
         import dataclasses
 
-        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value)), "dataclass": entity}
+        described["dataclass"] = entity
         described["own"] = ["==", "str", "repr", "hash"]
         described["fields"] = [
             [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
         ]
         return described
 
-    def _describe(self, value: object, base: type) -> dict[str, Any]:
+    def _describe(self, value: object, described: dict[str, Any]) -> None:
         from ordain_worker import objects
 
-        described: dict[str, Any] = {"o": self._handle(value), "class": class_name(type(value))}
+        base = next((each for each in _BASES if isinstance(value, each)), object)
+        if base is not object:
+            described["base"] = self.encode(_BASES[base](value))
         shown = _shown(value, base)
         if shown is not None:
             described["shown"] = shown
         described.update(objects.describe(value, base))
-        return described
 
     def _encode_reference(self, value: Reference[Any]) -> dict[str, Any]:
         import dataclasses
