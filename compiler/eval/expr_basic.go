@@ -145,6 +145,19 @@ func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
 
 func (n *attrRef) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
+// late tells that only when it is evaluated it is known whether an expression
+// has told its collector: `x.a` does, where a is a relation to many.
+func late(x expr) bool {
+	_, is := x.(*attrRef)
+	return is
+}
+
+// told tells whether it has; if not, who evaluates the expression is to tell.
+func told(x expr, f frame) bool {
+	n, is := x.(*attrRef)
+	return is && f[n.slot].tells()
+}
+
 // attrHook waits for the instance of `x.a` and then connects its slot.
 type attrHook struct {
 	unit
@@ -260,7 +273,7 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 		}
 		u := r.evals.next()
 		*u = evalUnit{unit: unit{scope: s}, x: item.expr, target: &all.variable, kept: true, stmt: n}
-		if report {
+		if report || late(item.expr) {
 			u.c = c
 		}
 		r.start(u, frame)
@@ -414,7 +427,7 @@ func (u *evalUnit) run(r *run) *Error {
 		return err
 	}
 	at := u.x.where()
-	if u.c != nil {
+	if u.c != nil && !told(u.x, u.frame) {
 		if err := inOrder(r, v, at, u.c); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 		if err != nil {
 			return err
 		}
-		if report {
+		if report || late(x.expr) {
 			e.c = u.c
 		}
 	}

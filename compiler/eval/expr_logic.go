@@ -93,7 +93,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	}
 	b := r.branches.next()
 	*b = branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
-	if report {
+	if report || u.c != nil && late(branch.expr) {
 		b.c = u.c
 	}
 	r.start(b, f)
@@ -118,7 +118,7 @@ func (u *branchUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if u.c != nil {
+	if u.c != nil && !told(u.x, u.frame) {
 		if err := inOrder(r, v, u.x.where(), u.c); err != nil {
 			return err
 		}

@@ -563,8 +563,17 @@ func hold(c collector) {
 	}
 }
 
+// tells is whether listen gives a collector something.
+func (v *variable) tells() bool {
+	switch v.target().kind {
+	case element, list, gathered:
+		return true
+	}
+	return false
+}
+
 // listen gives c what is there and what will come. A plain variable tells
-// nothing: who listens gets its value in the end anyway.
+// nothing: who evaluates it does.
 func (v *variable) listen(r *run, c collector) *Error {
 	v = v.target()
 	switch v.kind {
