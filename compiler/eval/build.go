@@ -252,7 +252,9 @@ func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *
 		}
 		stmt := b.stmt
 		b.stmt = st
-		*specs = append(*specs, promiseSpec{of: b.root(target.X), attr: target.Attr.Name, n: &assignNode{standing(st)}})
+		of := b.root(target.X)
+		passUnset(of.expr)
+		*specs = append(*specs, promiseSpec{of: of, attr: target.Attr.Name, n: &assignNode{standing(st)}})
 		b.stmt = stmt
 	case *syntax.If:
 		if b.assigns(st) {

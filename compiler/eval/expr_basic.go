@@ -98,10 +98,20 @@ type attrRef struct {
 	attr string
 	slot int
 	mark *variable // of `self.a`
+	// unset: where x is an optional relation without a value, so is this.
+	unset bool
 	// cached is where the attribute lies in the last instance's entity.
 	cached struct {
 		entity *types.Entity
 		slot   int
+	}
+}
+
+// passUnset says so of `x.a` and all before it. What a promise goes through may
+// be not there: no error, as upstream, until its statement goes there too.
+func passUnset(x expr) {
+	for n, is := x.(*attrRef); is; n, is = n.x.expr.(*attrRef) {
+		n.unset = true
 	}
 }
 
@@ -171,6 +181,10 @@ func (u *attrHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *attrHook) run(r *run) *Error {
 	v, err := u.n.resolve(r, u.scope, u.frame)
+	if err != nil && u.n.unset && err.Kind == "OptionalValueException" && len(u.frame) == 1 {
+		u.target.connect(r, u.frame[0].target())
+		return nil
+	}
 	if err != nil {
 		return err
 	}

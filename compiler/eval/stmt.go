@@ -63,6 +63,9 @@ func (u *promiseUnit) run(r *run) *Error {
 		return nil
 	}
 	of, err := u.spec.of.eval(r, u.scope, u.frame)
+	if err != nil && err.Kind == "OptionalValueException" {
+		return nil // see passUnset
+	}
 	if err != nil {
 		return err
 	}
