@@ -545,7 +545,9 @@ type definedUnit struct {
 	n       *isDefined
 	watched *variable
 	target  *variable
-	// listening is set once the list knows of it.
+	// listening is set from when the list knows of it until an element is added:
+	// after that it is not blocked any more, though the elements that were there
+	// before do not count, as upstream.
 	listening bool
 }
 
@@ -562,11 +564,14 @@ func (u *definedUnit) run(r *run) *Error {
 func (u *definedUnit) pure() bool { return false }
 
 func (u *definedUnit) receive(r *run, v types.Value, _ *place) *Error {
-	if u.target.has || isUnknown(v) {
+	if isUnknown(v) {
 		return nil
 	}
-	u.target.put(r, types.Bool(true), &u.n.span)
+	if !u.target.has {
+		u.target.put(r, types.Bool(true), &u.n.span)
+	}
 	if u.listening && u.watched.target().kind == list {
+		u.listening = false
 		u.watched.target().more().pure++
 	}
 	return nil
