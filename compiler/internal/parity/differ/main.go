@@ -3,10 +3,12 @@
 // down to what is needed to see it:
 //
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -seed 1 -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -feeds -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
 //
-// The second changes something small in models of the corpus instead, and compares
-// mostly errors.
+// The second makes models of loops and lists that feed relations, where the order of
+// freezing matters. The third changes something small in models of the corpus
+// instead, and compares mostly errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
 // of several errors comes first is left open by the language, so that a
@@ -57,9 +59,13 @@ func main() {
 	flag.BoolVar(&d.errors, "errors", false, "show other errors of failing models too")
 	flag.BoolVar(&d.whole, "whole", false, "show models as they are, not cut down")
 	mutate := flag.Bool("mutate", false, "change models of the corpus instead of making new ones")
+	feeds := flag.Bool("feeds", false, "make models of loops and lists that feed relations")
 	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change models of")
 	flag.Parse()
 	d.model = generate.Case
+	if *feeds {
+		d.model = generate.Feeds
+	}
 	if *mutate {
 		cases, err := parity.Load(*corpus)
 		if err != nil {

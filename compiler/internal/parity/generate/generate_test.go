@@ -48,6 +48,33 @@ func TestMostModelsCompile(t *testing.T) {
 	}
 }
 
+// Models that feed relations are read without an error, many compile, and one
+// seed is one model.
+func TestFeeds(t *testing.T) {
+	o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+	good, unread := 0, 0
+	for seed := range uint64(150) {
+		c := generate.Feeds(seed)
+		if again := generate.Feeds(seed); !maps.Equal(again.Files, c.Files) {
+			t.Fatalf("seed %d gives two models", seed)
+		}
+		d, err := parity.Compile(context.Background(), c, t.TempDir(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case d.Success:
+			good++
+		case d.Error.Kind == "ParserException":
+			unread++
+			t.Logf("%d: %s", seed, d.Error)
+		}
+	}
+	if good < 15 || unread > 0 {
+		t.Errorf("%d of 150 models compile, %d cannot be read", good, unread)
+	}
+}
+
 // Whatever is changed in a model, the compiler says what is wrong with it, and where,
 // and never fails itself; and one seed is one mutant.
 func TestMutants(t *testing.T) {
