@@ -286,6 +286,10 @@ func (u *forUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if !ok {
+		switch x := u.n.iter.expr.(type) {
+		case *ref, *attrRef:
+			return typingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).coded(diag.WrongOperand)
+		}
 		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over)).coded(diag.WrongOperand)
 	}
 	return u.elements(r, l.Items)

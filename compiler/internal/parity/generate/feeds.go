@@ -110,7 +110,7 @@ func (f feeder) block(depth int, loop string) []string {
 func (f feeder) statement(depth int, loop string) string {
 	switch n := f.IntN(100); {
 	case depth < 2 && n < 20:
-		return "for e" + fmt.Sprint(depth) + " in " + f.some(loop) + ":\n" + indent(f.block(depth+1, "e"+fmt.Sprint(depth))) + "\nend"
+		return "for e" + fmt.Sprint(depth) + " in " + pick(f.generator, []string{f.filled("O.r", "O.s"), "[" + f.some(loop) + "]"}) + ":\n" + indent(f.block(depth+1, "e"+fmt.Sprint(depth))) + "\nend"
 	case depth < 2 && n < 32:
 		return "for e" + fmt.Sprint(depth) + " in " + f.other() + ":\n" + indent(f.block(depth+1, loop)) + "\nend"
 	case depth < 2 && n < 44:
