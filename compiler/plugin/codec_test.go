@@ -51,3 +51,17 @@ func TestFloatText(t *testing.T) {
 		}
 	}
 }
+
+// What an object is based on is a string or a number, whatever a worker says.
+func TestBaseOfAnObject(t *testing.T) {
+	c := newCodec(&Host{})
+	v, err := c.decode(json.RawMessage(`{"o":1,"class":"m.S","base":"text"}`))
+	if o, is := v.(*types.Object); err != nil || !is || o.Base != types.Str("text") {
+		t.Errorf("got %v, %v", v, err)
+	}
+	for _, base := range []string{`{"o":2}`, `{"o":3}`, `[1]`, `true`, `{"d":[]}`} {
+		if v, err := newCodec(&Host{}).decode(json.RawMessage(`{"o":2,"class":"m.S","base":` + base + `}`)); err == nil {
+			t.Errorf("%s is the base of %v", base, v)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/pyworker"
@@ -13,13 +14,20 @@ func (c *codec) decodeObject(t tagged) (types.Value, error) {
 		return known, nil
 	}
 	o := &types.Object{Handle: t.O, Class: t.Class, Shown: t.Shown, Number: t.Number, Own: t.Own, Keeper: c.host, Dataclass: t.Dataclass}
-	c.objects[t.O] = o
-	var err error
 	if t.Base != nil {
-		if o.Base, err = c.decode(t.Base); err != nil {
+		base, err := c.decode(t.Base)
+		if err != nil {
 			return nil, err
 		}
+		switch base.(type) {
+		case types.Str, types.Int, types.BigInt, types.Float:
+			o.Base = base
+		default: // an object could be its own
+			return nil, fmt.Errorf("the worker sent an object that is based on no string or number: %.100s", t.Base)
+		}
 	}
+	c.objects[t.O] = o
+	var err error
 	o.Fields, err = c.decodeArgs(t.Fields)
 	return o, err
 }
