@@ -40,9 +40,9 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			indirect++
 		}
 	}
-	n.direct = append(make([]argument, 0, direct+1), defaults.direct...) // and the inverse
+	n.direct = append(make([]argument, 0, direct), defaults.direct...)
 	n.indirect = append(make([]argument, 0, indirect), defaults.indirect...)
-	inverse := b.inverse(n, left, written, len(x.Splats) > 0)
+	n.lacks = b.lacking(n, left, written, len(x.Splats) > 0)
 	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
@@ -70,15 +70,6 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	}
 	for _, s := range x.Splats {
 		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
-	}
-	if inverse != "" {
-		var other expr
-		if left.own != "" {
-			other = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}})
-		} else {
-			other = b.expr(left.of)
-		}
-		n.direct = append(n.direct, argument{name: inverse, slot: slotNumber(e, inverse), x: other})
 	}
 	return n
 }
@@ -181,26 +172,31 @@ func constructs(x syntax.Expr) bool {
 	return false
 }
 
-// inverse finds the one indexed attribute that is not written but is the other
-// end of the relation on the left. Without a `**` it has to be the only one
-// that is not written, in only one index.
-func (b *builder) inverse(n *construct, left *lhs, written *names, splats bool) string {
+// lacking says what indexes want that the constructor does not have written. A
+// `**` may give it, and the left side of an assignment one attribute, as the other
+// end of its relation: whether they do shows when the constructor runs.
+func (b *builder) lacking(n *construct, left *lhs, written *names, splats bool) *lacking {
 	missing := unwritten(n.info.entity, func(name string) bool {
 		return written.has(name) || slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
 	})
-	found := slices.IndexFunc(missing, func(name string) bool {
-		end := n.info.entity.Attribute(name).End
-		return left != nil && (left.of != nil || left.own != "") && end != nil && end.Inverse != nil && end.Inverse.Name == left.attr
-	})
-	if !splats && len(missing) > 0 && (found < 0 || len(missing) > 1) {
+	if len(missing) == 0 {
+		return nil
+	}
+	assigned := left != nil && left.attr != ""
+	if !splats && (!assigned || len(missing) > 1) {
 		err := withoutKey(n.info.entity, missing)
 		err.Stmt = n.String()
 		b.failAt(err, n.span)
 	}
-	if found < 0 {
-		return ""
+	l := &lacking{names: missing}
+	switch {
+	case left == nil:
+	case left.own != "":
+		l.left, l.attr = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}}), left.attr
+	case left.of != nil:
+		l.left, l.attr = b.expr(left.of), left.attr
 	}
-	return missing[found]
+	return l
 }
 
 // unwritten are the attributes of indexes that a constructor does not have, one

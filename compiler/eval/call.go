@@ -168,6 +168,9 @@ func (u *callUnit) blame(err *Error) *Error {
 	if u.calling {
 		return err.claimed(u.n, u.n.where())
 	}
+	if err.Kind == "OptionalValueException" { // of an argument: upstream reads all before it evaluates any, and names no place
+		return err.near(u.n)
+	}
 	return err.in(u.n)
 }
 

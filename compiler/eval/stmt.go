@@ -59,9 +59,6 @@ func (u *promiseUnit) by() node                { return u.spec.n }
 func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
 
 func (u *promiseUnit) run(r *run) *Error {
-	if u.fulfiled { // the branch was not taken: what its statements would have gone through need not be there
-		return nil
-	}
 	of, err := u.spec.of.eval(r, u.scope, u.frame)
 	if err != nil && err.Kind == "OptionalValueException" {
 		return nil // see passUnset
@@ -73,7 +70,7 @@ func (u *promiseUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if v.owner == nil {
+	if v.owner == nil || u.fulfiled { // what is no instance is an error also where the branch was not taken
 		return nil
 	}
 	u.made = v

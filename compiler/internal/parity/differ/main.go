@@ -60,11 +60,15 @@ func main() {
 	flag.BoolVar(&d.whole, "whole", false, "show models as they are, not cut down")
 	mutate := flag.Bool("mutate", false, "change models of the corpus instead of making new ones")
 	feeds := flag.Bool("feeds", false, "make models of loops and lists that feed relations")
+	wild := flag.Bool("wild", false, "make models of all features, whether they compile or not")
 	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change models of")
 	flag.Parse()
 	d.model = generate.Case
 	if *feeds {
 		d.model = generate.Feeds
+	}
+	if *wild {
+		d.model = generate.Wild
 	}
 	if *mutate {
 		cases, err := parity.Load(*corpus)
