@@ -244,12 +244,19 @@ class OptionalValueException(RuntimeException):
 
     def __init__(self, instance: Any, attribute: Any) -> None:
         # Modules raise and catch it for every instance of a list: the message, for
-        # which the engine has to be asked, is made when somebody wants it.
+        # which the engine has to be asked, is made when somebody wants it, and so is
+        # the attribute where only its name is given.
         Exception.__init__(self)
         self.instance = instance
-        self.attribute = attribute
+        self._attribute = attribute
         self.stmt = None
         self.location = None
+
+    @property
+    def attribute(self) -> Any:
+        if isinstance(self._attribute, str) and not isinstance(self.instance, str):
+            return self.instance.get_type().get_attribute(self._attribute)
+        return self._attribute
 
     @property
     def msg(self) -> str:  # type: ignore[override]

@@ -70,6 +70,9 @@ class RelationAttribute(Attribute):
     def is_multi(self) -> bool:
         return self.high != 1
 
+    def __str__(self) -> str:
+        return f"{self.entity.get_full_name()}.{self.name}"
+
     def __repr__(self) -> str:
         return f"[{self.low}:{self.high if self.high is not None else ''}] {self.name}"
 
