@@ -4,11 +4,14 @@
 //
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -seed 1 -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -feeds -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -wild -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -cross -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
 //
 // The second makes models of loops and lists that feed relations, where the order of
-// freezing matters. The third changes something small in models of the corpus
-// instead, and compares mostly errors.
+// freezing matters; the third mixes all features without care; the fourth joins two
+// models of the corpus; the last changes something small in one, and compares mostly
+// errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
 // of several errors comes first is left open by the language, so that a
@@ -59,25 +62,26 @@ func main() {
 	flag.BoolVar(&d.errors, "errors", false, "show other errors of failing models too")
 	flag.BoolVar(&d.whole, "whole", false, "show models as they are, not cut down")
 	mutate := flag.Bool("mutate", false, "change models of the corpus instead of making new ones")
+	crossed := flag.Bool("cross", false, "join two models of the corpus each")
 	feeds := flag.Bool("feeds", false, "make models of loops and lists that feed relations")
 	wild := flag.Bool("wild", false, "make models of all features, whether they compile or not")
-	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change models of")
+	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change or join models of")
 	flag.Parse()
 	d.model = generate.Case
-	if *feeds {
+	switch {
+	case *feeds:
 		d.model = generate.Feeds
-	}
-	if *wild {
+	case *wild:
 		d.model = generate.Wild
-	}
-	if *mutate {
+	case *mutate, *crossed:
 		cases, err := parity.Load(*corpus)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "differ:", err)
 			os.Exit(2)
 		}
-		cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !generate.Mutable(c) })
-		d.model = func(seed uint64) parity.Case { return generate.Mutant(cases, seed) }
+		if d.model = generate.Crosses(cases); *mutate {
+			d.model = generate.Mutants(cases)
+		}
 	}
 	d.options.Python = *python
 	if err := d.run(context.Background()); err != nil {
@@ -257,7 +261,7 @@ func without(path, text string, size int) []string {
 	end := "\n"
 	switch filepath.Ext(path) {
 	case ".cf":
-		parts = split(text)
+		parts = generate.Statements(text)
 	case ".py":
 		parts, end = strings.Split(strings.TrimSpace(text), "\n\n\n"), "\n\n\n"
 	}
@@ -276,21 +280,4 @@ func archive(c parity.Case) string {
 		a.Files = append(a.Files, txtar.File{Name: c.Name + "/" + path, Data: []byte(c.Files[path])})
 	}
 	return string(txtar.Format(a))
-}
-
-// split cuts a model into its top-level statements: lines up to one that is not
-// indented and does not go on with a block.
-func split(model string) []string {
-	var parts []string
-	for line := range strings.Lines(model) {
-		line = strings.TrimRight(line, "\n")
-		first, _, _ := strings.Cut(line, " ")
-		goesOn := strings.HasPrefix(line, " ") || line == "end" || first == "elif" || first == "else:"
-		if goesOn && len(parts) > 0 {
-			parts[len(parts)-1] += "\n" + line
-			continue
-		}
-		parts = append(parts, line)
-	}
-	return parts
 }

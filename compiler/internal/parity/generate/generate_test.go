@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -92,34 +91,41 @@ func TestCarelessModels(t *testing.T) {
 	}
 }
 
-// Whatever is changed in a model, the compiler says what is wrong with it, and where,
-// and never fails itself; and one seed is one mutant.
-func TestMutants(t *testing.T) {
-	n := 300
-	if racedetector.On || testing.Short() {
-		n = 60
-	}
+// Whatever is changed in a model, or put into it, the compiler says what is wrong with it,
+// and where, and never fails itself; and one seed is one model.
+func TestChangedModels(t *testing.T) {
 	corpus, err := parity.Load("../../../testdata/parity")
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus = slices.DeleteFunc(corpus, func(c parity.Case) bool { return !generate.Mutable(c) })
-	o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
-	dir := t.TempDir()
-	for seed := range uint64(n) {
-		c := generate.Mutant(corpus, seed)
-		if again := generate.Mutant(corpus, seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
-			t.Fatalf("seed %d gives two mutants", seed)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		d, err := parity.Compile(context.Background(), c, dir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := d.Error; !d.Success && (e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
-			t.Errorf("%s: %+v", c.Name, e)
-		}
+	for _, made := range []struct {
+		name string
+		by   func(seed uint64) parity.Case
+		n    int
+	}{{"mutants", generate.Mutants(corpus), 300}, {"crosses", generate.Crosses(corpus), 200}} {
+		t.Run(made.name, func(t *testing.T) {
+			n := made.n
+			if racedetector.On || testing.Short() {
+				n /= 5
+			}
+			o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+			dir := t.TempDir()
+			for seed := range uint64(n) {
+				c := made.by(seed)
+				if again := made.by(seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
+					t.Fatalf("seed %d gives two models", seed)
+				}
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				d, err := parity.Compile(context.Background(), c, dir, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := d.Error; !d.Success && (e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
+					t.Errorf("%s: %+v", c.Name, e)
+				}
+			}
+		})
 	}
 }

@@ -10,11 +10,16 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Mutant changes something small in a case of a corpus: a word, a literal, a type,
+// Mutants changes something small in cases of a corpus: a word, a literal, a type,
 // an operator, a multiplicity or a line. Most mutants are wrong programs, so it is
 // the errors that they compare: which one, of what kind and where. One seed always
 // gives the same mutant of the same corpus.
-func Mutant(corpus []parity.Case, seed uint64) parity.Case {
+func Mutants(corpus []parity.Case) func(seed uint64) parity.Case {
+	corpus = slices.DeleteFunc(slices.Clone(corpus), func(c parity.Case) bool { return !mutable(c) })
+	return func(seed uint64) parity.Case { return mutant(corpus, seed) }
+}
+
+func mutant(corpus []parity.Case, seed uint64) parity.Case {
 	m := mutator{rand.New(rand.NewPCG(seed, 22))}
 	of := corpus[m.IntN(len(corpus))]
 	files := map[string]string{}
@@ -35,9 +40,9 @@ func Mutant(corpus []parity.Case, seed uint64) parity.Case {
 	return c
 }
 
-// Mutable tells which cases have mutants worth comparing: std takes its time and
+// mutable tells which cases have mutants worth comparing: std takes its time and
 // tells little more, and a partial export depends on what was exported before.
-func Mutable(c parity.Case) bool { return !c.Std && !c.Wide && !c.Partial }
+func mutable(c parity.Case) bool { return !c.Std && !c.Wide && !c.Partial }
 
 type mutator struct{ *rand.Rand }
 
