@@ -425,9 +425,11 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if isUnknown(v) {
 		return v, nil
 	}
-	if err := types.Strict(u.n.plugin.result, v); err != nil {
+	if err := typeError(types.Strict(u.n.plugin.result, v)); err != nil && err.foreign { // the condition of a typedef failed
+		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
+	} else if err != nil {
 		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))
-		e.Causes = []*Error{u.about(typeError(err))}
+		e.Causes = []*Error{u.about(err)}
 		return nil, e
 	}
 	return v, nil

@@ -367,6 +367,35 @@ func (p *program) defineTypedefs(d *definitions) {
 			info.t.Base, info.t.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
 		}
 	}
+	for _, info := range d.typedefs {
+		p.ownBase(info)
+	}
+}
+
+// ownBase sees to typedefs that are their own base, directly or through others.
+// As upstream they are an error once a value is to be of them, and not before.
+func (p *program) ownBase(info *typedefInfo) {
+	walked := []*types.Typedef{info.t}
+	for base, is := info.t.Base.(*types.Typedef); is && !base.Sound; base, is = base.Base.(*types.Typedef) {
+		if at := slices.Index(walked, base); at >= 0 {
+			var chain []string
+			for _, t := range walked[at:] {
+				chain = append(chain, t.Name)
+			}
+			endless := func(types.Value) (bool, error) {
+				e := &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", foreign: true}
+				return false, e.hinted("a type cannot be its own base: " + strings.Join(append(chain, chain[0]), ", which is "))
+			}
+			for _, t := range walked[at:] {
+				t.Base, t.Holds = types.Any, endless
+			}
+			break
+		}
+		walked = append(walked, base)
+	}
+	for _, t := range walked {
+		t.Sound = true
+	}
 }
 
 // resolveTypedefs resolves the names in the conditions of typedefs.

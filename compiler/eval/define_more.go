@@ -97,24 +97,26 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		of.own = append(of.own, a)
 		return a, nil
 	}
+	// The right end comes first, which shows where both are there already, and in
+	// the order of slots, where both are of one entity: in what is frozen first.
+	var b *types.Attribute
+	itself := left == right && rel.Left.Attribute.Name == rel.Right.Attribute.Name
+	if !itself {
+		if b, err = end(&rel.Right, right, left); err != nil {
+			left.broken = true
+			return err
+		}
+	}
 	a, err := end(&rel.Left, left, right)
 	if err != nil {
 		right.broken = true
 		return err
 	}
-	var b *types.Attribute
-	if left == right && rel.Left.Attribute.Name == rel.Right.Attribute.Name && rel.Left.Attribute.Name != "" {
+	if itself {
 		b = a
-	} else if b, err = end(&rel.Right, right, left); err != nil {
-		return err
 	}
 	if a != nil && b != nil {
 		a.End.Inverse, b.End.Inverse = b, a
-	}
-	if n := len(left.own); left == right && a != nil && b != nil && a != b {
-		// Both ends on one entity: the slot of the right one comes first, which
-		// shows in what is frozen first.
-		left.own[n-2], left.own[n-1] = b, a
 	}
 	return nil
 }

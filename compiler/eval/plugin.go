@@ -347,6 +347,9 @@ func (u *callUnit) check(param int, v types.Value) *Error {
 
 func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
 	cause := typeError(err)
+	if cause.foreign { // the condition of a typedef failed
+		return cause
+	}
 	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, typeName(t))
 	_, is := v.(*types.Reference)
 	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {

@@ -148,6 +148,13 @@ func BecomesDataclass(t Type) bool {
 	return false
 }
 
+// isForeign tells an error of the condition of a typedef that is an exception of
+// Python upstream, and no answer: nothing else is tried.
+func isForeign(err error) bool {
+	own, is := err.(interface{ Foreign() bool })
+	return is && own.Foreign()
+}
+
 // OrReference is T | Reference[T] of a plug-in.
 type OrReference struct{ Of Type }
 
@@ -269,8 +276,8 @@ func Strict(t Type, v Value) error {
 		}
 	case Union:
 		for _, alternative := range t.Of {
-			if Strict(alternative, v) == nil {
-				return nil
+			if err := Strict(alternative, v); err == nil || isForeign(err) {
+				return err
 			}
 		}
 		return mistyped(v, t.String())

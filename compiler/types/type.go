@@ -260,6 +260,8 @@ type Typedef struct {
 	Holds func(v Value) (bool, error)
 	// Asks: the restriction, or that of its base, calls a plug-in.
 	Asks bool
+	// Sound: its bases have been followed, and end.
+	Sound bool
 	// At is where it is defined; opaque here.
 	At any
 }

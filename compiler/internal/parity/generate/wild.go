@@ -3,6 +3,7 @@ package generate
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 
 	"ordain.dev/ordain/compiler/internal/parity"
@@ -56,22 +57,50 @@ func (w wild) project() map[string]string {
 		}
 		return ""
 	}
-	var parts []string
-	parts = append(parts, w.schema(inside)...)
-	for _, text := range []string{
-		"n = 3", `t = "text"`, "l = [1, 2, 3]", `d = {"a": 1, "b": "x", "c": null, "d": [1], "e": {"f": 2}}`, "nothing = null",
-		"b1 = Base(key=1" + on(40, ", next=b2") + on(30, ", note=\"first\"") + ")",
-		"b2 = Base(key=2" + on(30, ", **d2") + ")", `s1 = Sub(key=3` + on(50, ", base=b1") + ")", `o1 = Other(id="o1"` + on(30+strings.Count("1", w.owner)*70, ", owner=b2") + ")",
-		on(100, `d2 = {"name": "other", "nums": [5]}`),
-	} {
-		parts = append(parts, text)
+	constants := []string{
+		"n = 3", `t = "text"`, "l = [1, 2, 3]", `d = {"a": 1, "b": "x", "c": null, "d": [1], "e": {"f": 2}}`, "nothing = null", `d2 = {"name": "other", "nums": [5]}`,
 	}
+	home := append(w.schema(inside),
+		"b1 = Base(key=1"+on(40, ", next=b2")+on(30, `, note="first"`)+")",
+		"b2 = Base(key=2"+on(30, ", **d2")+")",
+		"s1 = Sub(key=3"+on(50, ", base=b1")+")",
+		`o1 = Other(id="o1"`+on(30+strings.Count("1", w.owner)*70, ", owner=b2")+")")
+	home = append(home, constants...)
+	var statements []string
 	for range 1 + w.IntN(4) {
-		parts = append(parts, w.statement(0))
+		statements = append(statements, w.statement(0))
 	}
-	w.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-	files["main.cf"] = imports + strings.Join(parts, "\n") + "\n"
+	shuffled := func(imports string, parts []string) string {
+		w.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		return imports + strings.Join(parts, "\n") + "\n"
+	}
+	if w.chance(70) {
+		files["main.cf"] = shuffled(imports, append(home, statements...))
+		return files
+	}
+	files["libs/m/module.yml"] = moduleFile("m")
+	files["libs/m/model/_init.cf"] = shuffled(imports, home)
+	for i, text := range statements {
+		statements[i] = w.qualified(text)
+	}
+	for _, name := range []string{"b1", "b2", "s1", "o1"} {
+		statements = append(statements, name+" = m::"+name)
+	}
+	files["main.cf"] = shuffled("import m\n"+imports, append(statements, constants...))
 	return files
+}
+
+var entityOrText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|\b(?:Base|Sub|Other)\b`)
+
+// qualified names most entities of a statement as another place has to; those
+// that it leaves are found where a relation says what it takes.
+func (w wild) qualified(statement string) string {
+	return entityOrText.ReplaceAllStringFunc(statement, func(name string) string {
+		if strings.HasPrefix(name, `"`) || w.chance(8) {
+			return name
+		}
+		return "m::" + name
+	})
 }
 
 // schema is what the statements use, never twice the same.
@@ -274,7 +303,7 @@ func (w wild) expression(typ string, depth int) string {
 	case "float", "float?":
 		return pick(w.generator, []string{f("(%s / %s)", "int", "int"), f("float(%s)", "int"), f("(%s + 0.5)", "float"), f("number(%s)", "int")})
 	case "string", "string?":
-		return pick(w.generator, []string{f("(%s + %s)", "string", "string"), f("string(%s)", pick(w.generator, wildTypes)), w.text(), w.text()})
+		return pick(w.generator, []string{f("(%s + %s)", "string", "string"), f("string(%s)", pick(w.generator, wildTypes[:8])), w.text(), w.text()})
 	case "bool":
 		return w.condition(f)
 	case "int[]":

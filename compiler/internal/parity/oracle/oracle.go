@@ -38,6 +38,9 @@ func Compile(ctx context.Context, python string, cases []parity.Case, dir string
 	dirs, named := map[string]string{}, map[string]parity.Case{}
 	for i, c := range cases {
 		sub := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.RemoveAll(sub); err != nil { // of another case, whose modules this one must not find
+			return nil, err
+		}
 		if err := c.Write(sub); err != nil {
 			return nil, err
 		}
