@@ -206,7 +206,7 @@ func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Ins
 		}
 		d := &more[0]
 		v.value, more = d, more[1:]
-		if v.kind == option || attr.End.Low == 0 {
+		if v.kind == option || attr.End.Low <= 0 {
 			d.queued = true
 			r.wait.push(v)
 		} else {
