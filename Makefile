@@ -39,6 +39,7 @@ parity: ## compile the corpus with the reference too, show differences, record (
 differ: ## compile generated models with the reference too and show differences (ORDAIN_REFERENCE_PYTHON)
 	go run ./compiler/internal/parity/differ -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -feeds -n 500 -seed $$(date +%s)
+	go run ./compiler/internal/parity/differ -heirs -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -wild -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -cross -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -mutate -n 500 -seed $$(date +%s)

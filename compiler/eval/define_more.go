@@ -414,10 +414,8 @@ func (p *program) findDefaults(info *entityInfo) {
 		return
 	}
 	for _, a := range info.ast.Attributes {
-		if a.Undef {
+		if a.Default == nil { // which takes an inherited one away, with or without `= undef`
 			info.ownDefaults = append(info.ownDefaults, defaultValue{name: a.Name.Name})
-		}
-		if a.Default == nil {
 			continue
 		}
 		v, ok := constant(a.Default)
@@ -443,8 +441,8 @@ func (p *program) findDefaults(info *entityInfo) {
 }
 
 // defaults collects the default values of an entity: a descendant's take the
-// place of an ancestor's, and the first parent's that of the others'. `= undef`
-// takes one away.
+// place of an ancestor's, and the first parent's that of the others'. An attribute
+// that is declared again without one takes it away.
 func (p *program) defaults(info *entityInfo) {
 	if info.defaultsDone {
 		return
@@ -455,7 +453,7 @@ func (p *program) defaults(info *entityInfo) {
 		p.defaults(up)
 		info.allDefaults = overlaid(up.allDefaults, info.ownDefaults)
 	} else {
-		for _, e := range p.downwards(info.entity, nil, map[*types.Entity]bool{}) {
+		for _, e := range info.entity.Downwards() {
 			info.allDefaults = overlaid(info.allDefaults, p.info[e.Number].ownDefaults)
 		}
 	}
@@ -485,19 +483,6 @@ func overlaid(defaults, own []defaultValue) []defaultValue {
 		out = append(out, d)
 	}
 	return out
-}
-
-// downwards adds an entity and all above it to a list, each once and after its
-// parents, the first of which comes last.
-func (p *program) downwards(e *types.Entity, list []*types.Entity, seen map[*types.Entity]bool) []*types.Entity {
-	if seen[e] {
-		return list
-	}
-	seen[e] = true
-	for _, parent := range slices.Backward(e.Parents) {
-		list = p.downwards(parent, list, seen)
-	}
-	return append(list, e)
 }
 
 // condition prepares the restriction of a typedef.

@@ -23,6 +23,7 @@ type Entity struct {
 	// Twin are the fields of the Python dataclass that the entity is paired with.
 	Twin []Field
 
+	own       []*Attribute
 	slots     map[string]int
 	ancestors atomic.Pointer[map[*Entity]bool] // with itself; made when it is asked for
 	children  []*Entity
@@ -103,32 +104,62 @@ func (e *Entity) Short() string {
 	return e.Name
 }
 
-// Lay fixes the attributes of an entity whose parents are laid already: own
-// ones and the inherited, an own one in place of an inherited one. It can be
-// done again when there are more.
+// Lay fixes the attributes of an entity whose parents are laid already: the
+// inherited, those of ancestors before those of their descendants and those of the
+// last parent first, and own ones. One that comes again takes the place of the one
+// before. It can be done again when there are more.
 func (e *Entity) Lay(own []*Attribute) {
-	again := e.slots != nil
-	e.slots = map[string]int{}
-	e.Attributes = nil
-	for _, parent := range e.Parents {
-		if !again {
+	if e.slots == nil {
+		for _, parent := range e.Parents {
 			parent.children = append(parent.children, e)
 		}
-		for _, a := range parent.Attributes {
-			if _, have := e.slots[a.Name]; !have {
-				e.slots[a.Name] = len(e.Attributes)
-				e.Attributes = append(e.Attributes, a)
+	}
+	e.slots, e.own = map[string]int{}, own
+	e.Attributes = nil
+	if len(e.Parents) == 1 { // the same as the walk, in time that does not grow with the depth
+		e.lay(e.Parents[0].Attributes)
+	} else {
+		for _, up := range e.Downwards() {
+			if up != e {
+				e.lay(up.own)
 			}
 		}
 	}
+	e.lay(own)
 	for _, a := range own {
+		a.position = e.slots[a.Name]
+	}
+}
+
+func (e *Entity) lay(attributes []*Attribute) {
+	for _, a := range attributes {
 		if i, have := e.slots[a.Name]; have {
-			e.Attributes[i], a.position = a, i
+			e.Attributes[i] = a
 			continue
 		}
-		e.slots[a.Name], a.position = len(e.Attributes), len(e.Attributes)
+		e.slots[a.Name] = len(e.Attributes)
 		e.Attributes = append(e.Attributes, a)
 	}
+}
+
+// Downwards gives an entity and all above it, each once and after its parents, the
+// first of which comes last: what comes later goes before (LANGUAGE.md section 4).
+func (e *Entity) Downwards() []*Entity {
+	var list []*Entity
+	seen := map[*Entity]bool{}
+	var walk func(*Entity)
+	walk = func(e *Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		for _, parent := range slices.Backward(e.Parents) {
+			walk(parent)
+		}
+		list = append(list, e)
+	}
+	walk(e)
+	return list
 }
 
 // Indexed reports whether an index has an attribute of that name.

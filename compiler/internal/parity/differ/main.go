@@ -4,13 +4,14 @@
 //
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -seed 1 -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -feeds -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -heirs -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -wild -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -cross -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
 //
 // The second makes models of loops and lists that feed relations, where the order of
-// freezing matters; the third mixes all features without care; the fourth joins two
-// models of the corpus; the last changes something small in one, and compares mostly
+// freezing matters; the third is about inheriting, the fourth mixes all features
+// without care; the fifth joins two models of the corpus; the last changes something small in one, and compares mostly
 // errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
@@ -64,6 +65,7 @@ func main() {
 	mutate := flag.Bool("mutate", false, "change models of the corpus instead of making new ones")
 	crossed := flag.Bool("cross", false, "join two models of the corpus each")
 	feeds := flag.Bool("feeds", false, "make models of loops and lists that feed relations")
+	heirs := flag.Bool("heirs", false, "make models of entities that inherit in all ways")
 	wild := flag.Bool("wild", false, "make models of all features, whether they compile or not")
 	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change or join models of")
 	flag.Parse()
@@ -71,6 +73,8 @@ func main() {
 	switch {
 	case *feeds:
 		d.model = generate.Feeds
+	case *heirs:
+		d.model = generate.Heirs
 	case *wild:
 		d.model = generate.Wild
 	case *mutate, *crossed:
