@@ -87,7 +87,7 @@ func main() {
 			d.model = generate.Mutants(cases)
 		}
 	}
-	d.options.Python = *python
+	d.options.Python, d.options.MemoryMax = *python, 4<<30 // for models that have no end
 	if err := d.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "differ:", err)
 		os.Exit(2)

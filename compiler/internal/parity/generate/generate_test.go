@@ -14,6 +14,11 @@ import (
 	"ordain.dev/ordain/internal/racedetector"
 )
 
+// options stop models that have no end.
+func options(t *testing.T) compiler.Options {
+	return compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t), MaxIterations: 5000, MemoryMax: 1 << 30}
+}
+
 // What is compared with the reference has to be worth it: most models compile,
 // and one seed is one model.
 func TestMostModelsCompile(t *testing.T) {
@@ -21,7 +26,7 @@ func TestMostModelsCompile(t *testing.T) {
 	if racedetector.On || testing.Short() { // a sample: it is the share that counts
 		n = 40
 	}
-	o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+	o := options(t)
 	dir := t.TempDir()
 	good := 0
 	for seed := range uint64(n) {
@@ -60,7 +65,7 @@ func TestCarelessModels(t *testing.T) {
 			if racedetector.On || testing.Short() {
 				n = 50
 			}
-			o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+			o := options(t)
 			dir := t.TempDir()
 			good, unread := 0, 0
 			for seed := range uint64(n) {
@@ -108,7 +113,7 @@ func TestChangedModels(t *testing.T) {
 			if racedetector.On || testing.Short() {
 				n /= 5
 			}
-			o := compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t)}
+			o := options(t)
 			dir := t.TempDir()
 			for seed := range uint64(n) {
 				c := made.by(seed)
