@@ -479,6 +479,9 @@ func overlaid(defaults, own []defaultValue) []defaultValue {
 			out[i] = d
 			continue
 		}
+		if d.taken() { // nothing is there to be taken away
+			continue
+		}
 		at[d.name] = len(out)
 		out = append(out, d)
 	}
