@@ -46,6 +46,11 @@ func parseCut(file *File, text string, cuts []int) bool {
 	if hanging.MatchString(text[:cuts[len(cuts)-1]]) {
 		return false // its lines do not count as they are
 	}
+	for _, at := range cuts {
+		if strings.HasPrefix(text[at:], "not") { // behind an expression it is the begin of `not in`
+			return false
+		}
+	}
 	pieces, from, lines := make([]*parser, 0, len(cuts)+1), 0, int32(0)
 	for _, to := range append(cuts, len(text)) {
 		p := newParser(file, text[from:to])

@@ -59,7 +59,7 @@ func TestCarelessModels(t *testing.T) {
 		name  string
 		by    func(seed uint64) parity.Case
 		least int // of 150
-	}{{"feeds", generate.Feeds, 15}, {"heirs", generate.Heirs, 15}, {"wild", generate.Wild, 30}} {
+	}{{"feeds", generate.Feeds, 15}, {"heirs", generate.Heirs, 6}, {"wild", generate.Wild, 30}} {
 		t.Run(made.name, func(t *testing.T) {
 			n := 150
 			if racedetector.On || testing.Short() {
