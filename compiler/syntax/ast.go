@@ -104,7 +104,7 @@ type (
 		Type    TypeRef // for dict attributes Name.Text is "dict"
 		Name    Ident
 		Default Expr // nil: none; a *Literal, *List or *Dict of constants
-		Undef   bool // = undef: removes an inherited default
+		Undef   bool // = undef, which says what having no default says too: an inherited one is gone
 		At      Span
 	}
 

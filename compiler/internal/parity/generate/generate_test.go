@@ -19,20 +19,18 @@ func options(t *testing.T) compiler.Options {
 	return compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t), MaxIterations: 5000, MemoryMax: 1 << 30}
 }
 
-// What is compared with the reference has to be worth it: most models compile,
-// and one seed is one model.
-func TestMostModelsCompile(t *testing.T) {
-	n := 120
-	if racedetector.On || testing.Short() { // a sample: it is the share that counts
-		n = 40
+// eachModel compiles the models of n seeds, a part of them where the race detector
+// is on: it is the share that counts. One seed is one model.
+func eachModel(t *testing.T, n int, made func(seed uint64) parity.Case, saw func(c parity.Case, d *parity.Document)) (models int) {
+	t.Helper()
+	if racedetector.On || testing.Short() {
+		n /= 3
 	}
-	o := options(t)
-	dir := t.TempDir()
-	good := 0
+	o, dir := options(t), t.TempDir()
 	for seed := range uint64(n) {
-		c := generate.Case(seed)
-		if again := generate.Case(seed); !maps.Equal(again.Files, c.Files) {
-			t.Fatalf("seed %d gives two projects", seed)
+		c := made(seed)
+		if again := made(seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
+			t.Fatalf("seed %d gives two models", seed)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -41,96 +39,50 @@ func TestMostModelsCompile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Success {
-			good++
-		} else {
-			t.Logf("%d: %s", seed, d.Error)
-		}
+		saw(c, d)
 	}
-	if good < n*7/10 {
-		t.Errorf("%d of %d models compile", good, n)
-	}
+	return n
 }
 
-// Models that are made without care are read without an error, some compile, and
-// one seed is one model.
-func TestCarelessModels(t *testing.T) {
+// What is compared with the reference has to be worth it: models are read without
+// an error, and enough compile, most of those that are made with care.
+func TestModels(t *testing.T) {
 	for _, made := range []struct {
 		name  string
 		by    func(seed uint64) parity.Case
-		least int // of 150
-	}{{"feeds", generate.Feeds, 15}, {"heirs", generate.Heirs, 6}, {"wild", generate.Wild, 30}} {
+		least int // percent
+	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild", generate.Wild, 20}} {
 		t.Run(made.name, func(t *testing.T) {
-			n := 150
-			if racedetector.On || testing.Short() {
-				n = 50
-			}
-			o := options(t)
-			dir := t.TempDir()
-			good, unread := 0, 0
-			for seed := range uint64(n) {
-				c := made.by(seed)
-				if again := made.by(seed); !maps.Equal(again.Files, c.Files) {
-					t.Fatalf("seed %d gives two models", seed)
-				}
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
-				d, err := parity.Compile(context.Background(), c, dir, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+			good := 0
+			n := eachModel(t, 150, made.by, func(c parity.Case, d *parity.Document) {
 				switch {
 				case d.Success:
 					good++
 				case d.Error.Kind == "ParserException" || strings.HasSuffix(d.Error.Kind, "InternalError"):
-					unread++
-					t.Logf("%d: %s", seed, d.Error)
+					t.Errorf("%s cannot be read: %s", c.Name, d.Error)
 				}
-			}
-			t.Logf("%d of %d models compile", good, n)
-			if good < made.least*n/150 || unread > 0 {
-				t.Errorf("%d of %d models compile, %d cannot be read", good, n, unread)
+			})
+			if good*100 < made.least*n {
+				t.Errorf("%d of %d models compile", good, n)
 			}
 		})
 	}
 }
 
 // Whatever is changed in a model, or put into it, the compiler says what is wrong with it,
-// and where, and never fails itself; and one seed is one model.
+// and where, and never fails itself.
 func TestChangedModels(t *testing.T) {
 	corpus, err := parity.Load("../../../testdata/parity")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, made := range []struct {
-		name string
-		by   func(seed uint64) parity.Case
-		n    int
-	}{{"mutants", generate.Mutants(corpus), 300}, {"crosses", generate.Crosses(corpus), 200}} {
-		t.Run(made.name, func(t *testing.T) {
-			n := made.n
-			if racedetector.On || testing.Short() {
-				n /= 5
-			}
-			o := options(t)
-			dir := t.TempDir()
-			for seed := range uint64(n) {
-				c := made.by(seed)
-				if again := made.by(seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
-					t.Fatalf("seed %d gives two models", seed)
-				}
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
-				d, err := parity.Compile(context.Background(), c, dir, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+	for name, by := range map[string]func(seed uint64) parity.Case{"mutants": generate.Mutants(corpus), "crosses": generate.Crosses(corpus)} {
+		t.Run(name, func(t *testing.T) {
+			eachModel(t, 240, by, func(c parity.Case, d *parity.Document) {
 				if e := d.Error; !d.Success && (e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
 					t.Errorf("%s: %+v", c.Name, e)
 				}
-			}
+			})
 		})
 	}
 }
