@@ -168,6 +168,10 @@ func told(x expr, f frame) bool {
 	return is && f[n.slot].tells()
 }
 
+// unheard tells whether a collector has yet to receive the value of an
+// expression, now that it is known.
+func unheard(x expr, f frame, report bool) bool { return report || late(x) && !told(x, f) }
+
 // attrHook waits for the instance of `x.a` and then connects its slot.
 type attrHook struct {
 	unit

@@ -111,6 +111,11 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		return typingError("A list comprehension in a direct execute context can only be applied to lists, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}
 	if !ok {
+		if u.c != nil && unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
+			if err := u.element(r, over, u.n.iter.where()); err != nil {
+				return err
+			}
+		}
 		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}
 	for _, item := range l.Items {

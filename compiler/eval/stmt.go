@@ -283,6 +283,11 @@ func (u *forUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if !ok {
+		if unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
+			if err := u.element(r, over, u.n.where()); err != nil {
+				return err
+			}
+		}
 		switch x := u.n.iter.expr.(type) {
 		case *ref, *attrRef:
 			return typingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).coded(diag.WrongOperand)
