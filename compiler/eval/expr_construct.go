@@ -227,7 +227,7 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 	if err == nil {
 		return nil
 	}
-	told := attributeError(err.in(n), i, g.name, n, &n.span, &n.span)
+	told := attributeError(err.near(n), i, g.name, n, &n.span, &n.span)
 	if told == err { // from the other end of the relation
 		return wrapAttribute(told, i, g.name, n, &n.span, &n.span)
 	}
