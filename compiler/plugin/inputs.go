@@ -8,8 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"ordain.dev/ordain/internal/filestamp"
 )
 
 // granule is how long a file may change without its times telling: what was
@@ -22,38 +23,21 @@ const granule = 2 * time.Second
 // stamp differs, as after a fresh checkout, the content decides.
 type input struct {
 	Path  string
-	Stamp stamp
+	Stamp filestamp.Stamp
 	Hash  string // of a file's content, or of the names in a folder
 	Fresh bool   // the stamp was too young to be believed
 }
-
-// stamp is what the kernel knows of a file; all zero when there is none.
-type stamp [5]int64 // size, time of content, time of metadata, inode, device
-
-func stampOf(path string) (stamp, error) {
-	var s syscall.Stat_t
-	if err := syscall.Stat(path, &s); err != nil {
-		if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR) {
-			return stamp{}, nil
-		}
-		return stamp{}, err
-	}
-	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), int64(s.Ino), int64(s.Dev)}, nil
-}
-
-// changed is when the file changed last.
-func (s stamp) changed() time.Time { return time.Unix(0, max(s[1], s[2])) }
 
 // look notes what an input is now. It fails when it changed since a time: then
 // nobody knows what was read.
 func look(path string, folder bool, since time.Time) (input, error) {
 	now := time.Now()
-	s, err := stampOf(path)
+	s, err := filestamp.Of(path)
 	if err != nil {
 		return input{}, err
 	}
-	i := input{Path: path, Stamp: s, Fresh: now.Sub(s.changed()) < granule}
-	if !folder && s != (stamp{}) && !s.changed().Before(since) {
+	i := input{Path: path, Stamp: s, Fresh: now.Sub(s.Changed()) < granule}
+	if !folder && s != (filestamp.Stamp{}) && !s.Changed().Before(since) {
 		return input{}, errors.New("changed while it was read: " + path)
 	}
 	i.Hash, err = content(path, s, folder)
@@ -64,7 +48,7 @@ func look(path string, folder bool, since time.Time) (input, error) {
 // differs although the content does not; renewed tells that.
 func (i *input) same(folder bool) (same, renewed bool) {
 	now := time.Now()
-	s, err := stampOf(i.Path)
+	s, err := filestamp.Of(i.Path)
 	if err != nil {
 		return false, false
 	}
@@ -75,15 +59,15 @@ func (i *input) same(folder bool) (same, renewed bool) {
 	if err != nil || hash != i.Hash {
 		return false, false
 	}
-	fresh := now.Sub(s.changed()) < granule
+	fresh := now.Sub(s.Changed()) < granule
 	renewed = s != i.Stamp || fresh != i.Fresh
 	i.Stamp, i.Fresh = s, fresh
 	return true, renewed
 }
 
 // content hashes a file, or the names in a folder.
-func content(path string, s stamp, folder bool) (string, error) {
-	if s == (stamp{}) {
+func content(path string, s filestamp.Stamp, folder bool) (string, error) {
+	if s == (filestamp.Stamp{}) {
 		return "", nil
 	}
 	sum := sha256.New()

@@ -18,6 +18,7 @@ import (
 
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/filestamp"
 )
 
 const (
@@ -303,7 +304,7 @@ func (c Config) key(modules []moduleCode) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	interpreter, err := stampOf(real)
+	interpreter, err := filestamp.Of(real)
 	if err != nil {
 		return "", err
 	}

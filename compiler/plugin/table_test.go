@@ -18,6 +18,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/filestamp"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
@@ -487,7 +488,7 @@ func everything() *table {
 		Dataclasses: []eval.Dataclass{{Name: "a::D", Class: "b::D", Fields: []eval.DataclassField{{Name: "f", Type: inner, Default: true}}, Frozen: true, Plain: true, File: "d.py", Line: 8}},
 		Warnings:    []remark{{"old", "w.py", 9}}, Export: json.RawMessage("{}"), Code: map[string][]string{"a::R": {"a"}, "a::S": nil},
 		Finalizers: []string{"a.f"}, Shared: []string{}, Salt: "salt", Variables: map[string]string{"A": "b", "C": ""}, Everything: "all",
-		Files: []input{{"/a.py", stamp{1, -2, 3, 4, 1 << 62}, "hash", true}}, Folders: []input{{Path: "/"}},
+		Files: []input{{"/a.py", filestamp.Stamp{1, -2, 3, 4, 1 << 62}, "hash", true}}, Folders: []input{{Path: "/"}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ordain.dev/ordain/internal/filestamp"
 	"ordain.dev/ordain/internal/pyworker"
 )
 
@@ -142,7 +143,7 @@ func (r *Recipe) unchanged(env []string, since time.Time) error {
 		return errMoved
 	}
 	for _, each := range t.Files {
-		if s, err := stampOf(each.Path); err != nil || s != (stamp{}) && !s.changed().Before(since) {
+		if s, err := filestamp.Of(each.Path); err != nil || s != (filestamp.Stamp{}) && !s.Changed().Before(since) {
 			return ErrTouched
 		}
 	}

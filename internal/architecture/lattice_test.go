@@ -29,6 +29,7 @@ var lattice = []struct {
 	{"internal/jsontext", ""},
 	{"internal/lean", ""},
 	{"internal/prefetch", ""},
+	{"internal/filestamp", ""},
 	{"internal/pep440", ""},
 	{"docs/errors", ""},
 	{"layout", "internal/fault internal/intent"},
@@ -36,7 +37,7 @@ var lattice = []struct {
 
 	// Python, as processes and as virtual environments.
 	{"internal/pyworker", "internal/jsontext internal/fault"},
-	{"internal/pyenv", "internal/fault internal/intent layout"},
+	{"internal/pyenv", "internal/filestamp internal/fault internal/intent layout"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/syntax", ""},
@@ -45,7 +46,7 @@ var lattice = []struct {
 	{"compiler/module", "internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
-	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/jsontext internal/diag internal/fault internal/intent"},
+	{"compiler/plugin", "compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/export", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/pyworker internal/fault compiler/lineage internal/provenance"},
 	{"compiler/modeldoc", "compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},

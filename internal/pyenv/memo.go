@@ -9,7 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"ordain.dev/ordain/internal/filestamp"
 )
 
 // Memo remembers interpreters in a folder: to ask one what it is takes as long
@@ -22,19 +23,8 @@ type Memo struct {
 
 // remembered is an interpreter, and what it was found by.
 type remembered struct {
-	Interpreter Interpreter      `json:"interpreter"`
-	Files       map[string]stamp `json:"files"`
-}
-
-// stamp tells a file from what may replace it: size, times, inode, device.
-type stamp [5]int64
-
-func stampOf(path string) stamp {
-	var s syscall.Stat_t
-	if path == "" || syscall.Stat(path, &s) != nil {
-		return stamp{}
-	}
-	return stamp{s.Size, s.Mtim.Nano(), s.Ctim.Nano(), int64(s.Ino), int64(s.Dev)}
+	Interpreter Interpreter                `json:"interpreter"`
+	Files       map[string]filestamp.Stamp `json:"files"`
 }
 
 // Find is Find, remembered.
@@ -74,10 +64,13 @@ func (m Memo) through(what, program string, find func() (Interpreter, error)) (I
 	if err != nil {
 		return found, err
 	}
-	known = remembered{Interpreter: found, Files: map[string]stamp{}}
+	known = remembered{Interpreter: found, Files: map[string]filestamp.Stamp{}}
 	for _, file := range []string{program, found.Path, filepath.Join(root, "version")} {
-		if filepath.IsAbs(file) {
-			known.Files[file] = stampOf(file)
+		if !filepath.IsAbs(file) {
+			continue
+		}
+		if known.Files[file], err = filestamp.Of(file); err != nil {
+			return found, nil // what cannot be looked at is looked for again
 		}
 	}
 	known.write(path)
@@ -85,11 +78,11 @@ func (m Memo) through(what, program string, find func() (Interpreter, error)) (I
 }
 
 func (r remembered) holds() bool {
-	if r.Interpreter.Path == "" || r.Files[r.Interpreter.Path] == (stamp{}) {
+	if r.Interpreter.Path == "" || r.Files[r.Interpreter.Path] == (filestamp.Stamp{}) {
 		return false
 	}
 	for path, was := range r.Files {
-		if stampOf(path) != was {
+		if is, err := filestamp.Of(path); err != nil || is != was {
 			return false
 		}
 	}
