@@ -172,7 +172,8 @@ func (b *builder) declareVars(body []syntax.Stmt) {
 		if !ok {
 			continue
 		}
-		if target, ok := a.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+		// `a::x = e` makes a variable of that name too, as in a module.
+		if target, ok := a.Target.(*syntax.Ref); ok {
 			b.top.declare(target.Name.Text, a.At)
 		}
 	}
