@@ -23,6 +23,9 @@ const (
 	KindNoMapping     = "builtins.TypeError"
 	KindNoSection     = "builtins.AttributeError"
 	KindNoKey         = "builtins.KeyError"
+	KindNoValue       = "builtins.ValueError"
+	KindNoText        = "builtins.UnicodeDecodeError"
+	KindTooDeep       = "builtins.RecursionError"
 	KindNoRequirement = "packaging.requirements.InvalidRequirement"
 	// KindConfiguration is of a warning.
 	KindConfiguration = "inmanta.module.ProjectConfigurationWarning"

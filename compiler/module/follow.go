@@ -2,6 +2,8 @@ package module
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -16,6 +18,8 @@ type following struct {
 	order  []string                  // of the groups
 	done   map[string]bool           // namespaces
 	known  map[string]*Module
+	// judged is how many of project and modules have had their requires read.
+	judged int
 }
 
 // follow reads the module and the files that an import names.
@@ -58,6 +62,7 @@ func (f *following) enter(w wanted, parts []string) *Module {
 		f.prog.lack(w.name, nil)
 		return nil // told where it was wanted first
 	}
+	f.judge()
 	m, err := f.module(parts[0])
 	if err != nil {
 		f.done[w.name] = true
@@ -73,4 +78,55 @@ func (f *following) enter(w wanted, parts []string) *Module {
 		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
 	}
 	return m
+}
+
+// judge reads what the project and the modules that are there require of others,
+// before another one is looked for. What cannot be read is told with no place of
+// an import.
+func (f *following) judge() {
+	for ; f.judged <= len(f.prog.Modules); f.judged++ {
+		if err := f.requires(f.judged - 1); err != nil {
+			f.prog.Errors = append(f.prog.Errors, err)
+		}
+	}
+}
+
+// requires tells why the constraints of a module, or those of the project, -1,
+// cannot be read.
+func (f *following) requires(i int) error {
+	by, specs := "project.yml", f.project.Metadata.Requires
+	var packages []string
+	var err error
+	if i < 0 {
+		packages, err = readRequirements(filepath.Join(f.project.Dir, "requirements.txt"))
+	} else {
+		m := f.prog.Modules[i]
+		by, specs, packages, err = "module "+m.Name, m.Requires, m.Requirements, m.requirementsErr
+	}
+	for _, spec := range specs {
+		if _, err := requirement(spec); err != nil {
+			return requirementError("requires of "+by, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, line := range packages {
+		if spec, ok := strings.CutPrefix(line, distributionPrefix); ok {
+			if err := checkModulePackage(spec); err != nil {
+				return requirementError("requirements.txt of "+strings.TrimPrefix(by, "module "), err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkModulePackage reads what follows inmanta-module- in a requirements.txt.
+// All its hyphens count as the underscores of a module's name, as upstream.
+func checkModulePackage(spec string) error {
+	if spec == "" {
+		return fmt.Errorf("%q %w without the name of a module", distributionPrefix, errPackageName)
+	}
+	_, err := requirement(strings.ReplaceAll(spec, "-", "_"))
+	return err
 }

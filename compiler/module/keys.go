@@ -16,10 +16,10 @@ var projectKeys = []string{
 
 // misspelt lists the keys that look like others: they may be why something is
 // not found.
-func (f *yamlFile) misspelt(known []string) []string {
+func (f *fields) misspelt(known []string) []string {
 	var list []string
-	for i := 0; f.root != nil && i+1 < len(f.root.Content); i += 2 {
-		key := f.root.Content[i].Value
+	for _, k := range f.root.keys {
+		key, _ := k.is.(string)
 		if slices.Contains(known, key) {
 			continue
 		}

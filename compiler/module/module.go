@@ -1,6 +1,7 @@
 package module
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ type Module struct {
 	// pluginsErr is what is wrong with the Python package. It is told when all
 	// models have been read.
 	pluginsErr error
+	// requirementsErr is why requirements.txt could not be read: told when another
+	// module is looked for.
+	requirementsErr error
 }
 
 // findModule looks a top-level module up: first among the packages of the
@@ -174,13 +178,14 @@ func openV1(path string) (*Module, error) {
 		return nil, &Error{Kind: KindNoMetadata, Message: "Metadata file " + yml + " does not exist"}
 	}
 	meta, err := readModuleMetadata(yml)
+	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
+		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path) + ": " + e.Message, Hint: e.Hint}
+	}
 	if err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}
 	}
 	m := &Module{Generation: 1, Name: meta.Name, Version: meta.Version, Deprecated: meta.Deprecated, Path: path, Requires: meta.Requires}
-	if m.Requirements, err = readRequirements(filepath.Join(path, "requirements.txt")); err != nil {
-		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + meta.Name, Cause: err}
-	}
+	m.Requirements, m.requirementsErr = readRequirements(filepath.Join(path, "requirements.txt"))
 	if plugins := filepath.Join(path, "plugins"); exists(plugins) {
 		m.PluginDir = plugins
 	}

@@ -58,7 +58,31 @@ func OpenProject(dir string) (*Project, error) {
 		p.ModulePath = append(p.ModulePath, filepath.Clean(m))
 	}
 	p.SitePackages = sitePackages(filepath.Join(abs, ".env"))
-	return p, nil
+	return p, p.downloadable()
+}
+
+// downloadable tells whether the folder for modules from Git is there, or could
+// be made in one that is.
+func (p *Project) downloadable() error {
+	git := func(r Repo) bool { return r.Type == "git" }
+	if p.Metadata.DownloadPath == "" || !slices.ContainsFunc(p.Metadata.Repo, git) {
+		return nil
+	}
+	path := p.DownloadPath()
+	up := filepath.Dir(path)
+	e := &Error{Message: "downloadpath: " + path + " cannot be made in " + up, At: at(filepath.Join(p.Dir, "project.yml"), 1, 0)}
+	info, err := os.Stat(up)
+	switch {
+	case exists(path):
+		return nil
+	case err != nil:
+		e.Kind, e.Hint = KindNoFile, "make the folder "+up+", or name another one"
+	case !info.IsDir():
+		e.Kind, e.Hint = KindNoDirectory, up+" is no folder: name another one"
+	default:
+		return nil
+	}
+	return e
 }
 
 // PipConfig is the pip section, for whoever installs packages.
@@ -158,7 +182,7 @@ func inside(dir, path string) bool {
 // readRequirements reads a requirements.txt: a line each, without comments;
 // a backslash joins lines. A file that is not there has none.
 func readRequirements(path string) ([]string, error) {
-	text, err := readFile(path)
+	text, err := readText(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -167,7 +191,7 @@ func readRequirements(path string) ([]string, error) {
 	}
 	var out []string
 	joined := ""
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") {
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"unicode/utf8"
 )
 
 var errNoFile = errors.New("it is no regular file")
@@ -19,4 +20,17 @@ func readFile(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errNoFile}
 	}
 	return os.ReadFile(path)
+}
+
+// readText reads a file that must be UTF-8. What else is wrong with it is told as
+// upstream's Python does, beside the system's own errors.
+func readText(path string) ([]byte, error) {
+	text, err := readFile(path)
+	if err == nil && !utf8.Valid(text) {
+		err = &Error{Kind: KindNoText, Message: path + " is no text: it must be UTF-8", At: at(path, 1, 0), Hint: "save it as UTF-8, without a byte order mark of another encoding"}
+	}
+	if err != nil && isDir(path) {
+		err = &Error{Kind: KindDirectory, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
+	}
+	return text, err
 }

@@ -93,7 +93,7 @@ func tokenText(kind int, t token) string {
 	case tINT:
 		return parseInt(t.text).String()
 	case tFLOAT:
-		return pyFloat(parseFloat(t.text))
+		return PyFloat(parseFloat(t.text))
 	case tREGEX:
 		return "/" + t.text + "/"
 	}

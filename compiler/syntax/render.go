@@ -365,7 +365,7 @@ func (r *renderer) literal(l *Literal, nested bool) {
 	case IntLiteral:
 		r.add(l.Int.String())
 	case FloatLiteral:
-		r.add(pyFloat(l.Float))
+		r.add(PyFloat(l.Float))
 	case StringLiteral:
 		r.add(PyRepr(l.Str))
 	}
@@ -383,9 +383,9 @@ func (t TypeRef) String() string {
 	return s
 }
 
-// pyFloat prints a float as Python does: always with a point or an exponent,
-// the shortest digits that read back.
-func pyFloat(f float64) string {
+// PyFloat writes a float as Python does: the shortest digits that read back the
+// same, with an exponent below 1e-4 and from 1e16 on, otherwise with a point.
+func PyFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
 		return "inf"

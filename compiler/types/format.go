@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/syntax"
 )
 
 // spec is a parsed format specification of Python:
@@ -340,7 +342,7 @@ func (sp spec) float(f float64, class string) (string, error) {
 		body = general(a, max(precision, 1), sp.alternate, false)
 	case verb == 0:
 		if precision < 0 {
-			body = FloatText(a)
+			body = syntax.PyFloat(a)
 		} else {
 			body = general(a, max(precision, 1), sp.alternate, true)
 		}

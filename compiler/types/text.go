@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ordain.dev/ordain/compiler/syntax"
 )
 
 // Text gives the text of a value as Python's str does it.
@@ -84,7 +86,7 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 	case BigInt:
 		b.WriteString(v.Int.String())
 	case Float:
-		b.WriteString(FloatText(float64(v)))
+		b.WriteString(syntax.PyFloat(float64(v)))
 	case Complex:
 		b.WriteString(complexText(v))
 	case Str:
@@ -130,37 +132,6 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 	default:
 		fmt.Fprintf(b, "%v", v)
 	}
-}
-
-// FloatText writes a float as Python does: the shortest digits that read back
-// the same, with an exponent below 1e-4 and from 1e16 on.
-func FloatText(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	case f == 0:
-		if math.Signbit(f) {
-			return "-0.0"
-		}
-		return "0.0"
-	}
-	if a := math.Abs(f); a < 1e-4 || a >= 1e16 {
-		s := strconv.FormatFloat(f, 'e', -1, 64)
-		mantissa, exponent, _ := strings.Cut(s, "e")
-		if len(exponent) == 2 {
-			exponent = exponent[:1] + "0" + exponent[1:]
-		}
-		return mantissa + "e" + exponent
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
 }
 
 // Quote writes a string literal as Python's repr does it.

@@ -22,7 +22,7 @@ var requirementPattern = sync.OnceValue(func() *regexp.Regexp {
 
 // ParseRequirement reads a requirement.
 func ParseRequirement(text string) (Requirement, error) {
-	body, marker, _ := strings.Cut(strings.TrimSpace(text), ";")
+	body, marker, conditional := strings.Cut(strings.TrimSpace(text), ";")
 	if name, url, ok := strings.Cut(text, "@"); ok && requirementPattern().MatchString(strings.TrimSpace(name)) && !strings.ContainsAny(name, "<>=~!") {
 		// The semicolon of a marker stands alone; one in a URL does not.
 		url, marker, _ := strings.Cut(strings.TrimSpace(url), " ;")
@@ -34,6 +34,9 @@ func ParseRequirement(text string) (Requirement, error) {
 	}
 	m := requirementPattern().FindStringSubmatch(strings.TrimSpace(body))
 	if m == nil {
+		return Requirement{}, malformed(text)
+	}
+	if conditional && !ValidMarker(marker) {
 		return Requirement{}, malformed(text)
 	}
 	r := Requirement{Name: m[1], Extras: m[2], Marker: strings.TrimSpace(marker)}
