@@ -435,7 +435,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		n.split()
 		return n
 	case *syntax.FString:
-		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces)}
+		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces, map[string]expr{})}
 	case *syntax.Conditional:
 		defer b.perhaps()()
 		return &conditional{at: standing(x), cond: b.root(x.Cond), then: newRoot(b.assigned(x.Then, left)), els: newRoot(b.assigned(x.Else, left))}
@@ -447,6 +447,8 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 			return &lazy{at: standing(x), op: string(x.Op), left: b.root(x.L), right: b.root(x.R)}
 		}
 		return &binary{at: standing(x), op: x.Op, placeless: x.Negated, l: b.expr(x.L), r: b.expr(x.R)}
+	case *syntax.Regex:
+		return b.matching(x)
 	case *syntax.IsDefined:
 		defer b.perhaps()()
 		n := &isDefined{at: standing(x), attr: x.Attr.Name}
@@ -473,13 +475,20 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	return &literal{standing(x), null}
 }
 
-func (b *builder) pieces(pieces []syntax.FPiece) []fpiece {
+// pieces resolves the fields of an f-string. Behind braces that are escaped the
+// reference forgets fields, but still finds one that stood before them; known has
+// these, by what is written in the braces.
+func (b *builder) pieces(pieces []syntax.FPiece, known map[string]expr) []fpiece {
 	out := make([]fpiece, 0, len(pieces))
 	for _, p := range pieces {
-		piece := fpiece{text: p.Text, conversion: p.Conversion, field: p.Field, isField: p.IsField, spec: b.pieces(p.Spec)}
+		piece := fpiece{text: p.Text, conversion: p.Conversion, field: p.Field, isField: p.IsField}
 		if p.Ref != nil {
 			piece.x = b.expr(p.Ref)
+			known[p.Field] = piece.x
+		} else if p.IsField {
+			piece.x = known[p.Field]
 		}
+		piece.spec = b.pieces(p.Spec, known)
 		out = append(out, piece)
 	}
 	return out
@@ -500,8 +509,6 @@ func constant(x syntax.Expr) (types.Value, bool) {
 			return types.Str(x.Str), true
 		}
 		return null, true
-	case *syntax.Regex:
-		return types.Str(x.Pattern), true
 	case *syntax.List:
 		l := &types.List{Items: make([]types.Value, 0, len(x.Items))}
 		for _, item := range x.Items {

@@ -510,7 +510,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 			matches, err := compiled.Match(s)
 			if err != nil {
 				e := runtimeError("the regular expression of %s takes too long: %s", t.Name, err)
-				e.Hint = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"
+				e.Hint = slowRegex
 				return false, e.located(nil, &info.ast.Name.At).focused(&regex.At)
 			}
 			return matches, nil

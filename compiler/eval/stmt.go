@@ -434,7 +434,7 @@ func (n *implement) start(r *run, i *Instance) *Error {
 	u.scope = &u.own
 	f, err := n.when.prepare(r, u.scope)
 	if err != nil {
-		return err.in(n).of(i)
+		return err.drawn(n).of(i)
 	}
 	r.start(u, f)
 	return nil

@@ -120,7 +120,7 @@ func (p *parser) relation(dot token, left, right side, annotations any) any {
 
 func (p *parser) typedef(name token, base Name, match Expr) any {
 	n := &Typedef{Name: p.ident(name), Base: base, Match: match, At: p.coarse(name)}
-	if !mentions(match, name.text) {
+	if !mentions(match, name.text) && !constructs(match) {
 		return p.refuse("typedef_inner", &Error{
 			Kind: KindTyping, Message: "typedef expressions should reference the self variable",
 			At: p.span(name), Statement: Render(n), Hint: "say what must hold for the value, which is called self",

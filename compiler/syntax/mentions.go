@@ -11,6 +11,17 @@ func mentions(e Expr, typedef string) bool {
 	return false
 }
 
+// constructs reports whether an expression makes an instance, which is refused
+// for itself in a typedef.
+func constructs(e Expr) (found bool) {
+	Inspect(e, func(x Expr, _ []string) {
+		if _, is := x.(*Construct); is {
+			found = true
+		}
+	})
+	return found
+}
+
 // variables lists the variables that an expression reads.
 func variables(e Expr) []string {
 	var out []string
