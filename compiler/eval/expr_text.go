@@ -118,9 +118,22 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		if err := noReference(v, p.match, n); err != nil {
 			return nil, err
 		}
-		values = append(values, types.Interpolated(v))
+		text, python := types.Interpolated(v)
+		if python != nil {
+			return nil, pythonError(python).in(n)
+		}
+		values = append(values, text)
 	}
 	return types.Str(n.fill(values)), nil
+}
+
+// pythonError is what package types says Python would raise.
+func pythonError(err error) *Error {
+	e := &Error{Kind: "ValueError", Message: err.Error(), foreign: true}
+	if python, is := err.(types.PythonError); is {
+		e.Kind = python.Class
+	}
+	return e
 }
 
 func noReference(v types.Value, field string, n node) *Error {
@@ -181,14 +194,18 @@ func (n *fstring) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Er
 func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	open := false
 	err := eachField(n.pieces, func(x expr) *Error {
+		if open { // the reference looks no further
+			return nil
+		}
 		v, err := x.eval(r, s, f)
-		if err == nil && isUnknown(v) {
-			open = true
+		if err != nil {
+			return err
 		}
-		if _, is := v.(*types.Reference); is && err == nil {
-			return noReference(v, x.String(), n)
+		open = isUnknown(v)
+		if _, python := types.Whole(v); python != nil {
+			return pythonError(python).in(n)
 		}
-		return err
+		return noReference(v, x.String(), n)
 	})
 	if err != nil {
 		return nil, err
@@ -238,15 +255,18 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 
 // format is what a field of an f-string makes of its value.
 func (n *fstring) format(v types.Value, conversion rune, spec string) (string, *Error) {
-	v = types.Whole(v)
+	v, _ = types.Whole(v) // eval has looked at the error
 	switch conversion {
 	case 0:
-	case 'r':
-		v = types.Str(types.Repr(v))
-	case 'a':
-		v = types.Str(types.ASCII(types.Repr(v)))
-	case 's':
-		v = types.Str(types.Text(v))
+	case 'r', 'a', 's':
+		text, err := types.Printed(v, conversion != 's')
+		if err != nil {
+			return "", runtimeError("Invalid f-string: %s", err).in(n)
+		}
+		if conversion == 'a' {
+			text = types.ASCII(text)
+		}
+		v = types.Str(text)
 	default:
 		return "", runtimeError("Invalid f-string: Unknown conversion specifier %c", conversion).in(n)
 	}

@@ -218,6 +218,9 @@ func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
 		}
 	}
 	f, err := types.FloatT.Cast(v)
+	if python, is := err.(types.PythonError); is {
+		return nil, pythonError(python)
+	}
 	if err != nil {
 		return nil, runtimeError("%s", err).coded(diag.NoCast)
 	}

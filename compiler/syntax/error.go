@@ -14,6 +14,7 @@ const (
 	KindRuntimeWarning  = "inmanta.ast.CompilerRuntimeWarning"
 	KindCompiler        = "inmanta.ast.CompilerException"
 	KindDecode          = "builtins.UnicodeDecodeError"
+	KindValue           = "builtins.ValueError"
 )
 
 // Messages that several productions share.

@@ -1,6 +1,8 @@
 package syntax
 
 import (
+	_ "embed"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -8,11 +10,25 @@ import (
 	"golang.org/x/text/unicode/runenames"
 )
 
-// NamedRune gives the character of a name, as \N{…} has it.
+// NamedRune gives the character of a name, as \N{…} has it: the name that
+// Unicode 15.1 gives it or another that Unicode lists (NULL, NBSP, BOM).
+// Letters may be small, but not in a name that is made by a rule.
 func NamedRune(name string) (rune, bool) {
+	if hex, is := strings.CutPrefix(name, "CJK UNIFIED IDEOGRAPH-"); is {
+		return ideograph(hex)
+	}
+	if syllable, is := strings.CutPrefix(name, "HANGUL SYLLABLE "); is {
+		return hangul(syllable)
+	}
 	r, ok := namedRunes()[strings.ToUpper(name)]
 	return r, ok
 }
+
+// otherNames has a line for each character that has names besides its own, or
+// that is newer than package runenames: its number and the names, with | between.
+//
+//go:embed aliases.txt
+var otherNames string
 
 // namedRunes is built when the first \N{…} is met; hardly any model has one.
 var namedRunes = sync.OnceValue(func() map[string]rune {
@@ -22,8 +38,65 @@ var namedRunes = sync.OnceValue(func() map[string]rune {
 			names[name] = r
 		}
 	}
+	for line := range strings.Lines(otherNames) {
+		number, list, _ := strings.Cut(strings.TrimSpace(line), " ")
+		r, _ := strconv.ParseUint(number, 16, 32)
+		for name := range strings.SplitSeq(list, "|") {
+			names[name] = rune(r)
+		}
+	}
+	for n := range rune(256) { // the selectors of variants stand in two places
+		first := rune(0xfe00)
+		if n >= 16 {
+			first = 0xe0100 - 16
+		}
+		names["VS"+strconv.Itoa(int(n)+1)] = first + n
+	}
 	return names
 })
+
+// unified are the ideographs whose names are their numbers.
+var unified = unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}},
+	R32: []unicode.Range32{
+		{Lo: 0x20000, Hi: 0x2a6df, Stride: 1}, {Lo: 0x2a700, Hi: 0x2b739, Stride: 1}, {Lo: 0x2b740, Hi: 0x2b81d, Stride: 1},
+		{Lo: 0x2b820, Hi: 0x2cea1, Stride: 1}, {Lo: 0x2ceb0, Hi: 0x2ebe0, Stride: 1}, {Lo: 0x2ebf0, Hi: 0x2ee5d, Stride: 1},
+		{Lo: 0x30000, Hi: 0x3134a, Stride: 1}, {Lo: 0x31350, Hi: 0x323af, Stride: 1},
+	},
+}
+
+func ideograph(hex string) (rune, bool) {
+	if len(hex) != 4 && len(hex) != 5 || strings.ToUpper(hex) != hex {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(hex, 16, 32)
+	return rune(n), err == nil && unicode.Is(&unified, rune(n))
+}
+
+// The parts of the names of Korean syllables: each is one of the first, one of
+// the second and one of the third, in this order in Unicode.
+var (
+	initials = strings.Split("G,GG,N,D,DD,R,M,B,BB,S,SS,,J,JJ,C,K,T,P,H", ",")
+	vowels   = strings.Split("A,AE,YA,YAE,EO,E,YEO,YE,O,WA,WAE,OE,YO,U,WEO,WE,WI,YU,EU,YI,I", ",")
+	finals   = strings.Split(",G,GG,GS,N,NJ,NH,D,L,LG,LM,LB,LS,LT,LP,LH,M,B,BS,S,SS,NG,J,C,K,T,P,H", ",")
+)
+
+func hangul(name string) (rune, bool) {
+	for i, initial := range initials {
+		rest, is := strings.CutPrefix(name, initial)
+		if !is {
+			continue
+		}
+		for v, vowel := range vowels {
+			for f, final := range finals {
+				if len(rest) == len(vowel)+len(final) && strings.HasPrefix(rest, vowel) && strings.HasSuffix(rest, final) {
+					return rune(0xac00 + (i*len(vowels)+v)*len(finals) + f), true
+				}
+			}
+		}
+	}
+	return 0, false
+}
 
 // namedEscape reads N{NAME}.
 func namedEscape(b string) (rune, int, string) {
@@ -34,7 +107,7 @@ func namedEscape(b string) (rune, int, string) {
 	if end <= 2 {
 		return 0, 1, "malformed \\N character escape"
 	}
-	r, ok := namedRunes()[strings.ToUpper(b[2:end])]
+	r, ok := NamedRune(b[2:end])
 	if !ok {
 		return 0, end + 1, "unknown Unicode character name"
 	}

@@ -316,7 +316,7 @@ func (p *regexParser) character(this string) rune {
 			p.fail(0, "missing {")
 		}
 		name := p.getUntil("}", "character name")
-		r, ok := namedRunes()[strings.ToUpper(name)]
+		r, ok := NamedRune(name)
 		if !ok {
 			p.fail(len([]rune(name))+4, "undefined character name %s", PyRepr(name))
 		}

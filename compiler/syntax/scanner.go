@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -259,8 +260,19 @@ func (s *scanner) number(t *token, from int) int {
 	}
 	t.text = s.text[s.pos:end]
 	s.simple(t, end)
+	if kind == tINT && end-from > maxDigits {
+		s.fail(&Error{
+			Kind:    KindValue,
+			Message: "Exceeds the limit (4300 digits) for integer string conversion: value has " + strconv.Itoa(end-from) + " digits; use sys.set_int_max_str_digits() to increase the limit",
+			At:      s.spanOf(t.start, t.end),
+			Hint:    "calculate a number of this size: 10 ** 5000",
+		})
+	}
 	return kind
 }
+
+// maxDigits is how many digits Python makes a whole number of.
+const maxDigits = 4300
 
 // quoted reads a plain string.
 func (s *scanner) quoted(t *token) int {

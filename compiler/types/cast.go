@@ -22,21 +22,27 @@ func (p Primitive) Cast(v Value) (Value, error) {
 		if b, ok := v.(Bool); ok {
 			return Str(strings.ToLower(Text(b))), nil
 		}
-		return Str(Text(v)), nil
+		text, err := Printed(v, false)
+		return Str(text), err
 	case o != nil && o.Base == nil:
 		result, err = o.cast(p)
 	case p == BoolT:
 		return Bool(Truth(v)), nil
 	default:
-		result = castNumber(p, Plain(v))
+		result, err = castNumber(p, Plain(v))
 	}
 	if result == nil && err == nil {
-		err = fmt.Errorf("Failed to cast '%s' to %s", Text(v), p)
+		var text string
+		if text, err = Printed(v, false); err == nil {
+			err = fmt.Errorf("Failed to cast '%s' to %s", text, p)
+		}
 	}
 	return result, err
 }
 
-func castNumber(p Primitive, v Value) Value {
+// castNumber makes a number of another or of a text. It gives nil for what
+// Python refuses with a ValueError, which Cast has its own words for.
+func castNumber(p Primitive, v Value) (Value, error) {
 	switch v.(type) {
 	case Int, BigInt, Bool:
 		if p == Number {
@@ -77,29 +83,32 @@ func Truth(v Value) bool {
 	return true
 }
 
-func castInt(v Value) Value {
+func castInt(v Value) (Value, error) {
 	switch v := v.(type) {
 	case Int, BigInt:
-		return v
+		return v, nil
 	case Bool:
-		return NewInt(asBig(v))
+		return NewInt(asBig(v)), nil
 	case Float:
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil
+		if math.IsNaN(float64(v)) {
+			return nil, nil
 		}
-		return floatToInt(math.Trunc(float64(v)))
+		if err := notFinite(float64(v)); err != nil {
+			return nil, err
+		}
+		return floatToInt(math.Trunc(float64(v))), nil
 	case Str:
 		text, ok := digits(plainDigits(strings.TrimSpace(string(v))))
-		if !ok {
-			return nil
+		if !ok || len(strings.TrimLeft(text, "+-")) > maxDigits {
+			return nil, nil
 		}
 		n, ok := new(big.Int).SetString(text, 10)
 		if !ok {
-			return nil
+			return nil, nil
 		}
-		return NewInt(n)
+		return NewInt(n), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // plainDigits writes the decimal digits of other scripts as Python reads them.
@@ -128,26 +137,29 @@ func digits(s string) (string, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-func castFloat(v Value) Value {
+func castFloat(v Value) (Value, error) {
 	switch v := v.(type) {
 	case Float:
-		return v
+		return v, nil
 	case Int, Bool, BigInt:
-		f := asFloat(v)
-		if math.IsInf(f, 0) {
-			return nil
+		f, err := asFloat(v)
+		if err != nil {
+			return nil, PythonError{"OverflowError", err.Error()}
 		}
-		return Float(f)
+		return Float(f), nil
 	case Str:
 		text, ok := digits(plainDigits(strings.TrimSpace(string(v))))
 		if !ok || strings.ContainsAny(text, "xXpP") {
-			return nil
+			return nil, nil
+		}
+		if (text[0] == '+' || text[0] == '-') && strings.EqualFold(text[1:], "nan") {
+			text = text[1:] // a nan does not show its sign
 		}
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil && !math.IsInf(f, 0) {
-			return nil
+			return nil, nil
 		}
-		return Float(f)
+		return result(f), nil
 	}
-	return nil
+	return nil, nil
 }

@@ -47,7 +47,7 @@ func Format(v Value, specification string) (string, error) {
 		}
 	}
 	if specification == "" {
-		return Text(v), nil
+		return Printed(v, false)
 	}
 	class := PythonName(v)
 	v = Plain(v)
@@ -58,14 +58,19 @@ func Format(v Value, specification string) (string, error) {
 	}
 	sp, err := parseSpec(specification)
 	if err == nil {
-		if bad := sp.grouped(); bad != nil {
-			return "", bad
+		if _, is := v.(Str); is && sp.verb == 0 {
+			sp.verb = 's'
+		}
+		err = sp.grouped()
+		if err != nil {
+			return "", err
 		}
 	}
-	if err == errHuge {
+	switch err {
+	case nil:
+	case errHuge, errNoPrecision, errBothSeparators:
 		return "", err
-	}
-	if err != nil {
+	default:
 		return "", fmt.Errorf("Invalid format specifier '%s' for object of type '%s'", specification, class)
 	}
 	switch v := v.(type) {
@@ -78,16 +83,21 @@ func Format(v Value, specification string) (string, error) {
 	}
 	switch sp.verb {
 	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
-		return sp.float(asFloat(v), class)
-	}
-	if b, ok := v.(Bool); ok && sp.verb == 0 {
-		_ = b
-		sp.verb = 'd'
+		f, err := asFloat(v)
+		if err != nil {
+			return "", PythonError{"OverflowError", err.Error()}
+		}
+		return sp.float(f, class)
 	}
 	return sp.integer(asBig(v), class)
 }
 
-var errHuge = errors.New("Too many decimal digits in format string")
+var (
+	errHuge        = errors.New("Too many decimal digits in format string")
+	errNoPrecision = errors.New("Format specifier missing precision")
+
+	errBothSeparators = errors.New("Cannot specify both ',' and '_'.")
+)
 
 func parseSpec(s string) (spec, error) {
 	sp := spec{fill: ' ', precision: -1}
@@ -134,9 +144,15 @@ func parseSpec(s string) (spec, error) {
 	}
 	sp.width = number()
 	sp.grouping = take(",_")
+	if other := take(",_"); other != 0 {
+		if other != sp.grouping {
+			return sp, errBothSeparators
+		}
+		s = string(other) + s
+	}
 	if take(".") != 0 {
 		if s == "" || !isDigit(s[0]) {
-			return sp, fmt.Errorf("no precision")
+			return sp, errNoPrecision
 		}
 		sp.precision = number()
 	}
@@ -171,16 +187,16 @@ func (sp spec) unknownCode(class string) error {
 
 func (sp spec) text(s string) (string, error) {
 	switch {
-	case sp.verb != 0 && sp.verb != 's':
+	case sp.verb != 's':
 		return "", sp.unknownCode("str")
+	case sp.sign == ' ':
+		return "", fmt.Errorf("Space not allowed in string format specifier")
 	case sp.sign != 0:
 		return "", fmt.Errorf("Sign not allowed in string format specifier")
 	case sp.noNegZero:
 		return "", fmt.Errorf("Negative zero coercion (z) not allowed in string format specifier")
 	case sp.alternate:
 		return "", fmt.Errorf("Alternate form (#) not allowed in string format specifier")
-	case sp.grouping != 0:
-		return "", fmt.Errorf("Cannot specify '%c' with 's'.", sp.grouping)
 	case sp.align == '=' && !sp.zeroed:
 		return "", fmt.Errorf("'=' alignment not allowed in string format specifier")
 	}
@@ -227,6 +243,9 @@ func (sp spec) signOf(negative bool) string {
 }
 
 func (sp spec) integer(n *big.Int, class string) (string, error) {
+	if sp.verb != 0 && strings.IndexByte("bcdnoxX", sp.verb) < 0 {
+		return "", sp.unknownCode(class)
+	}
 	if sp.precision >= 0 {
 		return "", fmt.Errorf("Precision not allowed in integer format specifier")
 	}
@@ -246,19 +265,21 @@ func (sp spec) integer(n *big.Int, class string) (string, error) {
 		if sp.sign != 0 {
 			return "", fmt.Errorf("Sign not allowed with integer format specifier 'c'")
 		}
+		if sp.alternate {
+			return "", fmt.Errorf("Alternate form (#) not allowed with integer format specifier 'c'")
+		}
 		if !n.IsInt64() {
 			return "", PythonError{"OverflowError", "Python int too large to convert to C long"}
 		}
 		if n.Int64() < 0 || n.Int64() > utf8.MaxRune {
 			return "", PythonError{"OverflowError", "%c arg not in range(0x110000)"}
 		}
-		align := sp.align
-		if align == 0 {
-			align = '<'
+		return sp.finish("", string(rune(n.Int64())), "", size), nil
+	}
+	if base == 10 {
+		if err := tooManyDigits(n); err != nil {
+			return "", err
 		}
-		return pad("", string(rune(n.Int64())), sp.fill, align, sp.width), nil
-	default:
-		return "", sp.unknownCode(class)
 	}
 	digits := new(big.Int).Abs(n).Text(base)
 	if sp.verb == 'X' {
@@ -319,9 +340,9 @@ func (sp spec) float(f float64, class string) (string, error) {
 	}
 	var body string
 	switch {
-	case math.IsNaN(f) || math.IsInf(f, 0):
+	case math.IsNaN(a) || math.IsInf(a, 0): // a percentage may be so, although f is not
 		body = "inf"
-		if math.IsNaN(f) {
+		if math.IsNaN(a) {
 			body, negative = "nan", false
 		}
 		if verb == 'E' || verb == 'F' || verb == 'G' {
@@ -343,6 +364,9 @@ func (sp spec) float(f float64, class string) (string, error) {
 	case verb == 0:
 		if precision < 0 {
 			body = syntax.PyFloat(a)
+			if sp.alternate {
+				body = pointed(body)
+			}
 		} else {
 			body = general(a, max(precision, 1), sp.alternate, true)
 		}
@@ -350,7 +374,7 @@ func (sp spec) float(f float64, class string) (string, error) {
 	if verb == 'E' || verb == 'G' {
 		body = strings.ToUpper(body)
 	}
-	if sp.noNegZero && strings.Trim(body, "0.") == "" {
+	if mantissa, _, _ := strings.Cut(strings.ToLower(body), "e"); sp.noNegZero && strings.Trim(mantissa, "0.") == "" {
 		negative = false
 	}
 	digits, rest := body, ""

@@ -3,6 +3,7 @@ package types
 import (
 	"math"
 	"math/big"
+	"sync/atomic"
 )
 
 // IsNumber reports whether Python would calculate with v: ints, floats, bools.
@@ -31,22 +32,27 @@ func asBig(v Value) *big.Int {
 	return nil
 }
 
-func asFloat(v Value) float64 {
+// asFloat gives a number as a float. As in Python, an integer that no float
+// comes near is an Overflow.
+func asFloat(v Value) (float64, error) {
 	switch v := v.(type) {
 	case Float:
-		return float64(v)
+		return float64(v), nil
 	case Int:
-		return float64(v)
+		return float64(v), nil
 	case Bool:
 		if v {
-			return 1
+			return 1, nil
 		}
-		return 0
+		return 0, nil
 	case BigInt:
 		f, _ := new(big.Float).SetInt(v.Int).Float64()
-		return f
+		if math.IsInf(f, 0) {
+			return 0, Overflow("int too large to convert to float")
+		}
+		return f, nil
 	}
-	return math.NaN()
+	return math.NaN(), nil
 }
 
 func floatToInt(f float64) Value {
@@ -137,7 +143,7 @@ func Equal(a, b Value) bool {
 			return false
 		}
 		for i := range x.Items {
-			if !Equal(x.Items[i], y.Items[i]) {
+			if !same(x.Items[i], y.Items[i]) {
 				return false
 			}
 		}
@@ -149,7 +155,7 @@ func Equal(a, b Value) bool {
 		}
 		for k, v := range x.Values {
 			w, ok := y.Values[k]
-			if !ok || !Equal(v, w) {
+			if !ok || !same(v, w) {
 				return false
 			}
 		}
@@ -177,6 +183,39 @@ func Equal(a, b Value) bool {
 	return a == b
 }
 
+// same is how Python compares what two lists or dicts hold: an object is the
+// same as itself, even one that does not equal itself, such as a nan.
+func same(a, b Value) bool {
+	switch x := a.(type) {
+	case Float:
+		if y, is := b.(Float); is && math.Float64bits(float64(x)) == math.Float64bits(float64(y)) {
+			return true
+		}
+	case *Object:
+		if y, is := b.(*Object); is && x.Handle == y.Handle {
+			return true
+		}
+	}
+	return Equal(a, b)
+}
+
+var nans atomic.Uint64
+
+// newNaN makes a nan. Each has a number of its own in the bits that a nan has
+// to spare, which tell it from others as Python's objects are told apart.
+func newNaN() Float {
+	const nan, spare = 0x7ff8_0000_0000_0000, 1<<51 - 1
+	return Float(math.Float64frombits(nan | (nans.Add(1)+1)&spare)) // 1 is what math.NaN has
+}
+
+// result is what an operation gives. A nan is a new one, also of a nan.
+func result(f float64) Value {
+	if f != f {
+		return newNaN()
+	}
+	return Float(f)
+}
+
 // ZeroDivision is Python's ZeroDivisionError; Error gives its text.
 type ZeroDivision string
 
@@ -197,7 +236,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 		return divide(a, b)
 	}
 	if aFloat || bFloat {
-		return floatArithmetic(op, asFloat(a), asFloat(b))
+		return floatArithmetic(op, a, b)
 	}
 	if x, ok := a.(Int); ok {
 		if y, ok := b.(Int); ok {
@@ -225,10 +264,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 		return NewInt(m), nil
 	}
 	if y.Sign() < 0 {
-		if x.Sign() == 0 {
-			return nil, ZeroDivision("0.0 cannot be raised to a negative power")
-		}
-		return Float(pow(asFloat(a), asFloat(b))), nil
+		return floatArithmetic(op, a, b)
 	}
 	if bits := x.BitLen(); bits > 1 && (!y.IsInt64() || y.Int64() > 1<<26/int64(bits)) {
 		return nil, Overflow("the result of ** is too large")
@@ -261,33 +297,48 @@ func smallArithmetic(op string, x, y int64) (Value, bool) {
 func divide(a, b Value) (Value, error) {
 	_, aFloat := a.(Float)
 	_, bFloat := b.(Float)
-	if asFloat(b) == 0 {
-		if aFloat || bFloat {
-			return nil, ZeroDivision("float division by zero")
-		}
+	if aFloat || bFloat {
+		return floatArithmetic("/", a, b)
+	}
+	x, y := asBig(a), asBig(b)
+	if y.Sign() == 0 {
 		return nil, ZeroDivision("division by zero")
 	}
-	if aFloat || bFloat {
-		return Float(asFloat(a) / asFloat(b)), nil
+	if x.Sign() == 0 {
+		return Float(math.Copysign(0, float64(y.Sign()))), nil
 	}
-	if asFloat(a) == 0 {
-		return Float(math.Copysign(0, asFloat(b))), nil
+	const exact = 53 // bits that a float holds
+	if x.BitLen() <= exact && y.BitLen() <= exact {
+		return Float(float64(x.Int64()) / float64(y.Int64())), nil
 	}
-	q, _ := new(big.Rat).SetFrac(asBig(a), asBig(b)).Float64()
+	q, _ := new(big.Rat).SetFrac(x, y).Float64()
 	if math.IsInf(q, 0) {
 		return nil, Overflow("integer division result too large for a float")
 	}
 	return Float(q), nil
 }
 
-func floatArithmetic(op string, x, y float64) (Value, error) {
+func floatArithmetic(op string, a, b Value) (Value, error) {
+	x, err := asFloat(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := asFloat(b)
+	if err != nil {
+		return nil, err
+	}
 	switch op {
 	case "+":
-		return Float(x + y), nil
+		return result(x + y), nil
 	case "-":
-		return Float(x - y), nil
+		return result(x - y), nil
 	case "*":
-		return Float(x * y), nil
+		return result(x * y), nil
+	case "/":
+		if y == 0 {
+			return nil, ZeroDivision("float division by zero")
+		}
+		return result(x / y), nil
 	case "%":
 		if y == 0 {
 			return nil, ZeroDivision("float modulo")
@@ -299,17 +350,17 @@ func floatArithmetic(op string, x, y float64) (Value, error) {
 		case (m < 0) != (y < 0):
 			m += y
 		}
-		return Float(m), nil
+		return result(m), nil
 	}
-	if x == 0 && y < 0 {
+	if x == 0 && y < 0 && !math.IsInf(y, 0) {
 		return nil, ZeroDivision("0.0 cannot be raised to a negative power")
 	}
 	if x < 0 && !math.IsInf(x, 0) && y != math.Trunc(y) && !math.IsNaN(y) {
 		return complexPow(x, y)
 	}
 	p := pow(x, y)
-	if math.IsInf(p, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+	if math.IsInf(p, 0) && x != 0 && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return nil, Overflow("(34, 'Numerical result out of range')")
 	}
-	return Float(p), nil
+	return result(p), nil
 }

@@ -1,18 +1,33 @@
 package types
 
-import "math"
+import (
+	"math"
+	"math/big"
+)
 
 // pow is x ** y to the last bit nearly always, as the C library's is, and so
 // Python's; math.Pow is a few bits off. It computes exp(y·log x) in numbers of
 // twice the precision.
 func pow(x, y float64) float64 {
 	rough := math.Pow(x, y)
-	if x == 0 || x == 1 || y == 0 || math.IsInf(rough, 0) || math.IsNaN(rough) || math.IsInf(x, 0) || math.IsInf(y, 0) || math.Abs(rough) < 1e-300 {
+	if x == 0 || math.Abs(x) == 1 || y == 0 || math.IsNaN(rough) || math.IsInf(x, 0) || math.IsInf(y, 0) {
 		return rough
 	}
-	out := exponential(logarithm(math.Abs(x)).times(y))
-	return math.Copysign(out.high+out.low, rough)
+	power := logarithm(math.Abs(x)).times(y)
+	if !(math.Abs(power.high) < 800) { // too large or too small: floats end near e**709 and e**-745
+		return rough
+	}
+	out, exponent := exponential(power)
+	result := math.Ldexp(out.high+out.low, exponent)
+	if result < smallestNormal { // fewer bits are left: what is rounded above must not be so again
+		exact := new(big.Float).SetPrec(200).SetFloat64(out.high)
+		exact.Add(exact, new(big.Float).SetFloat64(out.low))
+		result, _ = exact.SetMantExp(exact, exponent).Float64()
+	}
+	return math.Copysign(result, rough)
 }
+
+const smallestNormal = 0x1p-1022
 
 // double is high + low, where low is what high leaves over.
 type double struct{ high, low float64 }
@@ -56,12 +71,13 @@ func (a double) scaled(exponent int) double {
 }
 
 // exponential takes whole powers of two off, sums the series of a small rest
-// and squares it up again.
-func exponential(a double) double {
+// and squares it up again. The result is to be scaled by the power of two.
+func exponential(a double) (result double, exponent int) {
 	const halvings = 8
 	whole := math.Round(a.high / ln2.high)
 	rest := a.plus(ln2.times(-whole)).scaled(-halvings)
-	term, result := double{1, 0}, double{1, 0}
+	term := double{1, 0}
+	result = double{1, 0}
 	for n := 1.0; n <= 14; n++ {
 		term = term.mul(rest).over(n)
 		result = result.plus(term)
@@ -69,13 +85,14 @@ func exponential(a double) double {
 	for range halvings {
 		result = result.mul(result)
 	}
-	return result.scaled(int(whole))
+	return result, int(whole)
 }
 
 // logarithm improves math.Log by one step of Newton's method.
 func logarithm(x float64) double {
 	fraction, exponent := math.Frexp(x)
 	near := math.Log(fraction)
-	e := exponential(double{-near, 0}).times(fraction).plus(double{-1, 0})
+	inverse, power := exponential(double{-near, 0})
+	e := inverse.scaled(power).times(fraction).plus(double{-1, 0})
 	return double{near, 0}.plus(e).plus(e.mul(e).times(-0.5)).plus(ln2.times(float64(exponent)))
 }

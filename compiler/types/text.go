@@ -3,8 +3,10 @@ package types
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -12,27 +14,73 @@ import (
 
 // Text gives the text of a value as Python's str does it.
 func Text(v Value) string {
-	switch v := v.(type) {
-	case Str:
-		return string(v)
-	case *Object:
-		return v.shown(0)
+	if s, is := v.(Str); is {
+		return string(s)
 	}
-	var b strings.Builder
-	repr(&b, v, false)
+	var b printer
+	b.repr(v, false)
 	return b.String()
 }
 
-// Interpolated gives the text of a value in a "{{ }}" field: as Text, but a
-// float that is a whole number loses its fraction.
-func Interpolated(v Value) string { return Text(Whole(v)) }
-
-// Whole makes an integer of a float that is a whole number.
-func Whole(v Value) Value {
-	if f, ok := Plain(v).(Float); ok && float64(f) == math.Trunc(float64(f)) && !math.IsInf(float64(f), 0) {
-		return floatToInt(float64(f))
+// Printed is Text, or Repr where it is quoted, for what a model may see: as in
+// Python, a whole number of too many digits has no text.
+func Printed(v Value, quoted bool) (string, error) {
+	if s, is := v.(Str); is && !quoted {
+		return string(s), nil
 	}
-	return v
+	var b printer
+	b.repr(v, quoted)
+	return b.String(), b.err
+}
+
+// maxDigits is how many digits Python converts between numbers and text.
+const maxDigits = 4300
+
+var tooLong = sync.OnceValue(func() *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil) })
+
+// tooManyDigits is what Python raises when it should write a number of more
+// than maxDigits digits.
+func tooManyDigits(n *big.Int) error {
+	const fewer = 14284 // bits of 10**4300, less one
+	if n.BitLen() <= fewer || n.CmpAbs(tooLong()) < 0 {
+		return nil
+	}
+	return PythonError{"ValueError", "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit"}
+}
+
+// Interpolated gives the text of a value in a "{{ }}" field: as Printed, but a
+// float that is a whole number loses its fraction.
+func Interpolated(v Value) (string, error) {
+	v, err := Whole(v)
+	if err != nil {
+		return "", err
+	}
+	return Printed(v, false)
+}
+
+// Whole makes an integer of a float that is a whole number. It asks by making
+// one of every float, as Python's int does, so what is not finite is an error.
+func Whole(v Value) (Value, error) {
+	f, ok := Plain(v).(Float)
+	if !ok {
+		return v, nil
+	}
+	whole := math.Trunc(float64(f))
+	if whole == float64(f) && math.Abs(whole) <= math.MaxFloat64 {
+		return floatToInt(whole), nil
+	}
+	return v, notFinite(float64(f))
+}
+
+// notFinite is what int raises for a float; nil for one that is finite.
+func notFinite(f float64) error {
+	switch {
+	case math.IsNaN(f):
+		return PythonError{"ValueError", "cannot convert float NaN to integer"}
+	case math.IsInf(f, 0):
+		return PythonError{"OverflowError", "cannot convert float infinity to integer"}
+	}
+	return nil
 }
 
 // ASCII escapes what is not ASCII, as Python's ascii does.
@@ -55,8 +103,8 @@ func ASCII(s string) string {
 
 // Repr gives the text of a value as Python's repr does it.
 func Repr(v Value) string {
-	var b strings.Builder
-	repr(&b, v, true)
+	var b printer
+	b.repr(v, true)
 	return b.String()
 }
 
@@ -68,13 +116,19 @@ type instanceText interface {
 	ReprText() string
 }
 
-func repr(b *strings.Builder, v Value, quoted bool) {
+// printer writes values as Python does; err is set when Python would refuse.
+type printer struct {
+	strings.Builder
+	err error
+}
+
+func (b *printer) repr(v Value, quoted bool) {
 	switch v := v.(type) {
 	case nil, Null:
 		b.WriteString("null")
 	case Unknown:
 		// with what stands for an address: it tells one from another
-		fmt.Fprintf(b, "<inmanta.execute.util.Unknown object at %#x>", 0x7f0000000000+16*v.Number)
+		fmt.Fprintf(&b.Builder, "<inmanta.execute.util.Unknown object at %#x>", 0x7f0000000000+16*v.Number)
 	case Bool:
 		if v {
 			b.WriteString("True")
@@ -84,6 +138,9 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 	case Int:
 		b.WriteString(strconv.FormatInt(int64(v), 10))
 	case BigInt:
+		if err := tooManyDigits(v.Int); err != nil {
+			b.err = err
+		}
 		b.WriteString(v.Int.String())
 	case Float:
 		b.WriteString(syntax.PyFloat(float64(v)))
@@ -97,7 +154,7 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			repr(b, item, true)
+			b.repr(item, true)
 		}
 		b.WriteByte(']')
 	case *Dict:
@@ -108,7 +165,7 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 			}
 			b.WriteString(Quote(k))
 			b.WriteString(": ")
-			repr(b, v.Values[k], true)
+			b.repr(v.Values[k], true)
 		}
 		b.WriteByte('}')
 	case *Reference:
@@ -118,11 +175,15 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 				b.WriteString(", ")
 			}
 			b.WriteString(a.Name + "=")
-			repr(b, a.Value, true)
+			b.repr(a.Value, true)
 		}
 		b.WriteByte(')')
 	case *Object:
-		b.WriteString(v.shown(1))
+		which := 0
+		if quoted {
+			which = 1
+		}
+		b.WriteString(v.shown(which))
 	case instanceText:
 		if quoted {
 			b.WriteString(v.ReprText())
@@ -130,7 +191,7 @@ func repr(b *strings.Builder, v Value, quoted bool) {
 			b.WriteString(v.Text())
 		}
 	default:
-		fmt.Fprintf(b, "%v", v)
+		fmt.Fprintf(&b.Builder, "%v", v)
 	}
 }
 
