@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,10 +33,8 @@ func (e *exporter) dependencies() error {
 	if err := e.resourceSets(); err != nil {
 		return err
 	}
-	if e.hasManagers() {
-		if err := e.manage(); err != nil {
-			return err
-		}
+	if err := e.manage(); err != nil {
+		return err
 	}
 	if len(e.in.Functions) > 0 {
 		request := functionsRequest{Names: e.in.Functions, modules: e.in.Modules}
@@ -45,6 +44,9 @@ func (e *exporter) dependencies() error {
 		}
 	}
 	if err := e.acyclic(); err != nil {
+		return err
+	}
+	if err := e.write(); err != nil {
 		return err
 	}
 	return e.fit()
@@ -136,6 +138,45 @@ func (e *exporter) resourceSets() error {
 	return nil
 }
 
+// dependenciesRequest is the request export_dependencies.
+type dependenciesRequest struct {
+	Modules  []string  `json:"modules"`  // Python modules of the managers and of the resources' classes
+	Managers bool      `json:"managers"` // one has something to do
+	Rows     [][10]any `json:"rows"`
+}
+
+// PythonModules are those that the request needs.
+func (r dependenciesRequest) PythonModules() []string { return r.Modules }
+
+// graph is which resources Python has, by places: first those that it was
+// given, then those that came.
+type graph struct {
+	Required map[string][]int `json:"required"` // all that is required now, where that is not as it was
+	New      [][]string       `json:"new"`      // ids of all that came
+	Removed  []int            `json:"removed"`
+	Lost     []string         `json:"lost"` // an id, and that which it requires in vain
+}
+
+// whole is a resource as it writes itself.
+type whole struct {
+	id         []string
+	requires   [][]string
+	attributes json.RawMessage
+	undefined  []string
+}
+
+// UnmarshalJSON reads [id, requires, attributes, undefined].
+func (w *whole) UnmarshalJSON(raw []byte) error {
+	parts := []any{&w.id, &w.requires, &w.attributes, &w.undefined}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	if len(parts) != 4 {
+		return errors.New("a whole resource has four parts")
+	}
+	return nil
+}
+
 // hasManagers reports whether a dependency manager has something to do.
 func (e *exporter) hasManagers() bool {
 	for _, m := range e.managers {
@@ -146,84 +187,120 @@ func (e *exporter) hasManagers() bool {
 	return false
 }
 
-// manage runs the dependency managers of the modules.
+// manage has Python make objects of all resources, for dependency managers, for
+// export functions and for resources that write themselves. Without any of
+// these there are no objects.
 func (e *exporter) manage() error {
-	index, byID := make(map[*item]int, len(e.items)), make(map[intent.ResourceID]*item, len(e.items))
+	held := slices.ContainsFunc(e.items, func(it *item) bool { return it.rarely().held > 0 })
+	// Their classes may do anything while a manager looks at them.
+	managers := e.hasManagers() || held && len(e.managers) > 0
+	if !managers && !held && len(e.in.Functions) == 0 {
+		return nil
+	}
+	index := make(map[*item]int, len(e.items))
 	for n, it := range e.items {
-		index[it], byID[it.id] = n, it
+		index[it] = n
 	}
-	rows := make([][8]any, 0, len(e.items))
+	request := dependenciesRequest{Rows: make([][10]any, 0, len(e.items)), Managers: managers}
 	for _, it := range e.items {
-		instance, err := e.host.Encode(it.instance, e.heap)
+		row, err := e.objectRow(it, index)
 		if err != nil {
 			return err
 		}
-		requires := []int{}
-		for _, other := range it.requires {
-			requires = append(requires, index[other])
-		}
-		fields, err := it.fields()
-		if err != nil {
-			return err
-		}
-		rows = append(rows, [8]any{it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, it.rarely().undefined})
+		request.Rows = append(request.Rows, row)
 	}
-	request := dependenciesRequest{Rows: rows}
-	for _, m := range e.managers {
-		request.Modules = append(request.Modules, m.Module)
+	if managers {
+		for _, m := range e.managers {
+			request.Modules = append(request.Modules, m.Module)
+		}
 	}
 	for _, it := range e.items {
 		if !slices.Contains(request.Modules, it.kind.Module) {
 			request.Modules = append(request.Modules, it.kind.Module)
 		}
 	}
-	var reply managed
+	e.known = slices.Clone(e.items)
+	var reply graph
 	if err := e.host.Request("export_dependencies", request, &reply, e.heap, "a dependency manager"); err != nil {
 		return err
 	}
-	return e.apply(&reply, byID)
+	return e.connect(&reply)
 }
 
-// managed is what dependency managers did, by places in the items.
-type managed struct {
-	Added   map[string][]string                   `json:"added"` // all that is required now
-	Changed map[string]map[string]json.RawMessage `json:"changed"`
-	Removed []int                                 `json:"removed"`
-	Lost    []any                                 `json:"lost"` // place, and the id that it requires in vain
+// objectRow is what Python makes an object of.
+func (e *exporter) objectRow(it *item, index map[*item]int) (row [10]any, err error) {
+	instance, err := e.host.Encode(it.instance, e.heap)
+	if err != nil {
+		return row, err
+	}
+	requires := []int{}
+	for _, other := range it.requires {
+		requires = append(requires, index[other])
+	}
+	rare := it.rarely()
+	var fields map[string]json.RawMessage
+	if rare.held == 0 {
+		if fields, err = it.fields(); err != nil {
+			return row, err
+		}
+	}
+	return [10]any{
+		it.kind.Name, it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, rare.undefined, rare.held,
+	}, nil
 }
 
 func (e *exporter) place(n int) (*item, error) {
-	if n < 0 || n >= len(e.items) {
-		return nil, fmt.Errorf("export: the worker changed resource %d, which there is not", n)
+	if n < 0 || n >= len(e.known) {
+		return nil, fmt.Errorf("export: the worker names resource %d, which there is not", n)
 	}
-	return e.items[n], nil
+	return e.known[n], nil
 }
 
-// apply does to the resources what dependency managers did.
-func (e *exporter) apply(done *managed, byID map[intent.ResourceID]*item) error {
-	if len(done.Lost) == 2 {
-		n, _ := done.Lost[0].(float64)
-		it, err := e.place(int(n))
+// at is place for numbers that are keys.
+func (e *exporter) at(text string) (*item, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("export: the worker names a resource %q: %w", text, err)
+	}
+	return e.place(n)
+}
+
+// connect does to the resources what dependency managers did.
+func (e *exporter) connect(now *graph) error {
+	if len(now.Lost) == 2 {
+		made := fail("KeyError", "A dependency manager made %s require a resource that does not exist: %s", now.Lost[0], now.Lost[1])
+		for _, it := range e.known {
+			if it.id.String() == now.Lost[0] {
+				made = made.at(it.instance)
+			}
+		}
+		return made
+	}
+	for _, parts := range now.New[min(len(now.New), e.came):] {
+		id, err := idOf(parts)
 		if err != nil {
 			return err
 		}
-		return lost(it, fmt.Sprint(done.Lost[1]))
+		it := &item{id: id}
+		e.known, e.items = append(e.known, it), append(e.items, it)
+		e.came++
 	}
-	for text, fields := range done.Changed {
-		n, _ := strconv.Atoi(text)
-		it, err := e.place(n)
+	for text, places := range now.Required {
+		it, err := e.at(text)
 		if err != nil {
 			return err
 		}
-		if err := it.change(fields, &e.written); err != nil {
-			return err
+		it.requires = nil
+		for _, n := range places {
+			needed, err := e.place(n)
+			if err != nil {
+				return err
+			}
+			it.requires = append(it.requires, needed)
 		}
-	}
-	if err := e.require(done.Added, byID); err != nil || len(done.Removed) == 0 {
-		return err
 	}
 	gone := map[*item]bool{}
-	for _, n := range done.Removed {
+	for _, n := range now.Removed {
 		it, err := e.place(n)
 		if err != nil {
 			return err
@@ -234,26 +311,41 @@ func (e *exporter) apply(done *managed, byID map[intent.ResourceID]*item) error 
 	return nil
 }
 
-// lost is the error for a requirement that leads nowhere.
-func lost(it *item, id string) error {
-	return fail("KeyError", "A dependency manager made %s require a resource that does not exist: %s", it.id, id).at(it.instance)
-}
-
-func (e *exporter) require(added map[string][]string, byID map[intent.ResourceID]*item) error {
-	for text, ids := range added {
-		n, _ := strconv.Atoi(text)
-		it, err := e.place(n)
+// write takes over what the objects say at the end.
+func (e *exporter) write() error {
+	if e.known == nil {
+		return nil
+	}
+	request := struct {
+		Again bool `json:"again"` // something ran since the dependency managers
+	}{len(e.in.Functions) > 0}
+	var reply struct {
+		graph
+		Changed map[string]map[string]json.RawMessage `json:"changed"`
+		Whole   map[string]whole                      `json:"whole"`
+	}
+	if err := e.host.Request("export_written", request, &reply, e.heap, "writing the resources"); err != nil {
+		return err
+	}
+	if err := e.connect(&reply.graph); err != nil {
+		return err
+	}
+	for text, fields := range reply.Changed {
+		it, err := e.at(text)
 		if err != nil {
 			return err
 		}
-		it.requires = nil
-		for _, id := range ids {
-			parsed, err := intent.ParseResourceID(id)
-			needed := byID[parsed]
-			if err != nil || needed == nil {
-				return lost(it, id)
-			}
-			it.requires = append(it.requires, needed)
+		if err := it.change(fields, &e.written); err != nil {
+			return err
+		}
+	}
+	for text, whole := range reply.Whole {
+		it, err := e.at(text)
+		if err != nil {
+			return err
+		}
+		if err := it.replace(whole); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -321,6 +413,9 @@ func (it *item) resource() Resource {
 	}
 	slices.SortFunc(requires, compareID)
 	requires = slices.Compact(requires)
+	if needs := it.rarely().needs; needs != nil {
+		requires = needs
+	}
 	undefined := it.rarely().undefined
 	slices.Sort(undefined)
 	return Resource{

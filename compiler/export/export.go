@@ -90,11 +90,14 @@ func Diagnostics(err error) []diag.Diagnostic {
 
 // kind is a resource type as its Python class declares it.
 type kind struct {
-	Name        string      `json:"name"`
-	Agent       string      `json:"agent"`
-	IDAttribute string      `json:"id_attribute"`
-	OwnID       bool        `json:"own_id"` // the id takes Python
-	Fields      [][2]string `json:"fields"` // name, how
+	Name        string `json:"name"`
+	Agent       string `json:"agent"`
+	IDAttribute string `json:"id_attribute"`
+	OwnID       bool   `json:"own_id"` // the id takes Python
+	// Held: Python makes the resources, keeps them, and writes them at the end,
+	// as the class has ways of its own to do some of that.
+	Held   bool        `json:"held"`
+	Fields [][2]string `json:"fields"` // name, how
 	// Functions are those that compute the fields with "python".
 	Functions map[string]function `json:"functions"`
 	Module    string              `json:"module"` // Python module of the class
@@ -117,19 +120,11 @@ type fieldsRequest struct {
 	Module string   `json:"module"`
 	Names  []string `json:"names"`
 	Rows   [][3]any `json:"rows"`
+	Failed bool     `json:"failed"` // the export does: only what else is wrong is wanted
 }
 
 // PythonModules are those that the request needs.
 func (r fieldsRequest) PythonModules() []string { return []string{r.Module} }
-
-// dependenciesRequest is the request export_dependencies.
-type dependenciesRequest struct {
-	Modules []string `json:"modules"` // Python modules of the managers and of the resources' classes
-	Rows    [][8]any `json:"rows"`
-}
-
-// PythonModules are those that the request needs.
-func (r dependenciesRequest) PythonModules() []string { return r.Modules }
 
 // item is a resource in the making.
 type item struct {
@@ -152,9 +147,11 @@ type item struct {
 type rareOfItem struct {
 	python     []string // fields that Python has to make
 	undefined  []string
-	references []string          // types of references and mutators in it
-	unfit      []string          // why values are none of JSON
-	reads      map[string][]read // what the functions of fields read of the model
+	references []string            // types of references and mutators in it
+	held       int                 // number of the object that Python keeps; 0: none
+	needs      []intent.ResourceID // what it says that it requires, where that is not requires; not nil then
+	unfit      []string            // why values are none of JSON
+	reads      map[string][]read   // what the functions of fields read of the model
 }
 
 var plainItem rareOfItem
@@ -184,6 +181,8 @@ type exporter struct {
 	kinds      []*kind
 	modules    map[string]string // Python module of each reference and mutator type
 	managers   []manager
+	known      []*item // those that Python has objects of, by its places
+	came       int     // how many of known modules added
 	items      []*item
 	byInstance []*item // by id: the last one, where an instance is exported for two types
 	sources    <-chan *sources
@@ -430,7 +429,7 @@ func (w *writer) idValue(instance types.Instance, name string) (string, outcome)
 
 // askFields has Python make what Go could not.
 func (e *exporter) askFields(k *kind, made []*item) error {
-	request := fieldsRequest{Type: k.Name, Module: k.Module}
+	request := fieldsRequest{Type: k.Name, Module: k.Module, Failed: len(e.wrong.list) > 0}
 	for _, f := range k.Fields {
 		if f[1] == "python" {
 			request.Names = append(request.Names, f[0])
@@ -522,6 +521,8 @@ type answered struct {
 	References json.RawMessage            `json:"references"`
 	Mutators   json.RawMessage            `json:"mutators"`
 	Errors     []json.RawMessage          `json:"errors"`
+	Held       int                        `json:"held"`
+	Types      []string                   `json:"types"` // of the references and mutators of one that is held
 }
 
 // take puts an answer into the resource.
@@ -530,8 +531,11 @@ func (it *item) take(row answered) error {
 		it.ignored = true
 		return nil
 	}
-	if len(row.ID) == 3 {
-		it.id = intent.ResourceID{Type: it.kind.Name, Agent: row.ID[0], Attribute: row.ID[1], Value: row.ID[2]}
+	if len(row.ID) > 0 {
+		var err error
+		if it.id, err = idOf(row.ID); err != nil {
+			return err
+		}
 	}
 	it.more().reads, it.more().unfit = row.Reads, row.Unfit
 	for name, raw := range row.Values {
@@ -543,6 +547,9 @@ func (it *item) take(row answered) error {
 			return fmt.Errorf("export: the worker made field %q, which %s does not have", name, it.kind.Name)
 		}
 	}
+	if row.Held > 0 {
+		it.more().held, it.more().references = row.Held, row.Types
+	}
 	for _, name := range row.Undefined {
 		it.set(name, json.RawMessage(undefinedText))
 		it.more().undefined = append(it.more().undefined, name)
@@ -551,6 +558,14 @@ func (it *item) take(row answered) error {
 		return it.refer(row.References, row.Mutators)
 	}
 	return nil
+}
+
+// idOf is an id that came in its parts.
+func idOf(parts []string) (id intent.ResourceID, err error) {
+	if len(parts) != 4 {
+		return id, fmt.Errorf("export: an id has four parts, not %d", len(parts))
+	}
+	return intent.ResourceID{Type: parts[0], Agent: parts[1], Attribute: parts[2], Value: parts[3]}, nil
 }
 
 // expect has instances of an entity travel with all that is not a list of

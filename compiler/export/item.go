@@ -3,6 +3,8 @@ package export
 import (
 	"encoding/json"
 	"slices"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 // arrange sorts the names of the fields.
@@ -100,6 +102,40 @@ func (it *item) change(fields map[string]json.RawMessage, into *arena) error {
 		}
 	}
 	it.seal(into)
+	return nil
+}
+
+// replace has the item be what its object wrote.
+func (it *item) replace(by whole) (err error) {
+	if it.id, err = idOf(by.id); err != nil {
+		return err
+	}
+	if it.attributes, err = canonical(by.attributes); err != nil {
+		return err
+	}
+	var flags struct {
+		SendEvent     any `json:"send_event"`
+		ReceiveEvents any `json:"receive_events"`
+		ReportOnly    any `json:"report_only"`
+		Purged        any `json:"purged"`
+	}
+	if err := json.Unmarshal(it.attributes, &flags); err != nil {
+		return err
+	}
+	it.sendEvent, it.receiveEvents = flags.SendEvent == true, flags.ReceiveEvents == true
+	it.reportOnly, it.purged = flags.ReportOnly == true, flags.Purged == true
+	rare := it.more()
+	rare.undefined = append(rare.undefined, by.undefined...)
+	rare.needs = []intent.ResourceID{}
+	for _, parts := range by.requires {
+		id, err := idOf(parts)
+		if err != nil {
+			return err
+		}
+		rare.needs = append(rare.needs, id)
+	}
+	slices.SortFunc(rare.needs, compareID)
+	rare.needs = slices.Compact(rare.needs)
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 
 const (
 	// tableFormat is part of every key: another format is another key.
-	tableFormat = "4"
+	tableFormat = "5"
 	// tablesMax bounds how many tables are kept; the least recently written go.
 	tablesMax = 100
 	// tableSize bounds what is read of a file that claims to be a table.

@@ -36,10 +36,30 @@ class Exporter:
     _dependency_managers: ClassVar[list[Callable[[ModelDict, ResourceDict], None]]] = []
     _export_functions: ClassVar[dict[str, tuple[tuple[str, ...], Callable[..., None]]]] = {}
 
+    # All resources by id, once they are made: for export functions, and for what dependency managers call.
+    _resources: ResourceDict
+
     def __init__(self, options: object = None) -> None:
         self.options = options
-        self.files: dict[str, bytes] = {}
-        self.types: Any = None  # the entities of the model by name, for export functions
+        self.failed = False
+        self.types: Any = None  # the entities of the model by name
+        self._version = 0  # given by the server, later
+        self._file_store: dict[str, bytes] = {}
+
+    @property
+    def client(self) -> Any:
+        from inmanta.protocol.endpoints import SyncClient
+
+        return SyncClient("compiler")
+
+    def add_resource(self, resource: Resource) -> None:
+        """Export one more."""
+        if resource.id in self._resources:
+            from inmanta.ast import CompilerException
+
+            raise CompilerException(f"Resource {resource.id} exists more than once in the configuration model")
+        resource.is_undefined = bool(resource.unknowns)  # type: ignore[attr-defined]
+        self._resources[resource.id] = resource
 
     @classmethod
     def clear(cls) -> None:
@@ -59,7 +79,7 @@ class Exporter:
         if not isinstance(content, bytes):
             content = content.encode("utf-8")
         name = hash_file(content)
-        self.files[name] = content
+        self._file_store[name] = content
         return name
 
     def get_environment_id(self) -> str:
@@ -69,14 +89,10 @@ class Exporter:
 
 
 class dependency_manager:
-    """Decorator: the function may add requirements between resources."""
+    """Decorator: the function may add requirements between resources. Its name is no function any more."""
 
     def __init__(self, function: Callable[[ModelDict, ResourceDict], None]) -> None:
         Exporter.add_dependency_manager(function)
-        self.function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        return self.function(*args, **kwargs)
 
 
 class code_manager:

@@ -161,7 +161,7 @@ def _match(resource_id: str) -> Optional[re.Match[str]]:
 
         _form = re.compile(
             r"(?P<entity_type>[\w-]+(?:::[\w-]+)+)"
-            r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?\Z"
+            r"\[(?P<agent_name>[^,]+),(?P<attribute>[^=]+)=(?P<attribute_value>[^\]]+)\](?:,v=(?P<version>[0-9]+))?$"
         )
     return _form.match(resource_id)
 
@@ -360,17 +360,26 @@ class _Lazily:
         return made
 
 
+def _fields_of(bases: tuple[type, ...]) -> list[str]:
+    """What bases call their fields, also mix-ins and the bases of those."""
+    found: list[str] = []
+    for base in bases:
+        own = base.__dict__.get("fields", ())
+        if not isinstance(own, (tuple, list)):
+            raise Exception(f"fields attribute of {base} should be a tuple or list")
+        found.extend(own)
+        found.extend(_fields_of(base.__bases__))
+    return found
+
+
 class ResourceMeta(type):
     """Gives every class the fields of its bases, in their order, and then its own."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
-        merged: list[str] = []
-        for base in bases:
-            # A base of this metaclass has merged fields already, a mix-in has its own.
-            merged.extend(getattr(base, "fields", ()))
+        merged = _fields_of(bases)
         own = namespace.get("fields", ())
         if not isinstance(own, (tuple, list)):
-            raise Exception(f"{name}.fields is {own!r}; a tuple or list of names is wanted")
+            raise Exception(f"fields attribute of {name} should be a tuple or list")
         merged.extend(own)
         namespace["fields"] = tuple(dict.fromkeys(merged))
         made = super().__new__(mcs, name, bases, namespace)
@@ -426,6 +435,10 @@ class Resource(metaclass=ResourceMeta):
         self.unknowns: set[str] = set()
         for field in type(self).fields:
             setattr(self, field, None)
+        # A class with a __setattr__ of its own may look at each; what is done with them is for _resolver.
+        self._references_model: dict[Any, Any] = {}
+        self._references: dict[Any, Any] = {}
+        self._resolved = False
 
     # What the compiler calls, in export.
 

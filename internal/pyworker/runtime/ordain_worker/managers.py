@@ -12,7 +12,9 @@ source is read for that, and only one shape is believed:
     for each in found.values():                       # empty when no body ran
         …
 
-Anything else counts as a manager that may always have something to do.
+No name has two meanings: one that a loop binds is no container from then on,
+and all of them are local to the function. Anything else counts as a manager
+that may always have something to do.
 """
 
 import ast
@@ -26,12 +28,17 @@ _EMPTY_CALLS = {"defaultdict", "dict", "list", "set"}
 
 def types_of(function: Callable[..., Any]) -> Optional[list[str]]:
     """The resource types without which the function does nothing; None when that cannot be told."""
+    if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):  # the source would be that of another one
+        return None
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
     definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef) or len(definition.args.args) != 2:
+    if not isinstance(definition, ast.FunctionDef) or not _takes_two(definition.args):
+        return None
+    code = function.__code__
+    if definition.name != code.co_name:
         return None
     for name in _EMPTY_CALLS:  # a name of its own with another meaning
         if name != "defaultdict" and name in function.__globals__:
@@ -40,24 +47,26 @@ def types_of(function: Callable[..., Any]) -> Optional[list[str]]:
 
     if function.__globals__.get("defaultdict", collections.defaultdict) is not collections.defaultdict:
         return None
-    reader = _Reader(definition.args.args[1].arg)
+    reader = _Reader([each.arg for each in definition.args.args], {*code.co_varnames, *code.co_cellvars})
     return sorted(reader.types) if reader.believes(definition.body) else None
 
 
 class _Reader:
-    def __init__(self, resources: str) -> None:
+    def __init__(self, parameters: list[str], local: set[str]) -> None:
         self.types: set[str] = set()
-        self._resources = resources
+        self._parameters = parameters
+        self._resources = parameters[1]
+        self._local = local - _EMPTY_CALLS - set(parameters)
         self._empty: set[str] = set()
 
     def believes(self, body: list[ast.stmt]) -> bool:
-        return all(map(self._statement, body))
+        return not _EMPTY_CALLS.intersection(self._parameters) and all(map(self._statement, body))
 
     def _statement(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             return True
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if not _is_empty(node.value) or node.targets[0].id == self._resources:
+            if not _is_empty(node.value) or node.targets[0].id not in self._local:
                 return False
             self._empty.add(node.targets[0].id)
             return True
@@ -68,6 +77,10 @@ class _Reader:
             return True
         if over != self._resources:
             return False
+        bound = _bound(node.target)
+        if bound is None or not bound <= self._local:
+            return False
+        self._empty -= bound
         keys, values = self._loop(node)
         return all(self._guarded(each, keys, values) for each in node.body)
 
@@ -76,7 +89,7 @@ class _Reader:
         how = node.iter.func.attr if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Attribute) else "keys"
         if how == "items":
             target = node.target
-            if isinstance(target, ast.Tuple) and len(target.elts) == 2 and all(isinstance(each, ast.Name) for each in target.elts):
+            if isinstance(target, ast.Tuple) and len(target.elts) == 2 == len(_bound(target) or ()):
                 return target.elts[0].id, target.elts[1].id  # type: ignore[attr-defined]
             return "", ""
         name = node.target.id if isinstance(node.target, ast.Name) else ""
@@ -105,6 +118,25 @@ class _Reader:
                 return False
             self.types.add(each.value)
         return True
+
+
+def _takes_two(args: ast.arguments) -> bool:
+    return len(args.args) == 2 and not (args.posonlyargs or args.kwonlyargs or args.vararg or args.kwarg)
+
+
+def _bound(target: ast.expr) -> Optional[set[str]]:
+    """The names that a loop binds; None when it does more than that."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return None
+    found: set[str] = set()
+    for each in target.elts:
+        names = _bound(each)
+        if names is None:
+            return None
+        found |= names
+    return found
 
 
 def _is_empty(node: ast.expr) -> bool:
