@@ -15,7 +15,8 @@ what the imports did:
 * ``os.environ`` notes the variables that are asked for;
 * names and classes of all Python modules are compared before and after each
   turn, and those of a Python module with what they were at the end of its own
-  import: what is different then was patched by somebody else.
+  import: what is different then was patched by somebody else. Of the modules of
+  the model that a turn can come to, all objects are compared.
 """
 
 import importlib
@@ -30,6 +31,7 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Optional
 
+from ordain_worker import statewalk
 from ordain_worker.loading import PACKAGE, top
 
 _CODE = (FunctionType, BuiltinFunctionType, classmethod, staticmethod, property, type)
@@ -78,6 +80,9 @@ class Record:
         self._environ = dict(os.environ)
         self._registries = _registries()
         self._seen: dict[str, _State] = {}
+        self._libraries: dict[str, Optional[dict[str, int]]] = {}
+        self._turns: list[str] = []
+        self._all_shared = False
         self._streams = (sys.stdout, sys.stderr)
 
     @contextmanager
@@ -86,6 +91,7 @@ class Record:
         self._turn = name
         if not self._seen:
             self._seen = {each: _State(module, self._registries) for each, module in list(sys.modules.items())}
+            self._libraries = {each: statewalk.library(module) for each, module in list(sys.modules.items())}
         before = _process()
         own = f"{PACKAGE}.{name}"
         started = {each for each in self._seen if top(each)}
@@ -93,12 +99,18 @@ class Record:
         brought = {top(each) for each in sys.modules if each not in started} - {"", name}
         self.early |= brought
         touched = self._touched(own)
-        if _process() != before:
+        if _process() != before or self._library_changed():
             touched.add("")
+        text = _text(name)
+        if re.search(r"\bcodecs\.register", text):
+            touched.add("")
+        if re.search(r"\bsys\.modules\b", text):  # it may ask which others are there
+            self._all_shared = True
+        self._turns.append(name)
         if touched or any(_names(each, own) for each in brought):
             self.shared |= {name, *brought, *filter(None, map(top, touched))}
         for each, module in list(sys.modules.items()):  # where this turn leaves things is where the next one begins
-            if each not in self._seen or each in touched:
+            if each not in self._seen or each in touched or top(each) == name:
                 self._seen[each] = _State(module, self._registries)
 
     def imported(self, name: str) -> None:
@@ -106,15 +118,28 @@ class Record:
         module = sys.modules.get(name)
         if module is not None and name not in self._seen:
             self._seen[name] = _State(module, self._registries)
+            self._libraries[name] = statewalk.library(module)
+
+    def _library_changed(self) -> bool:
+        """Whether a library keeps more or less than at the end of its import, or of the turn before."""
+        found = False
+        for name, sizes in self._libraries.items():
+            module = sys.modules.get(name)
+            if sizes is not None and module is not None:
+                now = statewalk.library(module)
+                found = found or now != sizes
+                self._libraries[name] = now
+        return found
 
     def _touched(self, own: str) -> set[str]:
         """Python modules that are not as they were left."""
         found = set()
+        reached = _reached(top(own))
         for name, state in list(self._seen.items()):
             if name == own or name.startswith(own + "."):
                 continue
             module = sys.modules.get(name)
-            if module is not state.module or state.changed(module):
+            if module is not state.module or state.changed(module) or top(name) in reached and state.walk_changed():
                 found.add(name)
         return found
 
@@ -160,7 +185,7 @@ class Record:
             "folders": sorted(each for each in folders if foreign(each + os.sep)),
             "variables": None if self.all_variables else {each: self._environ.get(each) for each in sorted(self.variables)},
             "problems": self.problems[:10],
-            "shared": sorted(self.shared),
+            "shared": sorted(self._turns if self._all_shared else self.shared),
             "early": sorted(self.early),
         }
 
@@ -168,7 +193,7 @@ class Record:
 class _State:
     """The names of a Python module and of the classes that it defines."""
 
-    __slots__ = ("module", "names", "parts", "sizes", "strict")
+    __slots__ = ("module", "names", "parts", "sizes", "strict", "walk")
 
     def __init__(self, module: Any, registries: set[int]) -> None:
         name = getattr(module, "__name__", "")
@@ -188,6 +213,7 @@ class _State:
                     if isinstance(plugin, type):
                         self.parts[plugin] = _attributes(plugin)
         self.sizes = {id(each): (each, len(each)) for each in self._containers(registries)} if self.strict else {}
+        self.walk = _walk(module, top(name)) if top(name) else None
 
     def _containers(self, registries: set[int]) -> Iterator[Any]:
         for names in (self.names, *self.parts.values()):
@@ -201,6 +227,9 @@ class _State:
             or any(self._differs(old, _attributes(part)) for part, old in self.parts.items())
             or any(len(each) != size for each, size in self.sizes.values())
         )
+
+    def walk_changed(self) -> bool:
+        return self.walk is not None and self.walk.changed()
 
     def _differs(self, old: dict[str, Any], new: Any) -> bool:
         for name, value in new.items():
@@ -266,20 +295,48 @@ def _process() -> tuple[Any, ...]:
         sys.getrecursionlimit(),
         socket.getdefaulttimeout() if socket is not None else None,
         os.getcwd(),
+        statewalk.standard(),
     )
 
 
-def _names(module: str, other: str) -> bool:
-    """Whether the code of a module names another one: the two may import each other, in an order that matters."""
+def _text(module: str) -> str:
+    """The source of all files of a module of the model that were imported."""
+    parts = []
     for name, each in list(sys.modules.items()):
         if top(name) == module:
             try:
                 with open(each.__file__ or "", encoding="utf-8", errors="replace") as file:
-                    if re.search(rf"\b{re.escape(other.rpartition('.')[2])}\b", file.read()):
-                        return True
+                    parts.append(file.read())
             except (OSError, AttributeError, TypeError):
                 continue
-    return False
+    return "\n".join(parts)
+
+
+def _names(module: str, other: str) -> bool:
+    """Whether the code of a module names another one: the two may import each other, in an order that matters."""
+    return re.search(rf"\b{re.escape(other.rpartition('.')[2])}\b", _text(module)) is not None
+
+
+def _walk(module: ModuleType, of: str) -> statewalk.Walk:
+    return statewalk.Walk(module, f"{PACKAGE}.{of}", "__subclasses__" in _text(of))
+
+
+def _reached(module: str) -> set[str]:
+    """The modules of the model that the code of one can come to: those that it names, those that these name, and so on.
+
+    Code that looks Python modules up by itself can come to all of them.
+    """
+    loaded = {each for each in map(top, list(sys.modules)) if each}
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        text = _text(waiting.pop())
+        if re.search(r"\bsys\.modules\b|\b(importlib|__import__|gc|__subclasses__)\b", text):
+            return loaded
+        more = {each for each in loaded - found if re.search(rf"\b{re.escape(each)}\b", text)}
+        found |= more
+        waiting.extend(more)
+    return found
 
 
 _current: Optional[Record] = None
