@@ -199,7 +199,11 @@ func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error)
 	if ref, is := v.(*types.Reference); is {
 		return b, fail("TypingException", "Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref), t.index.Attributes[n])
 	}
-	return appendKey(b, v), nil
+	b, err := appendKey(b, v)
+	if err != nil {
+		return b, pythonError(err)
+	}
+	return b, nil
 }
 
 // wanted is the value that the n-th attribute would have.
@@ -227,13 +231,14 @@ func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
 	return f, nil
 }
 
-// appendKey writes what Repr tells apart, quicker for what keys mostly are.
-func appendKey(b []byte, v types.Value) []byte {
+// appendKey writes what Repr tells apart, quicker for what keys mostly are. The
+// error is Python's, for a number that has no text.
+func appendKey(b []byte, v types.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case *Instance:
 		b = strconv.AppendUint(append(b, '#'), v.id, 10)
 	case types.Str:
-		return appendText(b, string(v))
+		return appendText(b, string(v)), nil
 	case *types.Object:
 		if text := types.Repr(v); v.Base == nil || text != types.Repr(v.Base) {
 			b = append(b, text...)
@@ -241,9 +246,13 @@ func appendKey(b []byte, v types.Value) []byte {
 		}
 		return appendKey(b, v.Base)
 	default:
-		b = append(b, types.Repr(v)...)
+		text, err := types.Printed(v, true)
+		if err != nil {
+			return b, err
+		}
+		b = append(b, text...)
 	}
-	return append(b, 0)
+	return append(b, 0), nil
 }
 
 // appendText writes a string with its length, since it may hold any byte.

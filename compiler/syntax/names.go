@@ -70,7 +70,10 @@ func ideograph(hex string) (rune, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(hex, 16, 32)
-	return rune(n), err == nil && unicode.Is(&unified, rune(n))
+	if err != nil || !unicode.Is(&unified, rune(n)) {
+		return 0, false
+	}
+	return rune(n), true
 }
 
 // The parts of the names of Korean syllables: each is one of the first, one of
