@@ -441,6 +441,104 @@ func TestManagerSeesTheModel(t *testing.T) {
 	}
 }
 
+// A resource class with ways of its own makes its resources and writes them;
+// a dependency manager adds one, renames one and removes one; an export function
+// sees what there is by then.
+func TestResourcesOfTheirOwn(t *testing.T) {
+	const own = `
+-- libs/w/module.yml --
+name: w
+version: 1.0
+license: x
+-- libs/w/model/_init.cf --
+import std
+entity W extends std::PurgeableResource:
+    string name
+    string agent = "ag"
+end
+implement W using std::none
+-- libs/w/plugins/__init__.py --
+from inmanta.export import dependency_manager, export
+from inmanta.resources import Id, PurgeableResource, resource
+
+@resource("w::W", agent="agent", id_attribute="name")
+class W(PurgeableResource):
+    fields = ("name", "title")
+
+    @staticmethod
+    def get_title(exporter, o):
+        return o.name
+
+    def populate(self, fields, force_fields=False):
+        super().populate({**fields, "title": fields["title"] + "!"}, force_fields)
+
+    def serialize(self):
+        print("written", self.id)
+        return {**super().serialize(), "by": "itself"}
+
+@dependency_manager
+def add(model, resources):
+    by_name = {each.name: each for each in resources.values()}
+    print(sorted((name, sorted(map(str, each.requires)), each.is_undefined) for name, each in by_name.items()))
+    made = by_name["w"].clone(name="added")
+    made.id = Id("w::W", "ag", "name", "added")
+    made.requires = {by_name["b"].id}
+    resources[made.id] = made
+    by_name["a"].requires = {made}
+    del resources[by_name["gone"].id]
+
+@export("look")
+def look(exporter):
+    print("function", sorted(map(str, exporter._resources)))
+    exporter._resources[Id.parse_id("t::A[ag,name=a]")].agent = "changed"
+`
+	const main = `
+-- main.cf --
+import t
+import u
+import w
+import std
+b = t::A(name="b")
+w::W(name="w", requires=b)
+t::A(name="a")
+t::A(name="gone")
+`
+	doc, err := exported(t, write(t, std+own+main), plugintest.Python(t), nil, func(in *export.Input) { in.Functions = []string{"look"} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"t::A[ag,name=a]", "t::A[ag,name=b]", "w::W[ag,name=added]", "w::W[ag,name=w]"}, ids(doc)); diff != "" {
+		t.Error(diff)
+	}
+	for id, want := range map[string][]string{
+		"t::A[ag,name=a]": {"w::W[ag,name=added]"}, "w::W[ag,name=added]": {"t::A[ag,name=b]"}, "w::W[ag,name=w]": {"t::A[ag,name=b]"},
+	} {
+		if diff := cmp.Diff(want, requires(doc, id)); diff != "" {
+			t.Errorf("%s: %s", id, diff)
+		}
+	}
+	if w := attributes(t, doc, "w::W[ag,name=w]"); w["title"] != "w!" || w["by"] != "itself" {
+		t.Errorf("the class did not fill and write its resource: %v", w)
+	}
+	// A copy is populated once more, written first and then at the end.
+	if added := attributes(t, doc, "w::W[ag,name=added]"); added["title"] != "w!!" || added["name"] != "added" {
+		t.Errorf("the new resource is %v", added)
+	}
+	if a := attributes(t, doc, "t::A[ag,name=a]"); a["agent"] != "changed" {
+		t.Errorf("what the export function did is lost: %v", a)
+	}
+	printed := []string{
+		`[('a', [], False), ('b', [], False), ('gone', [], False), ('w', ['t::A[ag,name=b]'], False)]`,
+		"written w::W[ag,name=w]",
+		`function ['t::A[ag,name=a]', 't::A[ag,name=b]', 'w::W[ag,name=added]', 'w::W[ag,name=w]']`,
+		"written w::W[ag,name=w]",
+		"written w::W[ag,name=added]",
+	}
+	if diff := cmp.Diff(printed, doc.Output); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What is wrong with resources is said with the resource's name.
 func TestExportErrors(t *testing.T) {
 	for _, c := range []struct{ name, main, message string }{

@@ -305,6 +305,8 @@ class _All:
             for instance in siblings:
                 instance.siblings = siblings if len(siblings) > 1 else None
         for row, each in zip(rows, self._made):
+            if row[9]:
+                each.model  # its class may see who reads that, and the requirements are the model's
             required = [self._made[index] for index in row[7]]
             each.resource_requires = set(required)
             each.requires = {other.id for other in required}
@@ -390,6 +392,8 @@ class _Types(Mapping[str, Any]):
         from inmanta.ast import TypeNotFoundException
         from inmanta.execute import runtime
 
+        if "::" not in name:  # a type of the language itself
+            raise KeyError(name)
         try:
             return runtime.model().type_of(name)
         except TypeNotFoundException:

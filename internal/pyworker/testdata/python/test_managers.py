@@ -1,5 +1,6 @@
 """Which dependency managers can be left alone."""
 
+import functools
 import unittest
 from collections import defaultdict
 
@@ -64,13 +65,56 @@ def filled(model, resources):
         print(each)
 
 
+def shadowing(model, resources):
+    found = []
+    for found, resource in resources.items():
+        if found.entity_type == "m::A":
+            pass
+    for each in found:
+        print(each)
+
+
+def shadowing_a_call(model, resources):
+    for list, resource in resources.items():
+        if list.entity_type == "m::A":
+            pass
+    found = list()
+
+
+def telling_all(model, resources):
+    for key in resources:
+        if key.entity_type == "m::A":
+            global told
+    told = []
+
+
+def with_more(model, resources, *, more):
+    for key in resources:
+        if key.entity_type == "m::A":
+            pass
+
+
+def filling(model, resources):
+    found = {}
+    for found["x"] in resources:
+        if found["x"].entity_type == "m::A":
+            pass
+
+
+@functools.wraps(by_key)
+def wrapping(model, resources):
+    print(len(resources))
+
+
 class Managers(unittest.TestCase):
     def test_types(self) -> None:
         self.assertEqual(types_of(ordered), ["m::File", "m::Folder"])
         self.assertEqual(types_of(by_key), ["m::A", "m::B"])
 
     def test_what_cannot_be_told(self) -> None:
-        for manager in (everything, otherwise, unequal, either, counting, of_another, filled, len, lambda m, r: None):
+        unread = (len, lambda m, r: None, wrapping)
+        with_names = (shadowing, shadowing_a_call, telling_all, with_more, filling)
+        for manager in (everything, otherwise, unequal, either, counting, of_another, filled, *with_names, *unread):
             with self.subTest(manager=manager):
                 self.assertIsNone(types_of(manager))
 
