@@ -37,6 +37,7 @@ type codec struct {
 	told      map[uint64]map[string]bool // attributes that the worker has, by instance; an entry: it knows the instance
 	learned   map[string][]string        // attributes that were read, by entity
 	objects   map[uint64]types.Value     // *types.Reference and *types.Object by handle
+	open      map[uint64]bool            // handles of those whose arguments are being decoded
 	shared    map[any]uint64             // numbers of *types.List and *types.Dict
 	byNumber  []types.Value
 	ahead     int // attributes that this message may still carry
@@ -50,6 +51,7 @@ func newCodec(h *Host) *codec {
 		told:      map[uint64]map[string]bool{},
 		learned:   map[string][]string{},
 		objects:   map[uint64]types.Value{},
+		open:      map[uint64]bool{},
 		shared:    map[any]uint64{},
 	}
 }
@@ -396,16 +398,29 @@ func (c *codec) decodeDict(pairs [][2]json.RawMessage) (types.Value, error) {
 
 func (c *codec) decodeReference(t tagged) (types.Value, error) {
 	if known, ok := c.objects[t.R]; ok {
+		if r, is := known.(*types.Reference); is && c.open[t.R] {
+			return &types.Reference{Handle: r.Handle, Type: r.Type, Of: r.Of}, nil
+		}
 		return known, nil
 	}
 	r := &types.Reference{Handle: t.R, Type: t.Type, Of: t.Of}
 	c.objects[t.R] = r
-	var err error
-	if r.Args, err = c.decodeArgs(t.Args); err != nil {
+	args, err := c.decodeInside(t.R, t.Args)
+	if err != nil {
 		return nil, err
 	}
+	r.Args = args
 	r.Fields, err = c.decodeArgs(t.Fields)
 	return r, err
+}
+
+// decodeInside decodes what a reference or an object is made of. Python may put
+// one into itself; in the engine values are trees, which everybody may walk:
+// there it stands without its parts where it is found again.
+func (c *codec) decodeInside(handle uint64, pairs [][2]json.RawMessage) ([]types.ReferenceArg, error) {
+	c.open[handle] = true
+	defer delete(c.open, handle)
+	return c.decodeArgs(pairs)
 }
 
 func (c *codec) decodeArgs(pairs [][2]json.RawMessage) ([]types.ReferenceArg, error) {

@@ -52,6 +52,54 @@ func TestFloatText(t *testing.T) {
 	}
 }
 
+// What Python put into itself is no circle in the engine, where everybody may
+// walk a value: it ends where it is found again.
+func TestCircles(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`:                                                "m::S(a=[m::S()])",
+		`{"r":1,"type":"m::S","args":[["a",{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]]}`:             "m::S(a=m::R(b=m::S()))",
+		`[{"r":1,"type":"m::S","args":[["a",1]]},{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]`:         "[m::S(a=1), m::R(b=m::S(a=1))]",
+		`[{"o":1,"class":"m.D","dataclass":"m::D","fields":[["f",[{"o":1}]]]},{"o":1}]`:                 "[<m.D object>, <m.D object>]",
+		`{"d":[["k",{"o":1,"class":"m.D","dataclass":"m::D","fields":[["f",{"d":[["k",{"o":1}]]}]]}]]}`: "{'k': <m.D object>}",
+	} {
+		v, err := newCodec(&Host{}).decode(json.RawMessage(raw))
+		if err != nil || types.Text(v) != want {
+			t.Errorf("%s is %v, want %s", raw, v, want)
+			continue
+		}
+		if !walkable(v, 20) {
+			t.Errorf("%s is a circle", raw)
+		}
+	}
+}
+
+// walkable reports whether nothing in a value is deeper than depth.
+func walkable(v types.Value, depth int) bool {
+	var parts []types.Value
+	switch v := v.(type) {
+	case *types.List:
+		parts = v.Items
+	case *types.Dict:
+		for _, each := range v.Values {
+			parts = append(parts, each)
+		}
+	case *types.Reference:
+		for _, each := range v.Args {
+			parts = append(parts, each.Value)
+		}
+	case *types.Object:
+		for _, each := range v.Fields {
+			parts = append(parts, each.Value)
+		}
+	}
+	for _, each := range parts {
+		if depth == 0 || !walkable(each, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
 // What an object is based on is a string or a number, whatever a worker says.
 func TestBaseOfAnObject(t *testing.T) {
 	c := newCodec(&Host{})

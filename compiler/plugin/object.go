@@ -11,6 +11,10 @@ import (
 
 func (c *codec) decodeObject(t tagged) (types.Value, error) {
 	if known, ok := c.objects[t.O]; ok {
+		if o, is := known.(*types.Object); is && c.open[t.O] {
+			hollow := *o
+			return &hollow, nil
+		}
 		return known, nil
 	}
 	o := &types.Object{Handle: t.O, Class: t.Class, Shown: t.Shown, Number: t.Number, Own: t.Own, Keeper: c.host, Dataclass: t.Dataclass}
@@ -28,7 +32,7 @@ func (c *codec) decodeObject(t tagged) (types.Value, error) {
 	}
 	c.objects[t.O] = o
 	var err error
-	o.Fields, err = c.decodeArgs(t.Fields)
+	o.Fields, err = c.decodeInside(t.O, t.Fields)
 	return o, err
 }
 

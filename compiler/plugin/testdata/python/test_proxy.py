@@ -47,7 +47,7 @@ class Proxies(unittest.TestCase):
         runtime.install(self.model)  # type: ignore[arg-type]
         self.addCleanup(runtime.install, None)
         self.instance = Instance(7, "t::E")
-        self.proxy = DynamicProxy(self.instance)
+        self.proxy = DynamicProxy.return_value(self.instance)
 
     def test_attributes(self) -> None:
         self.assertEqual((self.proxy.name, self.proxy.name, self.proxy.none), ("n", "n", None))
@@ -64,9 +64,52 @@ class Proxies(unittest.TestCase):
             with self.subTest(name), self.assertRaises(problem):
                 getattr(self.proxy, name)
 
-    def test_special_names_do_not_cross(self) -> None:
+    def test_special_names_are_names(self) -> None:
         self.assertFalse(hasattr(self.proxy, "__html__"))
-        self.assertEqual(self.model.reads, 0)
+        self.instance.known["__len__"] = "attribute"
+        self.assertEqual(getattr(self.proxy, "__len__"), "attribute")
+
+    def test_operators(self) -> None:
+        small, big, frozen = map(DynamicProxy.return_value, ([1], [2], b"a"))
+        self.assertTrue(small < big and big > small and small < [2] and [2] > small)
+        with self.assertRaises(TypeError):
+            big > [1]
+        self.assertEqual(hash(frozen), hash(b"a"))
+        with self.assertRaises(TypeError):
+            hash(small)
+
+        class View:
+            def _get_instance(self) -> object:
+                return [1]
+
+        self.assertEqual(small, View())
+        self.assertIsInstance(small, collections.abc.Hashable)
+        self.assertNotIsInstance(small, collections.abc.Container)
+        self.assertIn(1, small)
+
+    def test_iterators_have_no_view_of_their_own(self) -> None:
+        self.assertIs(type(DynamicProxy.return_value(iter([1]))), DynamicProxy)
+        with self.assertRaises(TypeError):
+            iter(DynamicProxy.return_value(each for each in [1]))
+
+    def test_views_of_its_own_making(self) -> None:
+        """What code wraps itself may be a reference, unlike what leads to an instance."""
+        made = DynamicProxy(self.instance)
+        self.assertIs(made.ref, REF)
+        self.assertIs(made.list[1], REF)
+        self.assertIs(SequenceProxy([REF])[0], REF)
+        self.assertIs(DictProxy({"a": REF})["a"], REF)
+        for leading in (made.self, DynamicProxy.return_value([self.instance])[0]):
+            with self.assertRaises(UnexpectedReference):
+                leading.ref
+
+        class Mine(DynamicProxy):
+            def __init__(self, instance: object, extra: int) -> None:
+                super().__init__(instance)
+                object.__setattr__(self, "extra", extra)
+
+        copied = allow_reference_values(Mine(self.instance, 5))
+        self.assertEqual((type(copied), copied.extra, copied.ref), (Mine, 5, REF))
 
     def test_read_only(self) -> None:
         with self.assertRaisesRegex(Exception, "Readonly"):

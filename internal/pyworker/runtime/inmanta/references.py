@@ -612,10 +612,9 @@ def is_reference_of(instance: Optional[object], type_class: type) -> bool:
 
 def unwrap_reference(value: object) -> Optional[Reference[Any]]:
     """The reference that a value is or stands for."""
-    if isinstance(value, Reference):
-        return value
-    unwrap = getattr(type(value), "unwrap_reference", None)
-    return unwrap(value) if callable(unwrap) else None
+    if hasattr(type(value), "_get_instance"):  # a view
+        value = value._get_instance()  # type: ignore[attr-defined]
+    return value if isinstance(value, Reference) else None
 
 
 __getattr__ = lacking(__name__)

@@ -16,7 +16,7 @@ through the method that they expect: ``__getattr__`` and ``__getitem__`` call
 
 from __future__ import annotations
 
-from _collections_abc import Iterator, Mapping, Sequence
+from _collections_abc import Iterable, Iterator, Mapping
 
 from inmanta._fallback import lacking
 from inmanta.ast import (
@@ -33,7 +33,7 @@ from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 
 TYPE_CHECKING = False  # every compile imports this: it has to do without typing
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, Optional
 
     from inmanta.references import Reference
@@ -64,6 +64,7 @@ class ProxyContext:
 
     def __init__(self, *, path: str, validated: bool = True, allow_reference_values: Optional[bool] = None) -> None:
         # None: what was validated against an annotation may be a reference, anything else not.
+        # An annotation says nothing about the attributes of an instance: what was validated ends at one.
         self.allow_reference_values = allow_reference_values
         self.path, self.validated = path, validated
 
@@ -93,15 +94,19 @@ class DynamicProxy:
         if type(context) is ProxyContext:
             return context
         if context is None:
-            context = ProxyContext(path=repr(self._get_instance()), validated=False)
+            context = ProxyContext(path=object.__repr__(self._get_instance()))
         else:  # the view on another instance, and the way from there: made when somebody asks
-            context = context[0]._context_of_attribute(context[1])
+            context = context[0]._get_context().nested(relative_path=context[1])
+            context.validated = False
         object.__setattr__(self, "__context", context)
         return context
 
     def _allow_references(self) -> Any:
-        """The same view, where references may be read."""
-        return type(self)(self._get_instance(), context=self._get_context().allow_references())
+        """A copy of the view, where references may be read."""
+        twin = object.__new__(type(self))
+        object.__getattribute__(twin, "__dict__").update(object.__getattribute__(self, "__dict__"))
+        object.__setattr__(twin, "__context", self._get_context().allow_references())
+        return twin
 
     def _type(self) -> Any:
         return self._get_instance().get_type()
@@ -133,10 +138,14 @@ class DynamicProxy:
             raise UnknownException(value)
         if value is None or isinstance(value, NoneValue):
             return None
-        for kind, view in _VIEWS:
-            if isinstance(value, kind):
-                return view(value, context=context)
-        if hasattr(value, "__len__"):  # such as what .items() of a dict gives
+        if isinstance(value, Instance):
+            if context is None or context.validated:
+                path = object.__repr__(value) if context is None else context.path
+                context = ProxyContext(path=path, validated=False)
+            return DynamicProxy(value, context=context)
+        if isinstance(value, dict):
+            return DictProxy(value, context=context)
+        if hasattr(value, "__len__"):  # also such as what .items() of a dict gives
             return SequenceProxy(value, context=context)
         view = CallProxy if callable(value) else DynamicProxy
         return view(value, context=context)
@@ -144,32 +153,19 @@ class DynamicProxy:
     def _return_value(self, value: object, *, relative_path: str) -> Any:
         """What Python code sees of a value that this view leads to."""
         context = self._get_context()
-        if isinstance(value, ReferenceBase) and not self._references_allowed(context):
+        if isinstance(value, ReferenceBase) and not context.should_allow_references():
             raise UnexpectedReference(
                 reference=value,
                 message=f"{context.path}{relative_path} is the reference {value!r}, which has no value in a compile:"
                 " where it may be one, read it through inmanta.plugins.allow_reference_values",
             )
-        return DynamicProxy.return_value(value, context=self._context_of_attribute(relative_path))
-
-    def _context_of_attribute(self, relative_path: str) -> ProxyContext:
-        # What the annotation of a parameter allows ends at an instance.
-        return ProxyContext(path=self._get_context().path + relative_path, validated=False)
-
-    def _references_allowed(self, context: ProxyContext) -> bool:
-        # An annotation says nothing about the attributes of an instance.
-        return _exporting or bool(context.allow_reference_values)
-
-    def unwrap_reference(self) -> Optional[Reference[Any]]:
-        from inmanta.references import unwrap_reference
-
-        instance = self._get_instance()
-        return None if isinstance(instance, Instance) else unwrap_reference(instance)
+        context = context.nested(relative_path=relative_path)
+        if type(value) is Instance:
+            context.validated = False
+        return DynamicProxy.return_value(value, context=context)
 
     def __getattr__(self, attribute: str) -> Any:
         instance = object.__getattribute__(self, "__instance")
-        if attribute.startswith("__") and attribute.endswith("__"):
-            raise AttributeError(attribute)
         if not isinstance(instance, Instance):
             if not hasattr(instance, "get_attribute"):
                 raise AttributeError(f"{type(instance).__name__!r} object has no attribute {attribute!r}")
@@ -200,9 +196,6 @@ class DynamicProxy:
     def __lt__(self, other: Any) -> bool:
         return self._get_instance() < _behind(other)
 
-    def __gt__(self, other: Any) -> bool:
-        return self._get_instance() > _behind(other)
-
     def __repr__(self) -> str:
         return f"@{self._get_instance()!r}"
 
@@ -210,23 +203,17 @@ class DynamicProxy:
 
 
 def _behind(value: Any) -> Any:
-    return value._get_instance() if isinstance(value, DynamicProxy) else value
+    return value._get_instance() if hasattr(value, "_get_instance") else value
 
 
 class _Container(DynamicProxy):
-    """A view on a list or a dict: its annotation says whether it holds references."""
-
-    def _references_allowed(self, context: ProxyContext) -> bool:
-        return context.should_allow_references()
-
-    def _context_of_attribute(self, relative_path: str) -> ProxyContext:
-        return self._get_context().nested(relative_path=relative_path)
+    """A view on a list, a dict or the like: it has no attributes."""
 
     def __getattr__(self, attribute: str) -> Any:
         raise AttributeError(f"{type(self._get_instance()).__name__!r} object has no attribute {attribute!r}")
 
 
-class SequenceProxy(_Container):
+class SequenceProxy(_Container, Iterable):  # type: ignore[type-arg]
     """A view on a list."""
 
     _is_sequence_proxy = True
@@ -247,13 +234,8 @@ class SequenceProxy(_Container):
     def __iter__(self) -> Iterator[Any]:
         return IteratorProxy(iter(self._get_instance()), context=self._get_context(), sequence=True)
 
-    def __contains__(self, item: object) -> bool:
-        return any(item == each for each in self)
-
     def json_serialization_step(self) -> list[Any]:
         return list(self)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
@@ -275,9 +257,6 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
 
     def __iter__(self) -> Iterator[str]:
         return IteratorProxy(iter(self._get_instance()), context=self._get_context())
-
-    __eq__ = DynamicProxy.__eq__
-    __hash__ = None  # type: ignore[assignment]
 
     def json_serialization_step(self) -> dict[str, Any]:
         return dict(self)
@@ -319,13 +298,6 @@ class CallProxy(DynamicProxy):
 
 
 _AS_THEY_ARE = (str, int, float, bool, tuple, DynamicProxy, ReferenceBase)
-_VIEWS: tuple[tuple[type, type[DynamicProxy]], ...] = (
-    (Instance, DynamicProxy),
-    (dict, DictProxy),
-    (Sequence, SequenceProxy),
-    (Iterator, IteratorProxy),
-)
-
 __all__ = [
     "CallProxy",
     "DictProxy",
