@@ -141,7 +141,7 @@ func (e *exporter) resourceSets() error {
 // dependenciesRequest is the request export_dependencies.
 type dependenciesRequest struct {
 	Modules  []string  `json:"modules"`  // Python modules of the managers and of the resources' classes
-	Managers bool      `json:"managers"` // one has something to do
+	Managers []string  `json:"managers"` // all, in the order in which they register; none when none has anything to do
 	Rows     [][10]any `json:"rows"`
 }
 
@@ -201,7 +201,7 @@ func (e *exporter) manage() error {
 	for n, it := range e.items {
 		index[it] = n
 	}
-	request := dependenciesRequest{Rows: make([][10]any, 0, len(e.items)), Managers: managers}
+	request := dependenciesRequest{Rows: make([][10]any, 0, len(e.items)), Managers: []string{}}
 	for _, it := range e.items {
 		row, err := e.objectRow(it, index)
 		if err != nil {
@@ -212,6 +212,7 @@ func (e *exporter) manage() error {
 	if managers {
 		for _, m := range e.managers {
 			request.Modules = append(request.Modules, m.Module)
+			request.Managers = append(request.Managers, m.Name)
 		}
 	}
 	for _, it := range e.items {

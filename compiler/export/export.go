@@ -108,6 +108,7 @@ type kind struct {
 
 // manager is a dependency manager.
 type manager struct {
+	Name   string `json:"name"`
 	Module string `json:"module"` // Python module of the function
 	// Types are the resource types without which it does nothing; nil when it
 	// may always do something.

@@ -217,14 +217,15 @@ class Exporting:
     def export_dependencies(self, args: dict[str, Any]) -> dict[str, Any]:
         """Make objects of all resources, and run the dependency managers.
 
-        args: modules; managers, whether they may have something to do; rows [[kind, type, agent, attribute, value, instance,
+        args: modules; managers, the names of all in their order, or none where they have nothing to do; rows [[kind, type, agent, attribute, value, instance,
         fields, [indexes of required rows], [undefined fields], number of a held one or 0]], where only those that are not
         held have fields.
         The answer is that of _All.graph.
         """
         for module in args["modules"]:
             self._need(module)
-        Exporter._dependency_managers.sort(key=lambda manager: self._modules.position(top(manager.__module__)))
+        order = {name: place for place, name in enumerate(args["managers"])}
+        Exporter._dependency_managers.sort(key=lambda manager: order.get(_name_of(manager), len(order)))
         self._all = _All(args["rows"], self._codec.decode([row[5] for row in args["rows"]]), self._held)
         by_id = self._exporter._resources = self._all.by_id
         for manager in Exporter._dependency_managers if args["managers"] else ():
@@ -435,7 +436,8 @@ def _described() -> dict[str, Any]:
             for name, cls in [*references.reference.get_references(), *references.mutator.get_mutators()]
         },
         "managers": [
-            {"module": manager.__module__, "types": managers.types_of(manager)} for manager in Exporter._dependency_managers
+            {"name": _name_of(manager), "module": manager.__module__, "types": managers.types_of(manager)}
+            for manager in Exporter._dependency_managers
         ],
     }
 
@@ -460,6 +462,8 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
             fields.append([field, _how(cls, field)])
     own_id = cls.object_to_id.__func__ is not Resource.object_to_id.__func__  # type: ignore[attr-defined]
     held = is_held(cls)
+    own_fields = cls.map_field.__func__ is not Resource.map_field.__func__  # type: ignore[attr-defined]
+    functions = {field: _written(cls, field) for field, how in fields if how == "python" or own_fields}
     if held:
         fields = [[field, "python"] for field, _ in fields]
     if held or _how(cls, options["name"]) != "plain":
@@ -470,7 +474,7 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
         "id_attribute": options["name"],
         "own_id": own_id,
         "fields": fields,
-        "functions": {field: _written(cls, field) for field, how in fields if how == "python"},
+        "functions": functions,
         "module": cls.__module__,
         "held": held,
     }
@@ -492,9 +496,16 @@ def _static(cls: type, name: str) -> object:
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
+def _name_of(manager: Callable[..., Any]) -> str:
+    """What tells a dependency manager from the others, in any process."""
+    line = manager.__code__.co_firstlineno if hasattr(manager, "__code__") else 0
+    return f"{manager.__module__}.{getattr(manager, '__qualname__', '')}:{line}"
+
+
 def _written(cls: type[Resource], field: str) -> list[Any]:
     """File, line and name of the function that computes a field; empty and 0 where it is none of Python's."""
-    function = getattr(cls, "get_" + field, None) or (getattr(cls, "map", None) or {}).get(field) or cls.map_field
+    mapped = getattr(cls, "map", None)
+    function = getattr(cls, "get_" + field, None) or (isinstance(mapped, dict) and mapped.get(field)) or cls.map_field
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)
