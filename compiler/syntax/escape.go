@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -46,8 +47,12 @@ func (s *scanner) decode(from, to int, warning string) string {
 		case r < 0: // backslash, newline: both vanish
 			i += 1 + n
 		default:
-			out = utf8.AppendRune(out, r)
 			i += 1 + n
+			if low, m := surrogate(raw[i:]); utf16.DecodeRune(r, low) != utf8.RuneError {
+				r = utf16.DecodeRune(r, low)
+				i += m
+			}
+			out = utf8.AppendRune(out, r)
 		}
 	}
 	if unknown {
@@ -58,6 +63,17 @@ func (s *scanner) decode(from, to int, warning string) string {
 		})
 	}
 	return string(out)
+}
+
+// surrogate reads an escape that is half of a character, as in "\ud83d\ude00".
+// Python keeps the halves, but whoever reads the JSON that it writes of them
+// sees the whole. A half alone is no text for us: it becomes U+FFFD.
+func surrogate(b string) (half rune, bytes int) {
+	if len(b) < 2 || b[0] != '\\' || b[1] != 'u' && b[1] != 'U' {
+		return 0, 0
+	}
+	half, n, _ := escape(b[1:])
+	return half, 1 + n
 }
 
 // escape reads what follows a backslash: the character and the bytes used; 0

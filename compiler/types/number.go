@@ -341,7 +341,7 @@ func floatArithmetic(op string, a, b Value) (Value, error) {
 		return result(x / y), nil
 	case "%":
 		if y == 0 {
-			return nil, ZeroDivision("float modulo")
+			return nil, ZeroDivision("float modulo by zero")
 		}
 		m := math.Mod(x, y)
 		switch {
