@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/pyregex"
 )
 
 // token is what the scanner hands to the parser.
@@ -394,9 +396,9 @@ func (s *scanner) regex(t *token, end, slash int) int {
 	t.end.Line += below
 	t.text = pattern
 	s.pos = end
-	if problem := checkRegex(pattern); problem != "" {
+	if _, err := pyregex.Compile(pattern, NamedRune); err != nil {
 		text := "/" + pattern + "/"
-		s.fail(&Error{Kind: KindParser, Message: "Syntax error: Regex error in " + text + ": '" + problem + "'", At: s.spanOf(t.start, t.end)})
+		s.fail(&Error{Kind: KindParser, Message: "Syntax error: Regex error in " + text + ": '" + err.Error() + "'", At: s.spanOf(t.start, t.end)})
 		return tBAD
 	}
 	return tREGEX

@@ -40,9 +40,10 @@ var lattice = []struct {
 	{"internal/pyenv", "internal/filestamp internal/fault internal/intent layout"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/syntax", ""},
+	{"compiler/pyregex", ""},
+	{"compiler/syntax", "compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
-	{"compiler/types", "compiler/syntax"},
+	{"compiler/types", "compiler/pyregex compiler/syntax"},
 	{"compiler/module", "internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},

@@ -1,0 +1,56 @@
+package pyregex
+
+import (
+	"errors"
+	"time"
+	"unicode/utf8"
+)
+
+// Regexp is a compiled pattern. It may be used by several goroutines.
+type Regexp struct {
+	program []inst
+	groups  int
+}
+
+// Error is what Python finds wrong with a pattern, in its words.
+type Error struct{ Message string }
+
+func (e *Error) Error() string { return e.Message }
+
+// ErrTooLong says that it was not known in time, or with a bearable amount of
+// memory, whether a text matches.
+var ErrTooLong = errors.New("it took too long to know whether the text matches")
+
+// Names gives the character that \N{…} names.
+type Names func(name string) (char rune, known bool)
+
+// Compile reads a pattern. What it refuses, it refuses with an *Error.
+func Compile(pattern string, names Names) (_ *Regexp, err error) {
+	defer func() {
+		switch problem := recover().(type) {
+		case nil:
+		case *Error:
+			err = problem
+		default:
+			panic(problem)
+		}
+	}()
+	p := newParser(pattern, names)
+	tree := p.pattern()
+	c := compiler{groups: p.groupCount()}
+	c.sequence(tree, p.flags)
+	c.emit(inst{op: opMatch})
+	return &Regexp{program: c.program, groups: c.groups}, nil
+}
+
+// Match reports whether the text begins with what the pattern describes. It
+// gives ErrTooLong when that is not known after the limit.
+func (r *Regexp) Match(text string, limit time.Duration) (bool, error) {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text)) // a stray byte is one character
+	}
+	m := machines.Get().(*machine)
+	ok, err := m.run(r, text, limit)
+	m.recycle()
+	return ok, err
+}
