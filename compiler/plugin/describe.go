@@ -15,6 +15,7 @@ type place struct {
 type typeInfo struct {
 	Name       string          `json:"name"`
 	Kind       string          `json:"kind"` // entity, typedef, primitive
+	Doc        string          `json:"doc,omitempty"`
 	Base       string          `json:"base,omitempty"`
 	Parents    []string        `json:"parents,omitempty"`    // direct ones
 	Attributes []attributeInfo `json:"attributes,omitempty"` // its own
@@ -54,7 +55,7 @@ func describe(t any, name string) *typeInfo {
 }
 
 func describeEntity(e *types.Entity) *typeInfo {
-	info := &typeInfo{Name: e.Name, Kind: "entity"}
+	info := &typeInfo{Name: e.Name, Kind: "entity", Doc: e.Doc}
 	for _, parent := range e.Parents {
 		info.Parents = append(info.Parents, parent.Name)
 	}

@@ -112,7 +112,6 @@ class Context:
         except TypeNotFoundException:
             pass
         # Only a name with a place in the model can be reported as one that is missing there.
-        name.get_location()
         raise TypeNotFoundException(name, self.owner.namespace)
 
     def get_environment_id(self) -> str:
@@ -207,13 +206,12 @@ class Plugin(NamedType, metaclass=PluginMeta):
     def _find_context(self) -> None:
         import inspect
 
+        # Any other parameter that is annotated with it takes what the model gives, as if it were not.
         self._context, self.context_name, self.context_keyword_only = -1, None, False
-        parameters = inspect.signature(self.__function__, follow_wrapped=False).parameters
-        for position, parameter in enumerate(parameters.values()):
-            if parameter.annotation is Context:
-                self._context = position
-                self.context_name = parameter.name
-                self.context_keyword_only = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        found = inspect.getfullargspec(self.__function__)
+        for position, name in enumerate(found.args):
+            if found.annotations.get(name) is Context:
+                self._context, self.context_name = position, name
 
     @classmethod
     def deprecate_function(cls, replaced_by: Optional[str] = None) -> None:
@@ -295,10 +293,13 @@ def plugin(
                 "__function_name__": name,
                 "__fq_plugin_name__": "::".join([*parts[1:], name]),
                 "opts": {"bin": commands, "emits_statements": emits_statements, "allow_unknown": allow_unknown},
-                "__function__": staticmethod(function),
+                # The function itself, as its class gives it: never a method of the plug-in.
+                "__function__": staticmethod(function.__func__ if isinstance(function, staticmethod) else function),
                 "__doc__": function.__doc__,
             },
         )
+        if isinstance(function, classmethod):
+            made.__function__ = staticmethod(function.__get__(None, made))
         PluginMeta.add_function(made)
         function.__plugin__ = made  # type: ignore[attr-defined]
         return function

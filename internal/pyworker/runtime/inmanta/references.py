@@ -10,6 +10,7 @@ library and the handler side can work on the JSON as it came.
 """
 
 import builtins
+import contextlib
 import copy
 import dataclasses
 import hashlib
@@ -299,8 +300,13 @@ class ReferenceLike:
         from inmanta.resources import Id, Resource
 
         if isinstance(value, _LITERALS):
+            if isinstance(value, int) and type(value) not in (int, bool):
+                with contextlib.suppress(OverflowError):
+                    value = float(value)  # a whole number of a class of its own, as an enumeration has them
             return LiteralArgument(name, value)
         if isinstance(value, (dict, list)):
+            if not _keyed_by_strings(value):
+                raise ValueError(f"Argument {name} of {self!r} holds a dict with keys that are no strings: {value}")
             found = Collector()
             cleaned = found.clean(value, "$")
             if found.replacements:
@@ -325,6 +331,14 @@ class ReferenceLike:
         return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _keyed_by_strings(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_keyed_by_strings, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _keyed_by_strings(each) for key, each in value.items())
+    return True
 
 
 class Mutator(ReferenceLike):

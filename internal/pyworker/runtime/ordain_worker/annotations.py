@@ -184,13 +184,23 @@ def _text(annotation: Any) -> str:
     return inspect.formatannotation(annotation)
 
 
-_KINDS = {
-    inspect.Parameter.POSITIONAL_ONLY: "positional",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
-    inspect.Parameter.VAR_POSITIONAL: "varargs",
-    inspect.Parameter.KEYWORD_ONLY: "keyword",
-    inspect.Parameter.VAR_KEYWORD: "varkeywords",
-}
+def _parameters(found: inspect.FullArgSpec) -> list[tuple[str, str, bool]]:
+    """Name, kind and whether there is a default, of each parameter. A wrapper has to declare what it takes."""
+    required = len(found.args) - len(found.defaults or ())
+    params = [(name, "positional", position >= required) for position, name in enumerate(found.args)]
+    if found.varargs:
+        params.append((found.varargs, "varargs", False))
+    params += [(name, "keyword", name in (found.kwonlydefaults or ())) for name in found.kwonlyargs]
+    if found.varkw:
+        params.append((found.varkw, "varkeywords", False))
+    return params
+
+
+def _argspec(function: Callable[..., Any]) -> inspect.FullArgSpec:
+    try:
+        return inspect.getfullargspec(function)
+    except TypeError as exc:
+        raise AnnotationError(str(exc), "TypeError") from None
 
 
 def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
@@ -198,27 +208,23 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
     function = plugin.__function__
     name = plugin.get_full_name()
     normalizer = Normalizer(name)
-    params = []
-    found = inspect.signature(function, follow_wrapped=False)  # a wrapper has to annotate what it takes
-    for parameter in sorted(found.parameters.values(), key=lambda each: not each.kind.name.startswith("VAR_")):
-        if parameter.annotation is inspect.Parameter.empty:
+    spec = _argspec(function)
+    annotations, found = spec.annotations, _parameters(spec)
+    for parameter, _, _ in sorted(found, key=lambda each: not each[1].startswith("var")):
+        if parameter not in annotations:
             raise AnnotationError(
-                f"All arguments of plugin {name!r} should be annotated: {parameter.name!r} has no annotation", UNANNOTATED
+                f"All arguments of plugin {name!r} should be annotated: {parameter!r} has no annotation", UNANNOTATED
             )
-    for parameter in found.parameters.values():
-        if parameter.annotation is Context:
-            continue
-        params.append(
-            {
-                "name": parameter.name,
-                "kind": _KINDS[parameter.kind],
-                "type": normalizer.parameter(parameter.annotation, parameter.name),
-                "default": parameter.default is not inspect.Parameter.empty,
-            }
-        )
-    returns = None
-    if found.return_annotation is not inspect.Signature.empty:
-        returns = normalizer.parameter(found.return_annotation, "return value")
+    try:
+        inspect.getfile(inspect.unwrap(function))
+    except TypeError as exc:  # an object that can be called, and has no place of its own
+        raise AnnotationError(str(exc), "TypeError") from None
+    params = [
+        {"name": parameter, "kind": kind, "type": normalizer.parameter(annotations[parameter], parameter), "default": default}
+        for position, (parameter, kind, default) in enumerate(found)
+        if position != plugin._context
+    ]
+    returns = normalizer.parameter(annotations["return"], "return value") if "return" in annotations else None
     file, line = place(function)
     return {
         "name": name,

@@ -161,9 +161,9 @@ class Codec:
         return self._encode_object(value)
 
     def _key(self, key: object, value: object) -> str:
-        if not isinstance(key, str):
+        if not isinstance(key, str) and not self._within:  # an argument of a reference may be as it likes
             raise RuntimeException(None, f"dict keys should be strings, and {key!r} is a {type(key).__name__}: {value}")
-        return str(key)
+        return str.__str__(key) if isinstance(key, str) else str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:
         from ordain_worker.annotations import dataclass_entity

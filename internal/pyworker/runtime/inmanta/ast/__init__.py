@@ -171,7 +171,7 @@ class RuntimeException(CompilerException):
     def set_statement(self, stmt: Any, replace: bool = True) -> None:
         if replace or self.stmt is None:
             self.stmt = stmt
-            where = stmt.get_location() if hasattr(stmt, "get_location") else None
+            where = stmt.get_location()
             if where is not None:
                 self.set_location(where)
 
@@ -201,6 +201,8 @@ class CompilerDeprecationWarning(CompilerRuntimeWarning):
 class TypeNotFoundException(RuntimeException):
     def __init__(self, type: Any, ns: Any) -> None:
         super().__init__(None, f"could not find type {type} in namespace {ns}")
+        if ns != "":  # a name that stands in the model
+            self.set_location(type.get_location())
         self.type = type
         self.ns = ns
 
@@ -333,6 +335,10 @@ class ModifiedAfterFreezeException(RuntimeException):
 
 class DuplicateException(TypingException):
     """A name is defined twice."""
+
+    def __init__(self, stmt: Any, other: Any, msg: str) -> None:
+        super().__init__(stmt, msg)
+        self.other = other
 
 
 class MultiException(CompilerException):

@@ -4,7 +4,7 @@ import functools
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
-from inmanta.ast import Location, Namespace
+from inmanta.ast import Namespace
 from inmanta.ast.attribute import Attribute, RelationAttribute
 from inmanta.ast.type import NamedType
 
@@ -17,9 +17,8 @@ class Entity(NamedType):
         self._full_name: str = described["name"]
         self._parents: list[str] = described.get("parents") or []
         self._index_names: list[list[str]] = described.get("indexes") or []
-        place = described.get("place") or {}
-        if place.get("file"):
-            self.set_location(Location(place["file"], place.get("line", 0)))
+        self.comment: Optional[str] = described.get("doc") or None
+        self.implementations: list[Any] = []  # the engine keeps them
         self.attributes: dict[str, Attribute] = {}
         for each in described.get("attributes") or ():
             self.attributes[each["name"]] = self._attribute(each)

@@ -148,6 +148,19 @@ class Instance:
     def get_locations(self) -> list[Location]:
         return model().origin(self)
 
+    @property
+    def locations(self) -> list[Location]:
+        return self.get_locations()
+
+    @property
+    def implementations(self) -> set[Any]:
+        return set()  # the engine keeps them
+
+    @property
+    def slots(self) -> dict[str, ResultVariable]:
+        names = self.get_type().get_all_attribute_names()
+        return {**{name: self.get_attribute(name) for name in names}, "self": ResultVariable(self)}
+
     def __repr__(self) -> str:
         return f"{self.entity_name} {self.id:012x}"  # as long as the addresses that the reference shows
 
