@@ -48,6 +48,8 @@ type Error struct {
 	File        string
 	Line        int
 	PythonTrace string
+	// nowhere: the annotation of a plug-in is at fault, and upstream names no place.
+	nowhere bool
 
 	at *place
 	// stmtAt is where Stmt stands: what another statement that takes the error

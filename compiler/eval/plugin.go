@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -74,7 +75,9 @@ func (s *Signature) span() syntax.Span {
 
 // inPlugin says which plug-in has the annotation.
 func (e *Error) inPlugin(sig *Signature) *Error {
-	e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+	if !e.nowhere {
+		e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+	}
 	if e.Hint == "" {
 		e.Hint = "it is named in an annotation of plug-in " + sig.Name
 	}
@@ -114,6 +117,7 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		}
 		e := fail("TypingException", "%s is a dataclass that no entity is paired with", a.Text)
 		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
+		e.nowhere = true
 		return nil, e
 	case "dsl":
 		t, err := p.dsl(ns, a.Name)
@@ -135,6 +139,9 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 			return types.ReferenceTo{}, nil
 		}
 		t, err := of()
+		if err == nil {
+			err = p.referable(t, a)
+		}
 		return types.ReferenceTo{Of: t}, err
 	case "union":
 		alternatives := make([]types.Type, len(a.Of))
@@ -151,6 +158,34 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		return types.MakeUnion(alternatives), nil
 	}
 	return nil, nil
+}
+
+// referable tells why there can be no reference to a value of a type: one to
+// something that may be a reference itself, or to an instance that is no
+// dataclass. Like the reference, it names no place.
+func (p *program) referable(t types.Type, a *Annotation) *Error {
+	if mayBeReference(t) {
+		return &Error{Kind: "AssertionError", foreign: true, nowhere: true, Message: a.Text + " is a reference to what may be a reference itself"}
+	}
+	entity, is := t.(*types.Entity)
+	if !is || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil }) {
+		return nil
+	}
+	e := typingError("References to entities must always be references to dataclasses. Got %s, which is not a dataclass", entity.Name)
+	e.nowhere = true
+	return e
+}
+
+func mayBeReference(t types.Type) bool {
+	switch t := t.(type) {
+	case types.ReferenceTo, types.OrReference:
+		return true
+	case types.Optional:
+		return mayBeReference(t.Of)
+	case types.Union:
+		return slices.ContainsFunc(t.Of, mayBeReference)
+	}
+	return false
 }
 
 // dsl resolves a type as the language writes it.
@@ -189,13 +224,6 @@ func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
 		return prim, nil
 	}
 	thing, err := ns.find(syntax.Name{Text: text})
-	if err != nil && strings.Contains(text, "::") {
-		if prefix, last, _ := cutLast(text); p.spaces[prefix] != nil {
-			if found, ok := p.spaces[prefix].things[last]; ok {
-				thing, err = found, nil
-			}
-		}
-	}
 	if err != nil {
 		err.at = nil
 		err.bare = true
@@ -246,17 +274,8 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		}
 		return types.Shown(info.params[i], v), u.check(i, v)
 	}
-	for k, v := range args {
-		i := varargs
-		if k < len(positional) {
-			i = positional[k]
-			set[i] = true
-		}
-		v, err := check(i, v)
-		if err != nil {
-			return false, err
-		}
-		out.Args = append(out.Args, v)
+	for k := range min(len(args), len(positional)) {
+		set[positional[k]] = true
 	}
 	byName := func(name string) int {
 		for k, p := range sig.Params {
@@ -274,6 +293,17 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	}
 	if err := missingArguments(short, sig, covered); err != nil {
 		return false, err.hinted(suggestCall(sig, named))
+	}
+	for k, v := range args {
+		i := varargs
+		if k < len(positional) {
+			i = positional[k]
+		}
+		v, err := check(i, v)
+		if err != nil {
+			return false, err
+		}
+		out.Args = append(out.Args, v)
 	}
 	for _, g := range named {
 		i := byName(g.name)
