@@ -81,6 +81,9 @@ class Record:
         self._registries = _registries()
         self._seen: dict[str, _State] = {}
         self._libraries: dict[str, Optional[dict[str, int]]] = {}
+        self._standard: tuple[Any, ...] = ()
+        self._within = False  # an import of a library, which may do to others what it likes
+        self._registered = False  # code of the turn registered something with a library
         self._turns: list[str] = []
         self._all_shared = False
         self._streams = (sys.stdout, sys.stderr)
@@ -91,15 +94,16 @@ class Record:
         self._turn = name
         if not self._seen:
             self._seen = {each: _State(module, self._registries) for each, module in list(sys.modules.items())}
-            self._libraries = {each: statewalk.library(module) for each, module in list(sys.modules.items())}
         before = _process()
+        self._registered = False
+        self._renew()
         own = f"{PACKAGE}.{name}"
         started = {each for each in self._seen if top(each)}
         yield
         brought = {top(each) for each in sys.modules if each not in started} - {"", name}
         self.early |= brought
         touched = self._touched(own)
-        if _process() != before or self._library_changed():
+        if _process() != before or self._registered or self._library_changed():
             touched.add("")
         text = _text(name)
         if re.search(r"\bcodecs\.register", text):
@@ -118,18 +122,35 @@ class Record:
         module = sys.modules.get(name)
         if module is not None and name not in self._seen:
             self._seen[name] = _State(module, self._registries)
-            self._libraries[name] = statewalk.library(module)
+
+    @contextmanager
+    def importing(self, name: str) -> Iterator[None]:
+        """The import of a Python module. What changes while a library is imported is the library's own doing: who
+        needs that imports it too.
+        """
+        if self._within or top(name) or name == PACKAGE:
+            yield
+            return
+        self._registered = self._registered or self._library_changed()
+        self._within = True
+        try:
+            yield
+        finally:
+            self._within = False
+            self._renew()
+
+    def _renew(self) -> None:
+        self._standard = statewalk.standard()
+        self._libraries = {each: statewalk.library(module) for each, module in list(sys.modules.items())}
 
     def _library_changed(self) -> bool:
-        """Whether a library keeps more or less than at the end of its import, or of the turn before."""
-        found = False
-        for name, sizes in self._libraries.items():
-            module = sys.modules.get(name)
-            if sizes is not None and module is not None:
-                now = statewalk.library(module)
-                found = found or now != sizes
-                self._libraries[name] = now
-        return found
+        """Whether a library, or the standard one, keeps more or less than after the last import of one."""
+        if statewalk.standard() != self._standard:
+            return True
+        return any(
+            sizes is not None and name in sys.modules and statewalk.library(sys.modules[name]) != sizes
+            for name, sizes in self._libraries.items()
+        )
 
     def _touched(self, own: str) -> set[str]:
         """Python modules that are not as they were left."""
@@ -295,7 +316,6 @@ def _process() -> tuple[Any, ...]:
         sys.getrecursionlimit(),
         socket.getdefaulttimeout() if socket is not None else None,
         os.getcwd(),
-        statewalk.standard(),
     )
 
 
@@ -351,7 +371,8 @@ def recording() -> Iterator[Record]:
     load = bootstrap._load_unlocked
 
     def load_and_tell(spec: Any) -> Any:
-        made = load(spec)
+        with record.importing(spec.name):
+            made = load(spec)
         record.imported(spec.name)
         return made
 
