@@ -221,8 +221,8 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
         raise AnnotationError(str(exc), "TypeError") from None
     params = [
         {"name": parameter, "kind": kind, "type": normalizer.parameter(annotations[parameter], parameter), "default": default}
-        for position, (parameter, kind, default) in enumerate(found)
-        if position != plugin._context
+        for parameter, kind, default in found
+        if kind != "positional" or annotations[parameter] is not Context
     ]
     returns = normalizer.parameter(annotations["return"], "return value") if "return" in annotations else None
     file, line = place(function)
