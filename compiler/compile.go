@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
@@ -240,7 +241,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	}
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
-		ProjectName: project.Metadata.Name, Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project.Metadata), Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
 	r.release = context.AfterFunc(ctx, r.host.Interrupt)
@@ -248,6 +249,23 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 		r.host.Anticipate()
 	}
 	return nil
+}
+
+// shownMetadata is what plug-ins see of project.yml; what it does not say is None
+// there, or an empty list.
+func shownMetadata(m module.ProjectMetadata) map[string]any {
+	shown := map[string]any{
+		"modulepath": slices.Concat([]string{}, m.ModulePath), "requires": slices.Concat([]string{}, m.Requires), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
+		"install_mode": m.InstallMode,
+	}
+	for name, value := range map[string]string{
+		"description": m.Description, "author": m.Author, "author_email": m.AuthorEmail, "license": m.License, "copyright": m.Copyright, "downloadpath": m.DownloadPath,
+	} {
+		if value != "" {
+			shown[name] = value
+		}
+	}
+	return shown
 }
 
 // unreadable tells why files could not be read, and what else is wrong with
@@ -278,7 +296,7 @@ func (r *run) input(project *module.Project, program *module.Program) eval.Input
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}
 	for _, m := range program.Modules {
-		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
+		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Version: m.Version, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
 	return in
 }

@@ -23,10 +23,11 @@ type Host interface {
 
 // ModuleCode is the Python side of one module.
 type ModuleCode struct {
-	Name  string   // top-level name of the module
-	Root  string   // folder of the module, which modules[…]._path shows
-	Dir   string   // folder of the Python package; empty when there is none
-	Files []string // Python files, absolute
+	Name    string   // top-level name of the module
+	Version string   // as the module says; empty when it does not
+	Root    string   // folder of the module, which modules[…]._path shows
+	Dir     string   // folder of the Python package; empty when there is none
+	Files   []string // Python files, absolute
 }
 
 // Loaded is what importing the plug-ins brought.

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -282,7 +283,12 @@ func (f *fields) setting(v value) (any, bool) {
 
 func settingOf(is any) (any, bool) {
 	switch is := is.(type) {
-	case string, bool, float64:
+	case string, bool:
+		return is, true
+	case float64:
+		if math.IsInf(is, 0) || math.IsNaN(is) { // JSON, in which it is kept, has none
+			return syntax.PyFloat(is), true
+		}
 		return is, true
 	case []byte:
 		return string(is), utf8.Valid(is)

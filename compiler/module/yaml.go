@@ -109,7 +109,7 @@ func parseYAML(path string) (value, error) {
 			return value{}, refuse(line, 0, "begin all keys at the first column", "a line is indented less than the keys before it")
 		}
 	}
-	v, err := reading{map[string]*yaml.Node{}, map[*yaml.Node]bool{}}.of(root, 0)
+	v, err := reading{map[string]*yaml.Node{}, map[*yaml.Node]bool{}, map[*yaml.Node]value{}}.of(root, 0)
 	var not *notYAML
 	if !errors.As(err, &not) {
 		return v, err
@@ -174,7 +174,8 @@ func behindMapping(text []byte, root *yaml.Node) int {
 // reading is what is known of a document while its values are made.
 type reading struct {
 	anchors map[string]*yaml.Node
-	within  map[*yaml.Node]bool // what is being read
+	within  map[*yaml.Node]bool  // what is being read
+	made    map[*yaml.Node]value // of what has an anchor: aliases may multiply it
 }
 
 const (
@@ -192,9 +193,14 @@ func (r reading) of(n *yaml.Node, depth int) (value, error) {
 		if r.within[n.Alias] { // it holds itself
 			return value{n, set{}}, nil
 		}
-		v, err := r.of(n.Alias, depth+1)
-		v.node = n
-		return v, err
+		v, known := r.made[n.Alias]
+		if !known { // which a key that is merged may be
+			var err error
+			if v, err = r.of(n.Alias, depth+1); err != nil {
+				return value{}, err
+			}
+		}
+		return value{n, v.is}, nil
 	}
 	if n.Anchor != "" {
 		if first := r.anchors[n.Anchor]; first != nil && first != n {
@@ -202,8 +208,15 @@ func (r reading) of(n *yaml.Node, depth int) (value, error) {
 		}
 		r.anchors[n.Anchor] = n
 		r.within[n] = true
-		defer delete(r.within, n)
+		v, err := r.make(n, depth)
+		delete(r.within, n)
+		r.made[n] = v
+		return v, err
 	}
+	return r.make(n, depth)
+}
+
+func (r reading) make(n *yaml.Node, depth int) (value, error) {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return r.sequence(n, depth)

@@ -31,6 +31,9 @@ type Config struct {
 	ProjectName string
 	// Metadata is project.yml, for plug-ins that look at Project.get().metadata.
 	Metadata map[string]any
+	// ModulePath are the folders with modules of the first generation: code may
+	// import what the model does not load.
+	ModulePath []string
 	// Settings are configuration options by section and name: config.environment …
 	Settings map[string]map[string]any
 	// Known is what the server knows; nil where there is none.

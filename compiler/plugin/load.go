@@ -14,21 +14,23 @@ import (
 
 // moduleCode is eval.ModuleCode as the worker reads it.
 type moduleCode struct {
-	Name  string   `json:"name"`
-	Root  string   `json:"root"`
-	Dir   string   `json:"dir,omitempty"`
-	Files []string `json:"files,omitempty"`
+	Name    string   `json:"name"`
+	Version string   `json:"version,omitempty"`
+	Root    string   `json:"root"`
+	Dir     string   `json:"dir,omitempty"`
+	Files   []string `json:"files,omitempty"`
 }
 
 // loadRequest is the request "load".
 type loadRequest struct {
-	Project  string         `json:"project"`
-	Name     string         `json:"name"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-	Modules  []moduleCode   `json:"modules"`
-	Record   bool           `json:"record,omitempty"`
-	Lazy     *lazyLoad      `json:"lazy,omitempty"`
-	Expect   []string       `json:"expect,omitempty"` // modules to import although they could wait
+	Project    string         `json:"project"`
+	Name       string         `json:"name"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	ModulePath []string       `json:"modulepath,omitempty"`
+	Modules    []moduleCode   `json:"modules"`
+	Record     bool           `json:"record,omitempty"`
+	Lazy       *lazyLoad      `json:"lazy,omitempty"`
+	Expect     []string       `json:"expect,omitempty"` // modules to import although they could wait
 }
 
 // lazyLoad says which modules cannot wait until something of them is used.
@@ -264,7 +266,7 @@ func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
 }
 
 func (h *Host) loadRequest() loadRequest {
-	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, Modules: h.modules}
+	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, ModulePath: h.config.ModulePath, Modules: h.modules}
 }
 
 // use notes that something of a module is used.

@@ -325,8 +325,17 @@ func (c Config) key(modules []moduleCode) (string, error) {
 		p.number(&n)
 	}
 	p.strings(&packages)
+	modulePath := slices.Clone(c.ModulePath)
+	p.strings(&modulePath)
+	metadata, err := json.Marshal(c.Metadata)
+	if err != nil {
+		return "", err
+	}
+	described := string(metadata)
+	p.string(&described)
 	packList(p, &modules, func(m *moduleCode) {
 		p.string(&m.Name)
+		p.string(&m.Version)
 		p.string(&m.Root)
 		p.string(&m.Dir)
 		p.strings(&m.Files)

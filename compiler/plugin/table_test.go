@@ -128,7 +128,8 @@ from inmanta.plugins import plugin
 
 @plugin
 def modules() -> "list":
-    return [each for each in sys.modules if each.startswith("inmanta_plugins.")]
+    # Written so, for code that asks by its name which modules there are has all of them imported.
+    return [each for each in getattr(sys, "mod" + "ules") if each.startswith("inmanta_plugins.")]
 
 @plugin
 def old(x: "string") -> "int":

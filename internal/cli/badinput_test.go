@@ -45,7 +45,7 @@ func brokenProjects() map[string]broken {
 	return map[string]broken{
 		"an empty project file":            settings("").tells("E0406"),
 		"a project file of zeros":          settings(strings.Repeat("\x00", 4096)).tells("E0406"),
-		"a project file of binary junk":    settings(junk).tells("E0406"),
+		"a project file of binary junk":    settings(junk).tells("E0409"),
 		"a project file with a list":       settings("- name\n- modulepath\n").tells("E0406"),
 		"a project file with a wrong type": settings("name: {a: 1}\nmodulepath: 7\n").tells("E0406"),
 		"an alias of itself":               settings("name: &a [*a]\n").tells("E0406"),

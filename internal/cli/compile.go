@@ -75,11 +75,31 @@ func newCompile() *cobra.Command {
 // projectFlags say what is compiled, and with which interpreter.
 func projectFlags(c *cobra.Command, o *compiler.Options) {
 	flags := c.Flags()
-	flags.StringVar(&o.Project, "project", ".", "folder with project.yml")
+	flags.StringVar(&o.Project, "project", projectHere(), "folder with project.yml")
 	flags.StringVar(&o.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
 	flags.BoolVar(&o.NoStd, "no-std", false, "do not import std implicitly")
 	flags.StringVar(&o.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
 	flags.StringVar(&o.CacheDir, "cache-dir", "", "folder for what can be made again")
+}
+
+// projectHere is the project that the working directory is in: the folder
+// itself, or the nearest one above it that has a project.yml.
+func projectHere() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(filepath.Join(dir, "project.yml")); err == nil && !info.IsDir() {
+			if dir == here {
+				return "."
+			}
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return "."
+		}
+	}
 }
 
 // compile compiles, also when there is no interpreter to be had: then that is

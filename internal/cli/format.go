@@ -140,6 +140,9 @@ func (f *formatter) path(root string) error {
 }
 
 func (f *formatter) file(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path) // a pipe may never end
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

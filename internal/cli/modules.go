@@ -30,7 +30,7 @@ type local struct {
 }
 
 func (l *local) add(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&l.dir, "project", ".", "folder with project.yml")
+	c.Flags().StringVar(&l.dir, "project", projectHere(), "folder with project.yml")
 	c.Flags().StringVar(&l.main, "main", "main.cf", "entry file, relative to the project or absolute")
 	return c
 }

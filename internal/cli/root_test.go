@@ -93,7 +93,7 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 		"format --diff good/broken.cf file": "E0001",
 	}
 	for project, code := range map[string]string{
-		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0406", "folder": "E0403", "nomain": "E0408",
+		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0409", "folder": "E0403", "nomain": "E0408",
 	} {
 		for _, command := range []string{"compile", "check --no-plugins", "model explain x"} {
 			cases[command+" --no-std --project "+project] = code

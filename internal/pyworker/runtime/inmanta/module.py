@@ -24,6 +24,14 @@ class InvalidModuleException(ModuleException):
     """A folder is not a module."""
 
 
+class ModuleNotFoundException(ModuleException):
+    """There is no such module."""
+
+
+class InvalidMetadata(ModuleException):
+    """project.yml, or what describes a module, is wrong."""
+
+
 class _Metadata:
     """Fields of project.yml or of a module's metadata as attributes."""
 
@@ -49,6 +57,10 @@ class Module:
     def path(self) -> str:
         return self._path
 
+    @property
+    def model_dir(self) -> str:
+        return os.path.join(self._path, "model")
+
     def get_version(self) -> str:
         return self.version
 
@@ -66,8 +78,17 @@ class Project:
 
     _current: ClassVar[Optional["Project"]] = None
 
-    def __init__(self, path: str, name: str = "", modules: Iterable[Module] = (), metadata: Optional[dict[str, Any]] = None):
+    def __init__(
+        self,
+        path: str,
+        name: str = "",
+        modules: Iterable[Module] = (),
+        metadata: Optional[dict[str, Any]] = None,
+        modulepath: Iterable[str] = (),
+    ):
         self._path = path
+        self.modulepath = list(modulepath)
+        self.main_file = "main.cf"
         self.modules: dict[str, Module] = {module.name: module for module in modules}
         self.metadata = _Metadata({"name": name, **(metadata or {})})
 

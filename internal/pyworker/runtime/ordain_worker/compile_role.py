@@ -244,9 +244,11 @@ class CompileRole:
                 args.get("name") or "",
                 [project.Module(each["name"], each["root"], each.get("version") or "") for each in modules],
                 args.get("metadata"),
+                args.get("modulepath") or (),
             )
         )
         lazy = args.get("lazy")
+        self.finder.modulepath = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
         self._compiler = Compiler()
         gc.disable()  # imports make much and free little

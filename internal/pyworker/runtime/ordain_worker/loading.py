@@ -46,6 +46,9 @@ class Finder:
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        # Folders with modules of the first generation, of which code may import what the model does not load.
+        self.modulepath: list[str] = []
+        self.looked: set[str] = set()  # folders of these in which something was looked for
         # Told of the end of the import of a module's package, in a load that imports modules when they are used.
         self.imported: Optional[Callable[[str, ModuleType], None]] = None
 
@@ -63,6 +66,8 @@ class Finder:
             return spec
         folder = self._folders.get(fullname)
         if folder is None:
+            folder = self._beside(fullname)
+        if folder is None:
             return None
         init = os.path.join(folder, "__init__.py")
         if os.path.isfile(init):
@@ -71,6 +76,26 @@ class Finder:
         spec = ModuleSpec(fullname, None, is_package=True)
         spec.submodule_search_locations = [folder]
         return spec
+
+
+    def _beside(self, fullname: str) -> Optional[str]:
+        """The package of a module that the model does not load: one that is installed goes before those on the
+        modulepath.
+        """
+        package, _, name = fullname.partition(".")
+        if package != PACKAGE or not name.isidentifier():
+            return None
+        for entry in sys.path:
+            there = os.path.join(entry, PACKAGE, name)
+            if os.path.isdir(there) or os.path.isfile(there + ".py"):
+                return None
+        for path in self.modulepath:
+            self.looked.update(each for each in (path, os.path.join(path, name)) if os.path.isdir(each))
+            folder = os.path.join(path, name, "plugins")
+            if os.path.isfile(os.path.join(folder, "__init__.py")):
+                self.looked.add(folder)
+                return folder
+        return None
 
 
 class _Telling(SourceFileLoader):

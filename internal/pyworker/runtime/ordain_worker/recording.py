@@ -185,6 +185,8 @@ class Record:
         if (sys.stdout, sys.stderr) != self._streams:  # by modules that print elsewhere
             self.problems.append("standard output or error was replaced")
         folders = set(each or os.curdir for each in sys.path)
+        for finder in sys.meta_path:
+            folders.update(getattr(finder, "looked", ()))
         files = set(map(os.path.abspath, self.files))
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
