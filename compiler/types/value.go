@@ -3,6 +3,7 @@ package types
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -70,8 +71,11 @@ type Reference struct {
 
 // gives tells whether what the reference stands for is always of type t.
 func (r *Reference) gives(t Type) bool {
-	if _, ok := t.(DictOf); ok {
+	switch t := t.(type) {
+	case DictOf:
 		return r.Of == string(DictT)
+	case Union:
+		return slices.ContainsFunc(t.Of, r.gives)
 	}
 	return narrower(r.Of, t.String())
 }
