@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -230,7 +231,7 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 			continue
 		}
 		if p.x == nil {
-			return nil, runtimeError("Invalid key in f-string: '%s'", types.Quote(p.field)).in(n)
+			return nil, runtimeError("Invalid key in f-string: '%s'", pytext.Quote(p.field)).in(n)
 		}
 		v, err := p.x.eval(r, s, f)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -460,7 +461,7 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 	if index == nil {
 		pairs := make([]string, len(values))
 		for i, g := range values {
-			pairs[i] = fmt.Sprintf("(%s, %s)", types.Quote(g.name), types.Repr(g.value))
+			pairs[i] = fmt.Sprintf("(%s, %s)", pytext.Quote(g.name), types.Repr(g.value))
 		}
 		err := notFound("No index defined on %s for this lookup: [%s]", e.Name, strings.Join(pairs, ", "))
 		err.Hint = "the indexes are " + indexNames(e)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/jsontext"
 )
@@ -124,7 +124,7 @@ func appendPlain(b []byte, v types.Value) ([]byte, bool) {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return b, false
 		}
-		return append(b, syntax.PyFloat(float64(v))...), true
+		return append(b, pytext.Float(float64(v))...), true
 	case types.Str:
 		return jsontext.AppendString(b, string(v)), true
 	case *types.Object:

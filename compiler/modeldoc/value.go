@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/jsontext"
 )
@@ -75,9 +75,9 @@ func comma(b []byte, i int) []byte {
 // appendFloat keeps a float a float: 1.0 and not 1.
 func appendFloat(b []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, `{"$float":"`+syntax.PyFloat(f)+`"}`...)
+		return append(b, `{"$float":"`+pytext.Float(f)+`"}`...)
 	}
-	return append(b, strings.Replace(syntax.PyFloat(f), "e+", "e", 1)...)
+	return append(b, strings.Replace(pytext.Float(f), "e+", "e", 1)...)
 }
 
 // className is the name of a class without its module or what it is defined in.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // fields reads typed fields from the sections of a file and remembers the first
@@ -86,7 +86,7 @@ func (f *fields) textOf(v value, key string, numbers bool) (string, bool) {
 		}
 	case float64:
 		if numbers {
-			return syntax.PyFloat(is), true
+			return pytext.Float(is), true
 		}
 	case bool:
 		f.fail(v, "%s must be a text, and YAML takes %s for a truth value: write it in quotes", key, v.node.Value)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/internal/pep440"
 )
 
@@ -274,7 +274,7 @@ func (f *fields) setting(v value) (any, bool) {
 			return nil, false
 		}
 		if number, ok := is.(float64); ok {
-			is = syntax.PyFloat(number)
+			is = pytext.Float(number)
 		}
 		out[name] = is
 	}
@@ -287,7 +287,7 @@ func settingOf(is any) (any, bool) {
 		return is, true
 	case float64:
 		if math.IsInf(is, 0) || math.IsNaN(is) { // JSON, in which it is kept, has none
-			return syntax.PyFloat(is), true
+			return pytext.Float(is), true
 		}
 		return is, true
 	case []byte:

@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/jsontext"
 )
@@ -81,7 +81,7 @@ func (c *codec) write(b *bytes.Buffer, v types.Value, depth int) error {
 	case types.Float:
 		writeFloat(b, float64(v))
 	case types.Complex:
-		fmt.Fprintf(b, `{"c":[%q,%q]}`, syntax.PyFloat(real(v)), syntax.PyFloat(imag(v)))
+		fmt.Fprintf(b, `{"c":[%q,%q]}`, pytext.Float(real(v)), pytext.Float(imag(v)))
 	case types.Str:
 		writeString(b, string(v))
 	case *types.List:

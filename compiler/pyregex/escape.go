@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 const (
@@ -51,7 +53,7 @@ func (p *parser) character(this token) rune {
 		name := p.until("}", "character name")
 		r, ok := p.chars(name)
 		if !ok {
-			p.fail(size(name)+4, "undefined character name %s", quote(name))
+			p.fail(size(name)+4, "undefined character name %s", pytext.Quote(name))
 		}
 		return r
 	case c == "0":

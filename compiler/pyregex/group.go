@@ -1,6 +1,10 @@
 package pyregex
 
-import "strings"
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/pytext"
+)
 
 // flags are those that a pattern can set for itself.
 type flags uint8
@@ -98,7 +102,7 @@ func (p *parser) open(name string) int {
 	n := len(p.closed)
 	if name != "" {
 		if was, ok := p.names[name]; ok {
-			p.fail(size(name)+1, "redefinition of group name %s as group %d; was group %d", quote(name), n, was)
+			p.fail(size(name)+1, "redefinition of group name %s as group %d; was group %d", pytext.Quote(name), n, was)
 		}
 		p.names[name] = n
 	}
@@ -132,14 +136,14 @@ func (p *parser) groupName(end token) string {
 
 func (p *parser) checkName(name string) {
 	if !isIdentifier(name) {
-		p.fail(size(name)+1, "bad character in group name %s", quote(name))
+		p.fail(size(name)+1, "bad character in group name %s", pytext.Quote(name))
 	}
 }
 
 func (p *parser) named(name string) int {
 	n, ok := p.names[name]
 	if !ok {
-		p.fail(size(name)+1, "unknown group name %s", quote(name))
+		p.fail(size(name)+1, "unknown group name %s", pytext.Quote(name))
 	}
 	return n
 }

@@ -70,8 +70,3 @@ var (
 		{Lo: 0x37a, Hi: 0x37a, Stride: 1}, {Lo: 0x2e2f, Hi: 0x2e2f, Stride: 1}, {Lo: 0x309b, Hi: 0x309c, Stride: 1},
 		{Lo: 0xfc5e, Hi: 0xfc63, Stride: 1}, {Lo: 0xfdfa, Hi: 0xfdfb, Stride: 1}, {Lo: 0xfe70, Hi: 0xfe7e, Stride: 2}}}
 )
-
-// isPrintable is str.isprintable; characters new in 15.1 are added.
-func isPrintable(r rune) bool {
-	return unicode.IsPrint(r) || isNewIdeograph(r) || 0x2ffc <= r && r <= 0x2fff || r == 0x31ef
-}

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"ordain.dev/ordain/internal/racedetector"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // characters is what characters.py recorded.
@@ -76,7 +78,7 @@ func TestEveryCharacterIsWhatCPythonTakesItFor(t *testing.T) {
 		`\d`:           isDigit,
 		`\s`:           isSpace,
 		"alpha":        isLetter,
-		"printable":    isPrintable,
+		"printable":    pytext.Printable,
 		"identifier":   func(r rune) bool { return isIdentifier(string(r)) && utf8Has(r) },
 		"a identifier": func(r rune) bool { return isIdentifier("a"+string(r)) && utf8Has(r) },
 	} {

@@ -1,5 +1,7 @@
 package syntax
 
+import "ordain.dev/ordain/compiler/pytext"
+
 // refusal is a check of an action that failed.
 type refusal struct {
 	err *Error
@@ -93,7 +95,7 @@ func tokenText(kind int, t token) string {
 	case tINT:
 		return parseInt(t.text).String()
 	case tFLOAT:
-		return PyFloat(parseFloat(t.text))
+		return pytext.Float(parseFloat(t.text))
 	case tREGEX:
 		return "/" + t.text + "/"
 	}

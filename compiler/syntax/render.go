@@ -1,10 +1,10 @@
 package syntax
 
 import (
-	"math"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // Render is a statement as the texts of errors show it: the reference's own
@@ -71,7 +71,7 @@ func (r *renderer) str(n Node) {
 	case *If:
 		r.add("If")
 	case *FString:
-		r.add(PyRepr(n.Text))
+		r.add(pytext.Quote(n.Text))
 	case *Comprehension:
 		r.pretty(n)
 	case *Conditional:
@@ -96,9 +96,9 @@ func (r *renderer) repr(n Node) {
 	case *Regex:
 		r.add("/", n.Pattern, "/")
 	case *Format:
-		r.add("Format(", PyRepr(n.Text), ")")
+		r.add("Format(", pytext.Quote(n.Text), ")")
 	case *FString:
-		r.add("StringFormatV2(", PyRepr(n.Text), ")")
+		r.add("StringFormatV2(", pytext.Quote(n.Text), ")")
 	case *Ref, *AttrRef:
 		r.add(refText(n))
 	case *Call:
@@ -272,7 +272,7 @@ func (r *renderer) query(named []Argument, splats []Splat) {
 	r.add("[[")
 	for i, a := range named {
 		r.comma(i, ", ")
-		r.add("(", PyRepr(a.Name.Name), ", ")
+		r.add("(", pytext.Quote(a.Name.Name), ", ")
 		r.repr(a.Value)
 		r.add(")")
 	}
@@ -330,7 +330,7 @@ func (r *renderer) value(e Expr) {
 		r.add("{")
 		for i, entry := range e.Entries {
 			r.comma(i, ", ")
-			r.add(PyRepr(entry.Key), ": ")
+			r.add(pytext.Quote(entry.Key), ": ")
 			r.value(entry.Value)
 		}
 		r.add("}")
@@ -365,9 +365,9 @@ func (r *renderer) literal(l *Literal, nested bool) {
 	case IntLiteral:
 		r.add(l.Int.String())
 	case FloatLiteral:
-		r.add(PyFloat(l.Float))
+		r.add(pytext.Float(l.Float))
 	case StringLiteral:
-		r.add(PyRepr(l.Str))
+		r.add(pytext.Quote(l.Str))
 	}
 }
 
@@ -381,63 +381,4 @@ func (t TypeRef) String() string {
 		s += "?"
 	}
 	return s
-}
-
-// PyFloat writes a float as Python does: the shortest digits that read back the
-// same, with an exponent below 1e-4 and from 1e16 on, otherwise with a point.
-func PyFloat(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	case math.IsNaN(f):
-		return "nan"
-	}
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(f, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
-}
-
-// PyRepr quotes text as Python's repr does.
-func PyRepr(s string) string {
-	quote := byte('\'')
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		quote = '"'
-	}
-	var b strings.Builder
-	b.WriteByte(quote)
-	for _, c := range s {
-		switch {
-		case c == rune(quote) || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsPrint(c):
-			b.WriteRune(c)
-		case c <= 0xff:
-			b.WriteString(`\x` + hex(c, 2))
-		case c <= 0xffff:
-			b.WriteString(`\u` + hex(c, 4))
-		default:
-			b.WriteString(`\U` + hex(c, 8))
-		}
-	}
-	b.WriteByte(quote)
-	return b.String()
-}
-
-func hex(c rune, width int) string {
-	s := strconv.FormatInt(int64(c), 16)
-	return strings.Repeat("0", width-len(s)) + s
 }

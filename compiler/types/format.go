@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // spec is a parsed format specification of Python:
@@ -363,7 +363,7 @@ func (sp spec) float(f float64, class string) (string, error) {
 		body = general(a, max(precision, 1), sp.alternate, false)
 	case verb == 0:
 		if precision < 0 {
-			body = syntax.PyFloat(a)
+			body = pytext.Float(a)
 			if sp.alternate {
 				body = pointed(body)
 			}

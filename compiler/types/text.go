@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // Text gives the text of a value as Python's str does it.
@@ -143,11 +142,11 @@ func (b *printer) repr(v Value, quoted bool) {
 		}
 		b.WriteString(v.Int.String())
 	case Float:
-		b.WriteString(syntax.PyFloat(float64(v)))
+		b.WriteString(pytext.Float(float64(v)))
 	case Complex:
 		b.WriteString(complexText(v))
 	case Str:
-		b.WriteString(Quote(string(v)))
+		b.WriteString(pytext.Quote(string(v)))
 	case *List:
 		b.WriteByte('[')
 		for i, item := range v.Items {
@@ -163,7 +162,7 @@ func (b *printer) repr(v Value, quoted bool) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(Quote(k))
+			b.WriteString(pytext.Quote(k))
 			b.WriteString(": ")
 			b.repr(v.Values[k], true)
 		}
@@ -193,40 +192,4 @@ func (b *printer) repr(v Value, quoted bool) {
 	default:
 		fmt.Fprintf(&b.Builder, "%v", v)
 	}
-}
-
-// Quote writes a string literal as Python's repr does it.
-func Quote(s string) string {
-	quote := byte('\'')
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		quote = '"'
-	}
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte(quote)
-	for _, r := range s {
-		switch {
-		case r == rune(quote) || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x7f || (r != 0xad && unicode.IsPrint(r)):
-			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteByte(quote)
-	return b.String()
 }

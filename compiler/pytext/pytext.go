@@ -1,0 +1,73 @@
+// Package pytext writes numbers and texts as Python does: models, messages and
+// exports show them so. Characters are those of Python 3.13, Unicode 15.1.
+package pytext
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Quote writes a text as Python's repr does: in single quotes, or in double
+// ones where that needs fewer escapes; what cannot be printed is escaped.
+func Quote(s string) string {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case Printable(r):
+			b.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(quote)
+	return b.String()
+}
+
+// Printable is str.isprintable of one character. What is new in Unicode 15.1,
+// ideographs and five signs of them, is added to Go's tables of 15.0.
+func Printable(r rune) bool {
+	return unicode.IsPrint(r) || 0x2ebf0 <= r && r <= 0x2ee5d || 0x2ffc <= r && r <= 0x2fff || r == 0x31ef
+}
+
+// Float writes a float as Python does: the shortest digits that read back the
+// same, with an exponent below 1e-4 and from 1e16 on, otherwise with a point.
+func Float(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
