@@ -265,7 +265,7 @@ func (n *fstring) format(v types.Value, conversion rune, spec string) (string, *
 			return "", runtimeError("Invalid f-string: %s", err).in(n)
 		}
 		if conversion == 'a' {
-			text = types.ASCII(text)
+			text = pytext.ASCII(text)
 		}
 		v = types.Str(text)
 	default:

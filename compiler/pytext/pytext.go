@@ -33,16 +33,36 @@ func Quote(s string) string {
 			b.WriteString(`\t`)
 		case Printable(r):
 			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
+			escape(&b, r)
 		}
 	}
 	b.WriteRune(quote)
 	return b.String()
+}
+
+// ASCII escapes what is not ASCII, as Python's ascii does.
+func ASCII(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < 0x80 {
+			b.WriteRune(r)
+		} else {
+			escape(&b, r)
+		}
+	}
+	return b.String()
+}
+
+func escape(b *strings.Builder, r rune) {
+	switch {
+	case r <= 0xff:
+		fmt.Fprintf(b, `\x%02x`, r)
+	case r <= 0xffff:
+		fmt.Fprintf(b, `\u%04x`, r)
+	default:
+		fmt.Fprintf(b, `\U%08x`, r)
+	}
 }
 
 // Printable is str.isprintable of one character. What is new in Unicode 15.1,

@@ -82,24 +82,6 @@ func notFinite(f float64) error {
 	return nil
 }
 
-// ASCII escapes what is not ASCII, as Python's ascii does.
-func ASCII(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r < 0x80:
-			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
-
 // Repr gives the text of a value as Python's repr does it.
 func Repr(v Value) string {
 	var b printer
