@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,7 +45,7 @@ func reading(err error) diag.Diagnostic {
 			d.Causes = []diag.Diagnostic{reading(m.Cause)}
 		}
 		if d.Code == diag.Code("") { // upstream it is one of Python's own
-			d.Code = diag.Code(unreadable(m.Kind))
+			d.Code = diag.Code(cmp.Or(m.Like, module.KindInvalidMetadata))
 		}
 		return locate(d, m.At)
 	}
@@ -55,18 +56,6 @@ func reading(err error) diag.Diagnostic {
 		d.Message = strings.TrimSuffix(d.Message, "; "+f.Advice)
 	}
 	return d
-}
-
-// unreadable is what a project or a module has that upstream stumbles over with
-// one of Python's own exceptions.
-func unreadable(kind string) string {
-	switch kind {
-	case module.KindNoRequirement:
-		return "ModuleNotFoundException"
-	case module.KindDirectory, module.KindNoDirectory:
-		return "InvalidModuleException"
-	}
-	return "InvalidMetadata"
 }
 
 // Failed is the outcome of a compile that could not begin: what it needs could

@@ -35,6 +35,7 @@ const (
 // parse is a *syntax.Error instead.
 type Error struct {
 	Kind    string // the reference's class
+	Like    string // the kind nearest to it, if Kind is one of Python's own; KindInvalidMetadata if empty
 	Message string
 	At      syntax.Span // zero: no place
 	// Statement is the text of the import that failed.

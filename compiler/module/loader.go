@@ -136,7 +136,7 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 		}
 		if errors.Is(err, errDirectory) {
 			err = &Error{
-				Kind: KindDirectory, Message: l.show(main) + " is a directory",
+				Kind: KindDirectory, Like: KindInvalid, Message: l.show(main) + " is a directory",
 				Hint: "the entry file must be a file; another one can be named with --main",
 			}
 		}
@@ -306,13 +306,13 @@ func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	}
 	if errors.Is(r.err, errDirectory) {
 		return nil, &Error{
-			Kind: KindDirectory, Message: l.show(m.modelFile(namespace)) + " is a directory",
+			Kind: KindDirectory, Like: KindInvalid, Message: l.show(m.modelFile(namespace)) + " is a directory",
 			Hint: "the model of " + namespace + " must be a file",
 		}
 	}
 	if errors.Is(r.err, syscall.ENOTDIR) {
 		return nil, &Error{
-			Kind: KindNoDirectory, Message: "there can be no file " + l.show(m.modelFile(namespace)) + ": something on the way to it is not a folder",
+			Kind: KindNoDirectory, Like: KindInvalid, Message: "there can be no file " + l.show(m.modelFile(namespace)) + ": something on the way to it is not a folder",
 			Hint: "a module keeps its model in the folder `model`",
 		}
 	}

@@ -50,7 +50,7 @@ type Module struct {
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
 		return nil, &Error{
-			Kind: KindNoRequirement, Message: "There can be no module " + name + ": no package has such a name",
+			Kind: KindNoRequirement, Like: KindNotFound, Message: "There can be no module " + name + ": no package has such a name",
 			Hint: "the name of a module begins with a letter; what the project defines itself needs no import",
 		}
 	}

@@ -42,7 +42,7 @@ func OpenProject(dir string) (*Project, error) {
 	}
 	if isDir(path) {
 		return nil, &Error{
-			Kind: KindDirectory, Message: path + " is a directory", At: at(path, 1, 0),
+			Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0),
 			Hint: "project.yml must be a file; it holds at least a line such as `name: example`",
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Project) downloadable() error {
 	case err != nil:
 		e.Kind, e.Hint = KindNoFile, "make the folder "+up+", or name another one"
 	case !info.IsDir():
-		e.Kind, e.Hint = KindNoDirectory, up+" is no folder: name another one"
+		e.Kind, e.Like, e.Hint = KindNoDirectory, KindInvalid, up+" is no folder: name another one"
 	default:
 		return nil
 	}

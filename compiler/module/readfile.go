@@ -30,7 +30,7 @@ func readText(path string) ([]byte, error) {
 		err = &Error{Kind: KindNoText, Message: path + " is no text: it must be UTF-8", At: at(path, 1, 0), Hint: "save it as UTF-8, without a byte order mark of another encoding"}
 	}
 	if err != nil && isDir(path) {
-		err = &Error{Kind: KindDirectory, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
+		err = &Error{Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
 	}
 	return text, err
 }
