@@ -1,168 +1,30 @@
 """The compile role: runs plug-ins for the engine, and makes resources for the exporter.
 
 Go asks ``start``, ``load``, ``call``, ``finalize`` and those of exporting.py; while it waits for
-an answer it is asked for what the code reads (class EngineModel). PROTOCOL.md has the details.
+an answer it is asked for what the code reads (enginemodel.py). PROTOCOL.md has the details.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import gc
-import io
 import os
 import sys
 
-from inmanta.ast import (
-    CompilerException,
-    Location,
-    MultiUnsetException,
-    NotFoundException,
-    OptionalValueException,
-    PluginException,
-    Range,
-    RuntimeException,
-    TypeNotFoundException,
-    UnknownException,
-    UnsetException,
-)
+from inmanta.ast import MultiUnsetException, Range, UnknownException, UnsetException
 from inmanta.execute import runtime
-from inmanta.execute.proxy import DynamicProxy, ProxyContext
-from inmanta.execute.runtime import EMPTY, Instance, QueueScheduler, Resolver, ResultVariable
-from inmanta.execute.util import NoneValue, Unknown
+from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
 from ordain_worker import loading
-from ordain_worker.frames import Channel, Dialogue, Failure, class_name
+from ordain_worker.converting import Converters, converters
+from ordain_worker.enginemodel import EngineModel
+from ordain_worker.failures import describe
+from ordain_worker.frames import Channel, Dialogue, Failure
+from ordain_worker.output import Output
 from ordain_worker.values import Codec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Optional
-
-_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-class Output(io.TextIOBase):
-    """Standard output of the code: whole lines, in order.
-
-    They go with the reply that they belong to; each is told at once too, so
-    that what was printed is known of code that ends the process.
-    """
-
-    def __init__(self, tell: Callable[[str, Any], None]) -> None:
-        self._tell = tell
-        self._text = ""
-        self._lines: list[str] = []
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return "utf-8"
-
-    def write(self, text: str) -> int:
-        *lines, self._text = (self._text + text).split("\n")
-        if lines:
-            self._lines += lines
-            self._tell("printed", {"lines": lines})
-        return len(text)
-
-    def take(self, all: bool = False) -> list[str]:
-        if all and self._text:
-            self.write("\n")
-        lines, self._lines = self._lines, []
-        return lines
-
-
-class EngineModel:
-    """The model, which the engine holds: what is not known here is asked for."""
-
-    def __init__(self, talk: Dialogue, codec: Codec) -> None:
-        self._talk = talk
-        self._codec = codec
-        self._missing: set[tuple[str, str]] = set()
-        self._types: dict[str, Any] = {}
-        # Variables without a value, one object for each, for as long as a call runs.
-        self.unset: dict[Any, ResultVariable] = {}
-
-    def read(self, instance: Instance, name: str) -> object:
-        if (instance.entity_name, name) in self._missing:
-            raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
-        also = [each.id for each in instance.siblings or () if each is not instance and name not in each.known]
-        reply = self._talk.ask("read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name})
-        # In the order in which Go wrote them: what comes first introduces an instance to what follows.
-        value = self._codec.decode(reply["v"]) if "v" in reply else None
-        for each in reply.get("know") or ():
-            self._codec.decode(each)
-        if "v" in reply:
-            instance.known[name] = value
-            if also and type(value) is Instance:
-                self._relate(instance.siblings or (), name)
-            return value
-        if "slot" in reply:
-            variable = self._without_value((instance.id, name), reply["slot"])
-            return variable.get_value()
-        if "optional" in reply:
-            instance.known[name] = EMPTY
-            raise OptionalValueException(instance, name)
-        self._missing.add((instance.entity_name, name))
-        raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
-
-    def _relate(self, siblings: Any, name: str) -> None:
-        """Where a loop follows a relation, what is read of one end will be read of all."""
-        ends = {end.id: end for each in siblings if type(end := each.known.get(name)) is Instance}
-        if len(ends) > 1:
-            together = list(ends.values())
-            for end in together:
-                end.siblings = together
-
-    def variable(self, name: str) -> "ResultVariable":
-        reply = self._talk.ask("variable", {"n": name})
-        if "v" in reply:
-            return ResultVariable(self._codec.decode(reply["v"]))
-        if "slot" in reply:
-            return self._without_value(name, reply["slot"])
-        if "optional" in reply:
-            return ResultVariable(problem=OptionalValueException(name, name))
-        raise NotFoundException(None, name, f"variable {name} not found")
-
-    def _without_value(self, key: Any, slot: int) -> "ResultVariable":
-        variable = self.unset.get(key)
-        if variable is None:
-            variable = ResultVariable(slot=slot)
-            variable._problem = UnsetException("Value not available", variable)
-            self.unset[key] = variable
-        return variable
-
-    def type_of(self, name: str) -> Any:
-        if name not in self._types:
-            described = self._talk.ask("type", {"n": name})
-            if described is None:
-                raise TypeNotFoundException(name, "")
-            self._types[name] = self._make_type(name, described)
-        return self._types[name]
-
-    def _make_type(self, name: str, described: dict[str, Any]) -> Any:
-        from inmanta.ast import type as types
-        from inmanta.ast.entity import Entity
-
-        if described["kind"] == "entity":
-            return Entity(described)
-        if described["kind"] == "typedef":
-            return types.ConstraintType(described)
-        return types.TYPES.get(name) or types.Any()
-
-    def instances_of(self, name: str) -> list[Instance]:
-        return self._codec.decode(self._talk.ask("instances", {"n": name}))
-
-    def entities(self) -> list[str]:
-        return self._talk.ask("entities", {})
-
-    def accepts(self, name: str, value: object) -> bool:
-        return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(DynamicProxy.unwrap(value))})
-
-    def origin(self, instance: Instance) -> list[Location]:
-        return [Location(each["file"], each["line"]) for each in self._talk.ask("origin", {"i": instance.id}) or ()]
 
 
 class CompileRole:
@@ -173,7 +35,7 @@ class CompileRole:
         self.codec = Codec()
         self.model = EngineModel(self.talk, self.codec)
         self.output = Output(self.talk.notify)
-        self.plugins: dict[int, tuple[Any, _Converters]] = {}
+        self.plugins: dict[int, tuple[Any, Converters]] = {}
         self.modules: Optional[loading.Modules] = None
         self._stopped: Optional[BaseException] = None  # a load that failed
         self.finder: Optional[loading.Finder] = None
@@ -301,7 +163,7 @@ class CompileRole:
 
         table: dict[str, Any] = {}
         if record:
-            from ordain_worker import exporting, recording
+            from ordain_worker import recording, registered
 
             with recording.recording() as notes:
                 self.modules.all(notes.turn)
@@ -312,8 +174,8 @@ class CompileRole:
         reply = {"plugins": signatures, "dataclasses": loading.dataclasses_of(names), "warnings": warnings}
         if record:
             with contextlib.suppress(Exception):  # an export will ask, and say it
-                table["export"] = exporting.described()
-                table["code"] = exporting.code_of([each["name"] for each in table["export"]["types"]])
+                table["export"] = registered.described()
+                table["code"] = registered.code_of([each["name"] for each in table["export"]["types"]])
             from inmanta.compiler import Finalizers
 
             table["finalizers"] = Finalizers.owners()
@@ -374,7 +236,7 @@ class CompileRole:
         except BaseException as exc:
             return {"err": describe(exc)}
 
-    def _introduced(self, args: dict[str, Any]) -> tuple[Any, "_Converters"]:
+    def _introduced(self, args: dict[str, Any]) -> tuple[Any, "Converters"]:
         """A plug-in that is called for the first time: its module is imported now if it was not before."""
         from inmanta.plugins import one_plugin
 
@@ -382,7 +244,7 @@ class CompileRole:
         self.modules.need(signature["name"].partition("::")[0])
         plugin = one_plugin(signature["name"])
         plugin._context, plugin.context_name, plugin.context_keyword_only = signature["context"]
-        made = self.plugins[args["p"]] = plugin, _converters(signature, set(args.get("twins") or ()))
+        made = self.plugins[args["p"]] = plugin, converters(signature, set(args.get("twins") or ()))
         return made
 
     def _context(self, plugin: Any, args: dict[str, Any]) -> Any:
@@ -447,221 +309,6 @@ def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:
         known = facts.get(kwargs.get("rid") or "", {})
         return Result(200, {"data": [{"name": name, "value": value} for name, value in known.items()]})
     return None
-
-
-class _Converters:
-    """How each argument of a plug-in is shown to it."""
-
-    def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any, result: Any) -> None:
-        self._result = result
-        self._positional = positional
-        self._rest = rest
-        self._named = named
-        self._extra = extra
-
-    def gives(self, value: Any) -> bool:
-        """Whether the value of an answer is what a plug-in that gives a plain value declares."""
-        return self._result is None or type(value) is self._result
-
-    def at(self, index: int) -> Any:
-        return self._positional[index] if index < len(self._positional) else self._rest
-
-    def named(self, name: str) -> Any:
-        return self._named.get(name) or self._extra
-
-
-def _converters(signature: dict[str, Any], twins: set[str]) -> _Converters:
-    positional, rest, named, extra = [], None, {}, None
-    namespace = signature["name"].rpartition("::")[0]
-    for param in signature["params"]:
-        convert = _converter(param["name"], _with_twins(param["type"], namespace, twins))
-        kind = param["kind"]
-        if kind == "positional":
-            positional.append(convert)
-            named[param["name"]] = convert
-        elif kind == "varargs":
-            rest = convert
-        elif kind == "keyword":
-            named[param["name"]] = convert
-        else:
-            extra = convert
-    plain = _converter("argument", {"k": "any"})
-    result = _PLAIN.get((signature["return"] or {}).get("name"))
-    return _Converters(positional, rest or plain, named, extra or plain, result)
-
-
-_PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
-
-
-def _converter(name: str, annotation: dict[str, Any]) -> Any:
-    if _mentions_dataclass(annotation):
-        return lambda value: _to_python(value, annotation, name)
-    context = ProxyContext(path=name)  # Go held it against the annotation
-
-    def show(value: Any) -> Any:
-        # Only a plug-in that takes unknown values is called with one.
-        return value if isinstance(value, Unknown) else DynamicProxy.return_value(value, context=context)
-
-    return show
-
-
-def _with_twins(annotation: dict[str, Any], namespace: str, twins: set[str]) -> dict[str, Any]:
-    """The annotation, where entities that are dataclasses in Python are named as such."""
-    if annotation.get("of"):
-        return {**annotation, "of": [_with_twins(each, namespace, twins) for each in annotation["of"]]}
-    if annotation["k"] != "dsl" or not twins:
-        return annotation
-    name = annotation["name"].strip()
-    if annotation.get("view") and not name.endswith(("?", "[]")):
-        return annotation
-    for end, kind in (("?", "nullable"), ("[]", "list")):
-        if name.endswith(end):
-            inner = _with_twins({"k": "dsl", "name": name.removesuffix(end)}, namespace, twins)
-            return {"k": kind, "of": [inner]}
-    if "::" not in name:
-        while namespace and f"{namespace}::{name}" not in twins:
-            namespace = namespace.rpartition("::")[0]
-        name = f"{namespace}::{name}"
-    return {"k": "dataclass", "name": name} if name in twins else annotation
-
-
-def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
-    return annotation["k"] == "dataclass" or any(
-        _mentions_dataclass(each) for each in annotation.get("of") or () if annotation["k"] != "reference"
-    )
-
-
-def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
-    """A value for an annotation with dataclasses in it: their instances become objects of those classes."""
-    from ordain_worker.annotations import dataclass_entity
-
-    kind = annotation["k"]
-    if isinstance(value, NoneValue):
-        return None
-    if kind in ("list", "dict") and isinstance(value, (list, dict)):
-        inner = annotation["of"][0]
-        if isinstance(value, list):
-            return [_to_python(each, inner, f"{path}[{index}]") for index, each in enumerate(value)]
-        return {key: _to_python(each, inner, f"{path}[{key!r}]") for key, each in value.items()}
-    if kind in ("nullable", "union") or kind == "dataclass":
-        wanted = [annotation] if kind == "dataclass" else annotation["of"]
-        if isinstance(value, Instance):
-            names = _lineage(value)
-            if "std::Dataclass" in names:
-                names += [dataclass_entity(_class_of(each)) for each in names if each.count("::")]
-            for each in wanted:
-                if each["k"] == "dataclass" and "std::Dataclass" in names and any(one["name"] in names for one in (each, *each.get("of", ()))):
-                    return _make_dataclass(value, _class_of(value.entity_name))
-        for each in wanted:
-            if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
-                return _to_python(value, each, path)
-    return DynamicProxy.return_value(value, context=ProxyContext(path=path))
-
-
-def _lineage(instance: Instance) -> list[str]:
-    return [instance.entity_name, *instance.get_type().get_all_parent_names()]
-
-
-def _class_of(entity: str) -> Any:
-    """The class that an entity is paired with: what its module binds to its name; None where it has none."""
-    import importlib
-
-    module, _, name = entity.rpartition("::")
-    try:
-        return getattr(importlib.import_module(".".join(["inmanta_plugins", *module.split("::")])), name, None)
-    except ModuleNotFoundError:
-        return None
-
-
-def _make_dataclass(instance: Instance, cls: Any) -> Any:
-    import dataclasses
-
-    proxy = DynamicProxy(instance)._allow_references()
-    return cls(**{field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)})
-
-
-def _deep(value: Any) -> Any:
-    """Lists and dicts of their own for a dataclass, not views."""
-    if isinstance(value, DynamicProxy):
-        inner = value._get_instance()
-        if isinstance(inner, list):
-            return [_deep(each) for each in value]
-        if isinstance(inner, dict):
-            return {key: _deep(each) for key, each in value.items()}  # type: ignore[attr-defined]
-    return value
-
-
-def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
-    """An exception for the author of a model: with the frames of modules only.
-
-    :param importing: the file that was imported, when it arose there: that has the place.
-    """
-    if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
-        return {**describe(exc.__cause__, exc.file), "module": exc.module, "importing": exc.importing}
-    import traceback
-
-    frames = _module_frames(exc)
-    if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
-        frames = _module_frames(exc.__cause__)  # our words for what a module raised
-    unread = exc if isinstance(exc, SyntaxError) and exc.filename and not exc.filename.startswith("<") else None
-    if unread is not None and unread.filename:
-        frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
-    if isinstance(exc, PluginException):
-        kind = "plugin"
-    elif isinstance(exc, RuntimeException):
-        kind = "compiler"
-    elif loading.is_annotation_error(exc):
-        kind = "annotation"
-    else:
-        kind = "external" if isinstance(exc, Exception) else "exit"
-    try:
-        message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
-    except Exception as broken:
-        message = f"(its message cannot be shown: {type(broken).__name__})"
-    innermost = _innermost(frames, importing)
-    described: dict[str, Any] = {
-        "kind": kind,
-        "class": exc.error if kind == "annotation" else class_name(type(exc)),  # type: ignore[attr-defined]
-        "message": message,
-        "file": innermost.filename if innermost else "",
-        "line": (innermost.lineno or 0) if innermost else 0,
-        "trace": "".join(traceback.format_list(frames)),
-    }
-    if kind == "annotation":
-        described["file"], described["line"] = exc.place  # type: ignore[attr-defined]
-    if isinstance(exc, CompilerException):
-        place = exc.get_location()
-        if place is not None:
-            described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
-        described["causes"] = [describe(each) for each in exc.get_causes()]
-    if unread is not None and unread.offset:
-        described["column"] = unread.offset
-    if isinstance(exc, ModuleNotFoundError):
-        described["missing"] = exc.name or ""
-    return described
-
-
-def _module_frames(exc: BaseException) -> list[Any]:
-    import traceback
-
-    return [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
-
-
-def _innermost(frames: list[Any], importing: str) -> Any:
-    """The last frame in the file that is imported, or else in a file of plug-ins."""
-    for belongs in (
-        lambda name: name == importing,
-        lambda name: "inmanta_plugins" in name or f"{os.sep}plugins{os.sep}" in name,
-        lambda name: True,
-    ):
-        for frame in reversed(frames):
-            if belongs(frame.filename):
-                return frame
-    return None
-
-
-def _is_module_frame(filename: str) -> bool:
-    return not (filename.startswith(_RUNTIME) or filename.startswith("<frozen") or f"{os.sep}importlib{os.sep}" in filename)
 
 
 def main(channel: Channel) -> None:

@@ -5,7 +5,7 @@ import unittest
 from typing import Generic, TypeVar
 
 from inmanta.resources import Id, ManagedResource, PurgeableResource, Resource, ResourceMeta
-from ordain_worker.exporting import is_held
+from ordain_worker.registered import is_held
 
 T = TypeVar("T")
 

@@ -1,0 +1,153 @@
+"""How a plug-in gets its arguments: views of the model, and dataclasses where it asks for these."""
+
+from __future__ import annotations
+
+from inmanta.execute.proxy import DynamicProxy, ProxyContext
+from inmanta.execute.runtime import Instance
+from inmanta.execute.util import NoneValue, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Converters:
+    """How each argument of a plug-in is shown to it."""
+
+    def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any, result: Any) -> None:
+        self._result = result
+        self._positional = positional
+        self._rest = rest
+        self._named = named
+        self._extra = extra
+
+    def gives(self, value: Any) -> bool:
+        """Whether the value of an answer is what a plug-in that gives a plain value declares."""
+        return self._result is None or type(value) is self._result
+
+    def at(self, index: int) -> Any:
+        return self._positional[index] if index < len(self._positional) else self._rest
+
+    def named(self, name: str) -> Any:
+        return self._named.get(name) or self._extra
+
+
+def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
+    positional, rest, named, extra = [], None, {}, None
+    namespace = signature["name"].rpartition("::")[0]
+    for param in signature["params"]:
+        convert = _converter(param["name"], _with_twins(param["type"], namespace, twins))
+        kind = param["kind"]
+        if kind == "positional":
+            positional.append(convert)
+            named[param["name"]] = convert
+        elif kind == "varargs":
+            rest = convert
+        elif kind == "keyword":
+            named[param["name"]] = convert
+        else:
+            extra = convert
+    plain = _converter("argument", {"k": "any"})
+    result = _PLAIN.get((signature["return"] or {}).get("name"))
+    return Converters(positional, rest or plain, named, extra or plain, result)
+
+
+_PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
+
+
+def _converter(name: str, annotation: dict[str, Any]) -> Any:
+    if _mentions_dataclass(annotation):
+        return lambda value: _to_python(value, annotation, name)
+    context = ProxyContext(path=name)  # Go held it against the annotation
+
+    def show(value: Any) -> Any:
+        # Only a plug-in that takes unknown values is called with one.
+        return value if isinstance(value, Unknown) else DynamicProxy.return_value(value, context=context)
+
+    return show
+
+
+def _with_twins(annotation: dict[str, Any], namespace: str, twins: set[str]) -> dict[str, Any]:
+    """The annotation, where entities that are dataclasses in Python are named as such."""
+    if annotation.get("of"):
+        return {**annotation, "of": [_with_twins(each, namespace, twins) for each in annotation["of"]]}
+    if annotation["k"] != "dsl" or not twins:
+        return annotation
+    name = annotation["name"].strip()
+    if annotation.get("view") and not name.endswith(("?", "[]")):
+        return annotation
+    for end, kind in (("?", "nullable"), ("[]", "list")):
+        if name.endswith(end):
+            inner = _with_twins({"k": "dsl", "name": name.removesuffix(end)}, namespace, twins)
+            return {"k": kind, "of": [inner]}
+    if "::" not in name:
+        while namespace and f"{namespace}::{name}" not in twins:
+            namespace = namespace.rpartition("::")[0]
+        name = f"{namespace}::{name}"
+    return {"k": "dataclass", "name": name} if name in twins else annotation
+
+
+def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
+    return annotation["k"] == "dataclass" or any(
+        _mentions_dataclass(each) for each in annotation.get("of") or () if annotation["k"] != "reference"
+    )
+
+
+def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
+    """A value for an annotation with dataclasses in it: their instances become objects of those classes."""
+    from ordain_worker.annotations import dataclass_entity
+
+    kind = annotation["k"]
+    if isinstance(value, NoneValue):
+        return None
+    if kind in ("list", "dict") and isinstance(value, (list, dict)):
+        inner = annotation["of"][0]
+        if isinstance(value, list):
+            return [_to_python(each, inner, f"{path}[{index}]") for index, each in enumerate(value)]
+        return {key: _to_python(each, inner, f"{path}[{key!r}]") for key, each in value.items()}
+    if kind in ("nullable", "union") or kind == "dataclass":
+        wanted = [annotation] if kind == "dataclass" else annotation["of"]
+        if isinstance(value, Instance):
+            names = _lineage(value)
+            if "std::Dataclass" in names:
+                names += [dataclass_entity(_class_of(each)) for each in names if each.count("::")]
+            for each in wanted:
+                if each["k"] == "dataclass" and "std::Dataclass" in names and any(one["name"] in names for one in (each, *each.get("of", ()))):
+                    return _make_dataclass(value, _class_of(value.entity_name))
+        for each in wanted:
+            if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
+                return _to_python(value, each, path)
+    return DynamicProxy.return_value(value, context=ProxyContext(path=path))
+
+
+def _lineage(instance: Instance) -> list[str]:
+    return [instance.entity_name, *instance.get_type().get_all_parent_names()]
+
+
+def _class_of(entity: str) -> Any:
+    """The class that an entity is paired with: what its module binds to its name; None where it has none."""
+    import importlib
+
+    module, _, name = entity.rpartition("::")
+    try:
+        return getattr(importlib.import_module(".".join(["inmanta_plugins", *module.split("::")])), name, None)
+    except ModuleNotFoundError:
+        return None
+
+
+def _make_dataclass(instance: Instance, cls: Any) -> Any:
+    import dataclasses
+
+    proxy = DynamicProxy(instance)._allow_references()
+    return cls(**{field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)})
+
+
+def _deep(value: Any) -> Any:
+    """Lists and dicts of their own for a dataclass, not views."""
+    if isinstance(value, DynamicProxy):
+        inner = value._get_instance()
+        if isinstance(inner, list):
+            return [_deep(each) for each in value]
+        if isinstance(inner, dict):
+            return {key: _deep(each) for key, each in value.items()}  # type: ignore[attr-defined]
+    return value

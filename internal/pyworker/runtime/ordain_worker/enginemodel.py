@@ -1,0 +1,105 @@
+"""The model as plug-ins see it: Go holds it, and is asked for what is not known here."""
+
+from __future__ import annotations
+
+from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException, UnsetException
+from inmanta.execute.proxy import DynamicProxy
+from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ordain_worker.frames import Dialogue
+    from ordain_worker.values import Codec
+
+
+class EngineModel:
+    """The model, which the engine holds: what is not known here is asked for."""
+
+    def __init__(self, talk: Dialogue, codec: Codec) -> None:
+        self._talk = talk
+        self._codec = codec
+        self._missing: set[tuple[str, str]] = set()
+        self._types: dict[str, Any] = {}
+        # Variables without a value, one object for each, for as long as a call runs.
+        self.unset: dict[Any, ResultVariable] = {}
+
+    def read(self, instance: Instance, name: str) -> object:
+        if (instance.entity_name, name) in self._missing:
+            raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
+        also = [each.id for each in instance.siblings or () if each is not instance and name not in each.known]
+        reply = self._talk.ask("read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name})
+        # In the order in which Go wrote them: what comes first introduces an instance to what follows.
+        value = self._codec.decode(reply["v"]) if "v" in reply else None
+        for each in reply.get("know") or ():
+            self._codec.decode(each)
+        if "v" in reply:
+            instance.known[name] = value
+            if also and type(value) is Instance:
+                self._relate(instance.siblings or (), name)
+            return value
+        if "slot" in reply:
+            variable = self._without_value((instance.id, name), reply["slot"])
+            return variable.get_value()
+        if "optional" in reply:
+            instance.known[name] = EMPTY
+            raise OptionalValueException(instance, name)
+        self._missing.add((instance.entity_name, name))
+        raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
+
+    def _relate(self, siblings: Any, name: str) -> None:
+        """Where a loop follows a relation, what is read of one end will be read of all."""
+        ends = {end.id: end for each in siblings if type(end := each.known.get(name)) is Instance}
+        if len(ends) > 1:
+            together = list(ends.values())
+            for end in together:
+                end.siblings = together
+
+    def variable(self, name: str) -> "ResultVariable":
+        reply = self._talk.ask("variable", {"n": name})
+        if "v" in reply:
+            return ResultVariable(self._codec.decode(reply["v"]))
+        if "slot" in reply:
+            return self._without_value(name, reply["slot"])
+        if "optional" in reply:
+            return ResultVariable(problem=OptionalValueException(name, name))
+        raise NotFoundException(None, name, f"variable {name} not found")
+
+    def _without_value(self, key: Any, slot: int) -> "ResultVariable":
+        variable = self.unset.get(key)
+        if variable is None:
+            variable = ResultVariable(slot=slot)
+            variable._problem = UnsetException("Value not available", variable)
+            self.unset[key] = variable
+        return variable
+
+    def type_of(self, name: str) -> Any:
+        if name not in self._types:
+            described = self._talk.ask("type", {"n": name})
+            if described is None:
+                raise TypeNotFoundException(name, "")
+            self._types[name] = self._make_type(name, described)
+        return self._types[name]
+
+    def _make_type(self, name: str, described: dict[str, Any]) -> Any:
+        from inmanta.ast import type as types
+        from inmanta.ast.entity import Entity
+
+        if described["kind"] == "entity":
+            return Entity(described)
+        if described["kind"] == "typedef":
+            return types.ConstraintType(described)
+        return types.TYPES.get(name) or types.Any()
+
+    def instances_of(self, name: str) -> list[Instance]:
+        return self._codec.decode(self._talk.ask("instances", {"n": name}))
+
+    def entities(self) -> list[str]:
+        return self._talk.ask("entities", {})
+
+    def accepts(self, name: str, value: object) -> bool:
+        return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(DynamicProxy.unwrap(value))})
+
+    def origin(self, instance: Instance) -> list[Location]:
+        return [Location(each["file"], each["line"]) for each in self._talk.ask("origin", {"i": instance.id}) or ()]

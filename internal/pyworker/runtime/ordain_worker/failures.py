@@ -1,0 +1,88 @@
+"""Exceptions of modules, told to the author of a model."""
+
+from __future__ import annotations
+
+import os
+
+from inmanta.ast import CompilerException, PluginException, RuntimeException
+from ordain_worker import loading
+from ordain_worker.frames import class_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
+    """An exception for the author of a model: with the frames of modules only.
+
+    :param importing: the file that was imported, when it arose there: that has the place.
+    """
+    if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
+        return {**describe(exc.__cause__, exc.file), "module": exc.module, "importing": exc.importing}
+    import traceback
+
+    frames = _module_frames(exc)
+    if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
+        frames = _module_frames(exc.__cause__)  # our words for what a module raised
+    unread = exc if isinstance(exc, SyntaxError) and exc.filename and not exc.filename.startswith("<") else None
+    if unread is not None and unread.filename:
+        frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
+    if isinstance(exc, PluginException):
+        kind = "plugin"
+    elif isinstance(exc, RuntimeException):
+        kind = "compiler"
+    elif loading.is_annotation_error(exc):
+        kind = "annotation"
+    else:
+        kind = "external" if isinstance(exc, Exception) else "exit"
+    try:
+        message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
+    except Exception as broken:
+        message = f"(its message cannot be shown: {type(broken).__name__})"
+    innermost = _innermost(frames, importing)
+    described: dict[str, Any] = {
+        "kind": kind,
+        "class": exc.error if kind == "annotation" else class_name(type(exc)),  # type: ignore[attr-defined]
+        "message": message,
+        "file": innermost.filename if innermost else "",
+        "line": (innermost.lineno or 0) if innermost else 0,
+        "trace": "".join(traceback.format_list(frames)),
+    }
+    if kind == "annotation":
+        described["file"], described["line"] = exc.place  # type: ignore[attr-defined]
+    if isinstance(exc, CompilerException):
+        place = exc.get_location()
+        if place is not None:
+            described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
+        described["causes"] = [describe(each) for each in exc.get_causes()]
+    if unread is not None and unread.offset:
+        described["column"] = unread.offset
+    if isinstance(exc, ModuleNotFoundError):
+        described["missing"] = exc.name or ""
+    return described
+
+
+def _module_frames(exc: BaseException) -> list[Any]:
+    import traceback
+
+    return [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
+
+
+def _innermost(frames: list[Any], importing: str) -> Any:
+    """The last frame in the file that is imported, or else in a file of plug-ins."""
+    for belongs in (
+        lambda name: name == importing,
+        lambda name: "inmanta_plugins" in name or f"{os.sep}plugins{os.sep}" in name,
+        lambda name: True,
+    ):
+        for frame in reversed(frames):
+            if belongs(frame.filename):
+                return frame
+    return None
+
+
+def _is_module_frame(filename: str) -> bool:
+    return not (filename.startswith(_RUNTIME) or filename.startswith("<frozen") or f"{os.sep}importlib{os.sep}" in filename)

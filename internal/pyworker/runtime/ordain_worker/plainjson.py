@@ -1,0 +1,32 @@
+"""Values as the plain JSON that a server would see of them."""
+
+import json
+from math import isfinite
+from typing import Any
+
+from inmanta.resources import Id
+from inmanta.util import api_boundary_json_encoder
+
+
+def plain(value: Any, name: str, id: Id) -> Any:
+    """The value as plain JSON; what is none is an error that names the place."""
+    if _is_plain(value):
+        return value
+    try:
+        # Through text: this is what the server would see.
+        return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
+    except (TypeError, ValueError) as exc:
+        raise TypeError(f"Field {name} of {id} is not JSON: {exc}") from exc
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return True
+    if kind is float:
+        return isfinite(value)
+    if kind is list:
+        return all(_is_plain(each) for each in value)
+    if kind is dict:
+        return all(type(key) is str and _is_plain(each) for key, each in value.items())
+    return False
