@@ -277,19 +277,21 @@ func compileData(raw json.RawMessage) any {
 		if d.Severity == diag.Warning {
 			continue
 		}
+		kind, message := d.ForPrograms()
 		failures = append(failures, map[string]any{
-			"category": category(d.Kind), "type": d.Kind, "message": d.Message, "location": locationOf(d.Location),
+			"category": category(d), "type": kind, "message": message, "location": locationOf(d.Location),
 		})
 	}
 	return map[string]any{"errors": failures}
 }
 
-func category(kind string) string {
+// category is one of the three that clients know.
+func category(d diag.Diagnostic) string {
 	switch {
-	case strings.Contains(kind, "Parser"), strings.Contains(kind, "Syntax"):
-		return "parse_error"
-	case strings.Contains(kind, "Plugin"):
+	case d.Raised != nil:
 		return "plugin_exception"
+	case strings.Contains(d.Kind, "Parser"), strings.Contains(d.Kind, "InvalidNamespaceAccess"):
+		return "parse_error"
 	}
 	return "runtime_error"
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
@@ -555,6 +556,14 @@ func inconstant(x syntax.Expr) syntax.Expr {
 		}
 	}
 	return x
+}
+
+// shown is how an error shows an expression by itself: an f-string as its text.
+func shown(x syntax.Expr) string {
+	if f, is := x.(*syntax.FString); is {
+		return pytext.Quote(f.Text)
+	}
+	return syntax.RenderRepr(x)
 }
 
 // ref resolves a variable. What is found nowhere is an error only when it is

@@ -306,6 +306,7 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	for i, e := range found {
 		names[i] = e.Name
 	}
+	slices.Sort(names)
 	b.failAt(fail("AmbiguousTypeException", "Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
 		name.Text, len(found), strings.Join(names, ", ")), name.At)
 	return b.p.info[found[0].Number]

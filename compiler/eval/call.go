@@ -362,11 +362,7 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 	if direct {
 		name = "direct execution for plugin " + u.n.name
 	}
-	line := strings.TrimPrefix(err.Class, "builtins.")
-	if err.Message != "" {
-		line += ": " + err.Message
-	}
-	cause := &Error{Kind: err.Class, Message: line + "\n", foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
+	cause := &Error{Kind: err.Class, Message: err.Last() + "\n", foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
 	var e *Error
 	switch {
 	case err.Kind == "exit": // it passes everything by, as upstream
@@ -377,7 +373,7 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		return exited(*err)
 	case err.Kind == "plugin":
 		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
-		e.Causes = []*Error{cause}
+		e.Causes, e.Raised = []*Error{cause}, err.Raised()
 	case err.Kind == "compiler":
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		e.Causes = []*Error{u.raised(err).in(u.n)}
@@ -397,7 +393,7 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 
 // raised is a compiler exception that a plug-in raised, with its causes.
 func (u *callUnit) raised(err *PluginError) *Error {
-	e := &Error{Kind: err.Class, Message: err.Message, Line: err.Line, PythonTrace: err.Trace, at: err.At}
+	e := &Error{Kind: err.Class, Message: err.Message, Line: err.Line, PythonTrace: err.Trace, at: err.At, Hint: err.Notes, Raised: err.Raised()}
 	for i := range err.Causes {
 		e.Causes = append(e.Causes, u.raised(&err.Causes[i]))
 	}

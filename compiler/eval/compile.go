@@ -169,7 +169,7 @@ func (r *run) check() *Error {
 	for _, t := range r.tables {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
-				e := notFound("No match in index on type %s with key %s", t.entity.Name, keyText(t.index, p.values))
+				e := notFound("No match in index on type %s with key %s", t.entity.Name, t.givenText(p.values))
 				e.Hint = r.suggestInstance(t.entity)
 				errs = append(errs, e.in(p.n))
 			}

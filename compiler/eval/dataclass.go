@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,51 @@ import (
 // An entity that extends std::Dataclass has a twin in Python: a frozen
 // dataclass of the same name. What a plug-in returns of that class becomes an
 // instance of the entity, a new one for each time it is returned.
+
+// findTwin looks for the Python package in which the twin of an entity would
+// be. Upstream a package must be there, but not the class: an entity without
+// one is like any other.
+func (p *program) findTwin(info *entityInfo) *Error {
+	root := p.infoOf("std::Dataclass")
+	if root == nil || info == root || info.ast == nil || info.broken || !info.entity.IsSubclassOf(root.entity) {
+		return nil
+	}
+	names := strings.Split(info.ns.name, "::")
+	for known := range names {
+		if p.hasPackage(names[:known+1]) {
+			continue
+		}
+		e := &Error{Kind: "ModuleNotFoundError", Message: fmt.Sprintf("No module named 'inmanta_plugins.%s'", strings.Join(names[:known+1], ".")), foreign: true, about: &info.ast.Name.At}
+		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(names)
+		return e
+	}
+	return nil
+}
+
+// packageOf says in which file the twins of a namespace's entities are.
+func packageOf(names []string) string {
+	if names[0] == "__config__" {
+		return "move the entity to a module"
+	}
+	if len(names) == 1 {
+		return "plugins/__init__.py of module " + names[0]
+	}
+	return "plugins/" + strings.Join(names[1:], "/") + ".py of module " + names[0]
+}
+
+// hasPackage reports whether a namespace has a Python module or package.
+func (p *program) hasPackage(names []string) bool {
+	for _, m := range p.in.Modules {
+		if m.Name != names[0] || m.Dir == "" {
+			continue
+		}
+		path := filepath.Join(append([]string{m.Dir}, names[1:]...)...)
+		return slices.ContainsFunc(m.Files, func(file string) bool {
+			return len(names) > 1 && file == path+".py" || strings.HasPrefix(file, path+string(filepath.Separator))
+		})
+	}
+	return false
+}
 
 // checkDataclasses holds the pairs against each other.
 func (p *program) checkDataclasses(*definitions) {
@@ -35,72 +81,139 @@ func (p *program) checkDataclasses(*definitions) {
 		}
 		if err := p.checkDataclass(info, d); err != nil {
 			err.at = &info.ast.Name.At
-			err.Hint = "the entity and its Python dataclass must have the same fields, with types that correspond"
-			if err.Kind == "DataClassException" {
-				err.Hint = "a dataclass is a plain value: take that away, or do not extend std::Dataclass"
-			}
 			p.report(err)
 		}
 	}
 }
 
+// mismatch is what keeps an entity and a dataclass from being a pair: what the
+// reference says of it, and what people want to know.
+type mismatch struct{ message, plain string }
+
 func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 	e := info.entity
-	if d.Plain {
-		return fail("DataClassMismatchException", "%s is paired with a Python class that is no dataclass (%s:%d): declare it with @dataclass(frozen=True)", e.Name, d.File, d.Line)
+	if d.Plain || !d.Frozen {
+		what := "is not a dataclass"
+		if !d.Plain {
+			what = "is not frozen"
+		}
+		err := fail("DataClassMismatchException", "The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
+			strings.ReplaceAll(d.Name, "::", "."), e.Name, info.ast.Name.At, what)
+		err.Hint = fmt.Sprintf("declare the class at %s:%d with @dataclass(frozen=True)", d.File, d.Line)
+		return err
 	}
-	if !d.Frozen {
-		return fail("DataClassMismatchException", "%s is paired with a Python dataclass that is not frozen (%s:%d): declare it with @dataclass(frozen=True)", e.Name, d.File, d.Line)
+	problems, err := p.mismatches(info, d)
+	if err != nil {
+		return err
 	}
-	var problems []string
-	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	fields := map[string]bool{}
-	for _, f := range d.Fields {
-		fields[f.Name] = true
-		attr := e.Attribute(f.Name)
-		if attr == nil || attr.End != nil {
-			say("the field %s of the Python class is no attribute of the entity", f.Name)
+	if problems != nil {
+		var told, plain []string
+		for _, m := range problems {
+			told, plain = append(told, "    -"+m.message), append(plain, m.plain)
+		}
+		err := fail("DataClassMismatchException", "The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d errors:\n%s\n",
+			e.Name, info.ast.Name.At, d.File, d.Line, len(problems), strings.Join(told, "\n"))
+		err.Hint = strings.Join(plain, "; ") + ": both must have the same fields, with types that correspond"
+		return err
+	}
+	return p.plainValue(info)
+}
+
+// mismatches are all that tells the fields of an entity and of its twin apart,
+// in the reference's order: attributes of the entity, then what only Python has.
+func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error) {
+	e := info.entity
+	var problems []mismatch
+	say := func(message, plain string, args ...any) {
+		problems = append(problems, mismatch{message, fmt.Sprintf(plain, args...)})
+	}
+	const identical = "All attributes of a dataclasses must be identical in both the python and inmanta domain"
+	fields := map[string]*DataclassField{}
+	for i := range d.Fields {
+		fields[d.Fields[i].Name] = &d.Fields[i]
+	}
+	for _, attr := range e.Attributes {
+		if attr.End != nil {
+			if attr.Name != "requires" && attr.Name != "provides" || attr.Entity.Name != "std::Entity" {
+				say(fmt.Sprintf("a relation called %s is defined at %s. Dataclasses are not allowed to have relations", attr.Name, attr.At),
+					"%s is a relation, which a dataclass cannot have", attr.Name)
+			}
 			continue
 		}
-		if _, named := attr.Type.(*types.Typedef); named {
-			say("the attribute %s is a %s: a dataclass has primitive types only", attr.Name, attr.Type)
+		f := fields[attr.Name]
+		if f == nil {
+			say(fmt.Sprintf("The attribute %s has no counterpart in the python domain. %s.", attr.Name, identical),
+				"the attribute %s is no field of the Python class", attr.Name)
 			continue
 		}
+		if !primitive(attr.Type) {
+			say(fmt.Sprintf("The attribute %s of type `%s` is not primitive. All attributes of a dataclasses have to be of a primitive type.", attr.Name, attr.Type),
+				"the attribute %s is of type %s: a dataclass has primitive types only", attr.Name, attr.Type)
+			continue
+		}
+		delete(fields, attr.Name)
+		other := fmt.Sprintf("The attribute %s does not have the same type as the associated field in the python domain. %s.", attr.Name, identical)
 		if f.Type.Kind == "unfit" {
-			say("the field %s of the Python class: %s", f.Name, f.Type.Text)
+			say(other, "the field %s of the Python class: %s", f.Name, f.Type.Text)
 			continue
 		}
 		t, err := p.annotation(info.ns, f.Type)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		e.Twin = append(e.Twin, types.Field{Name: f.Name, Type: t})
 		if t != nil && !corresponds(attr.Type, t) {
-			say("the attribute %s is a %s here and a %s in Python", f.Name, attr.Type, t)
+			say(other, "the attribute %s is of type %s here and of type %s in Python", f.Name, attr.Type, t)
 		}
 	}
-	for _, attr := range e.Attributes {
-		switch {
-		case attr.End == nil && !fields[attr.Name]:
-			say("the attribute %s is no field of the Python class", attr.Name)
-		case attr.End != nil && attr.Name != "requires" && attr.Name != "provides":
-			say("%s is a relation, which a dataclass cannot have", attr.Name)
+	for _, f := range d.Fields {
+		if fields[f.Name] != nil {
+			say(fmt.Sprintf("The field %s doesn't exist in the inmanta domain. %s", f.Name, identical),
+				"the field %s of the Python class is no attribute of the entity", f.Name)
 		}
 	}
-	if problems != nil {
-		return fail("DataClassMismatchException", "%s differs from the Python dataclass at %s:%d:\n  %s", e.Name, d.File, d.Line, strings.Join(problems, "\n  "))
+	return problems, nil
+}
+
+// primitive reports whether a dataclass may have an attribute of a type: one
+// that is no typedef.
+func primitive(t types.Type) bool {
+	switch t := t.(type) {
+	case types.Optional:
+		return primitive(t.Of)
+	case types.ListOf:
+		return primitive(t.Of)
+	case *types.Typedef:
+		return false
 	}
-	if len(e.Indexes) > 0 {
-		return fail("DataClassException", "%s is a dataclass, which cannot have an index", e.Name)
-	}
+	return true
+}
+
+// plainValue reports what a dataclass may not have beside its fields.
+func (p *program) plainValue(info *entityInfo) *Error {
+	e, at := info.entity, info.ast.Name.At
+	var err *Error
 	for _, im := range info.implDefs {
 		for _, name := range im.ast.Using {
-			if name.Text != "std::none" && !(name.Text == "none" && im.ns.name == "std") {
-				return fail("DataClassException", "%s is a dataclass, which can have no implementation but std::none", e.Name)
+			if err == nil && name.Text != "std::none" && !(name.Text == "none" && im.ns.name == "std") {
+				err = fail("DataClassException", "The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. Dataclasses can only have std::none as implemenation.",
+					e.Name, at, im.ast.Entity.At)
 			}
 		}
 	}
-	return nil
+	if err == nil && len(e.Indexes) > 0 {
+		var places []string
+		for _, x := range e.Indexes {
+			if x.Entity == e {
+				places = append(places, short(&x.At))
+			}
+		}
+		err = fail("DataClassException", "The dataclass %s defined at %s has an indexes defined at %s. Dataclasses can not have any indexes.", e.Name, at, strings.Join(places, ","))
+	}
+	if err != nil {
+		err.Hint = "a dataclass is a plain value: take that away, or do not extend std::Dataclass"
+	}
+	return err
 }
 
 // corresponds reports whether an attribute takes all that a field of the Python
@@ -216,7 +329,7 @@ func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *Error) {
 }
 
 func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceArg) (types.Value, *Error) {
-	n := &construct{at: at{u.n.ast, u.n.span}, info: info}
+	n := &construct{at: at{u.n.ast, u.n.span}, info: info, converted: true}
 	values := make([]given, 0, len(fields))
 	for _, f := range fields {
 		v, err := u.instances(r, f.Value)

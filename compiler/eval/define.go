@@ -258,7 +258,7 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 		info := &typedefInfo{t: &types.Typedef{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
 		d.typedefs = append(d.typedefs, info)
 		p.typedefs = append(p.typedefs, info)
-		return p.name(ns, st.Name.Name, info, "Type", st.Name.At)
+		return p.name(ns, st.Name.Name, info, "TypeConstraint", st.Name.At)
 	case *syntax.Implementation:
 		info := &implementationInfo{impl: &implementation{name: ns.name + "::" + st.Name.Name, ns: ns, at: &st.Name.At}, ast: st, ns: ns}
 		d.impls = append(d.impls, info)
@@ -420,6 +420,7 @@ func (p *program) defineEntities(d *definitions) {
 		}
 		info.entity.Lay(info.own)
 		p.checkInherited(info)
+		p.report(p.findTwin(info))
 	}
 }
 

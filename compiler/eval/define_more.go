@@ -171,7 +171,7 @@ func (p *program) index(x placed[*syntax.Index]) *Error {
 	if err != nil {
 		return err
 	}
-	index := &types.Index{Entity: info.entity}
+	index := &types.Index{Entity: info.entity, At: x.ast.At}
 	for _, id := range x.ast.Attributes {
 		if slices.Contains(index.Attributes, id.Name) {
 			index.Twice = id.Name
@@ -420,7 +420,7 @@ func (p *program) findDefaults(info *entityInfo) {
 		}
 		v, ok := constant(a.Default)
 		if !ok {
-			e := runtimeError("%s is not a constant", syntax.RenderRepr(inconstant(a.Default)))
+			e := runtimeError("%s is not a constant", shown(inconstant(a.Default)))
 			e.Stmt, e.at = syntax.Render(a), &a.Name.At
 			p.report(e)
 			continue

@@ -59,7 +59,7 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 	}
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
-		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats,
+		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats, Raised: e.Raised,
 	}
 	if e.code != "" {
 		d.Code = e.code
@@ -71,7 +71,7 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 	if at != nil && at.File != nil && at.Start.Line > 0 {
 		d.Location, d.Source = locate(*at)
 	} else if e.File != "" {
-		d.Location = &diag.Location{File: e.File, Line: e.Line}
+		d.Location = &diag.Location{File: e.File, Line: e.Line, Column: e.Column}
 	}
 	if e.focus != nil && e.focus.File != nil && e.focus.Start.Line > 0 && e.focus.Start.Col > 0 {
 		d.Focus, d.Source = locate(*e.focus)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // related is a place with what it has to do with an error.
@@ -44,10 +45,13 @@ type Error struct {
 	// Importance orders the errors of a MultiException: lower comes first.
 	Importance int
 
+	// Raised is the PluginException that a plug-in raised; nil for other errors.
+	Raised *diag.Exception
+
 	// File, Line and PythonTrace tell where a plug-in raised it.
-	File        string
-	Line        int
-	PythonTrace string
+	File         string
+	Line, Column int
+	PythonTrace  string
 	// nowhere: the annotation of a plug-in is at fault, and upstream names no place.
 	nowhere bool
 

@@ -17,6 +17,8 @@ type construct struct {
 	splats   []splat
 	explicit []string // names of the arguments that are written, where there are splats
 	lacks    *lacking // nil: all that indexes want is in direct
+	// converted: the instance stands for an object that a plug-in returned.
+	converted bool
 }
 
 // argument is `k = v` of a constructor or lookup.
@@ -192,6 +194,9 @@ func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Ins
 	i := r.made.one()
 	i.id, i.entity, i.made, i.book = uint64(len(r.instances)+1), e, s.by, r.book
 	i.at = &n.span
+	if n.converted {
+		i.rarely().converted = true
+	}
 	i.slots = r.slots.take(len(e.Attributes))
 	more := r.delayed.take(n.info.delayed)
 	for k, attr := range e.Attributes {

@@ -369,6 +369,7 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 			if y, ok := text(b); ok {
 				return types.Str(x + y), nil
 			}
+			return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
 		}
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {

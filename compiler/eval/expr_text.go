@@ -230,6 +230,9 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 			b = append(b, p.text...)
 			continue
 		}
+		if p.x == nil && (p.field == "" || p.field == "0") {
+			return nil, runtimeError("f-strings do not support positional substitutions via '{}', use variable or attribute keys instead").in(n)
+		}
 		if p.x == nil {
 			return nil, runtimeError("Invalid key in f-string: '%s'", pytext.Quote(p.field)).in(n)
 		}

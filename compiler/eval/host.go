@@ -1,8 +1,11 @@
 package eval
 
 import (
+	"strings"
+
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // Host is how the engine reaches Python: package plugin implements it with a
@@ -192,4 +195,29 @@ type PluginError struct {
 	// are those that it has.
 	At     *syntax.Span
 	Causes []PluginError
+	// Notes are those of the exception (PEP 678): how to mend it.
+	Notes string
+	// Wrapped is the exception that an ExternalException is about; nil for others.
+	Wrapped *PluginError
+}
+
+// Last is the last line of what Python would print.
+func (e *PluginError) Last() string {
+	line := strings.TrimPrefix(e.Class, "builtins.")
+	if e.Message != "" {
+		line += ": " + e.Message
+	}
+	return line
+}
+
+// Raised is the PluginException that an exception is or wraps, as a compile
+// report shows it; nil where there is none.
+func (e *PluginError) Raised() *diag.Exception {
+	if e.Kind == "plugin" {
+		return &diag.Exception{Kind: e.Class, Message: e.Message}
+	}
+	if e.Wrapped != nil {
+		return e.Wrapped.Raised()
+	}
+	return nil
 }

@@ -262,13 +262,19 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, '"'), s...)
 }
 
-func keyText(x *types.Index, values []given) string {
+// givenText writes the key that a lookup gives, for an error.
+func (t *indexTable) givenText(values []given) string {
 	parts := make([]string, 0, len(values))
-	for _, name := range x.Attributes {
+	for n, name := range t.index.Attributes {
 		for _, g := range values {
-			if g.name == name {
-				parts = append(parts, name+"="+types.Repr(g.value))
+			if g.name != name {
+				continue
 			}
+			v, err := t.wanted(n, g.value)
+			if err != nil {
+				v = g.value
+			}
+			parts = append(parts, name+"="+types.Repr(v))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -419,7 +425,7 @@ func (t *indexTable) keyText(i *Instance) string {
 		v, _ := i.variable(name).peek()
 		values = append(values, given{name: name, value: v})
 	}
-	return keyText(t.index, values)
+	return t.givenText(values)
 }
 
 // roll lists the instances of one entity, as far as somebody asked for them.

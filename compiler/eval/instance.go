@@ -41,6 +41,8 @@ type Instance struct {
 
 // rareOfInstance is what few of them have.
 type rareOfInstance struct {
+	// converted: at is the call of the plug-in that returned the object.
+	converted bool
 	// again are the constructor calls that found the instance in an index.
 	again []*place
 	// reference is set where the instance stands for a reference to a dataclass.
@@ -110,6 +112,9 @@ func (i *Instance) Text() string {
 	places := make([]string, len(made))
 	for n, at := range made {
 		places[n] = short(at)
+	}
+	if i.rare != nil && i.rare.converted {
+		places[0] = i.at.String()
 	}
 	return fmt.Sprintf("%s (instantiated at %s)", i.entity.Name, strings.Join(places, ","))
 }

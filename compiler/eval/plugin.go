@@ -33,7 +33,7 @@ func (p *program) addPlugins(plugins []*Signature) {
 		case *pluginInfo: // the first one stays
 		default:
 			e := fail("DuplicateException", "Type %s is already defined", sig.Name)
-			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+			e.File, e.Line, e.Column = sig.File, sig.Line+1, 1 // the line of `def`, after the decorator
 			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
 			e.bare = true
 			p.report(e)
@@ -115,7 +115,7 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 				return info.entity, nil
 			}
 		}
-		e := fail("TypingException", "%s is a dataclass that no entity is paired with", a.Text)
+		e := fail("TypingException", "invalid type <class '%s'>, this dataclass has no associated inmanta entity", a.Text)
 		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
 		e.nowhere = true
 		return nil, e

@@ -217,6 +217,8 @@ func pythonClass(v types.Value) string {
 		return "<class 'inmanta.execute.util.NoneValue'>"
 	case types.Unknown:
 		return "<class 'inmanta.execute.util.Unknown'>"
+	case *Instance:
+		return "<class 'inmanta.execute.runtime.Instance'>"
 	case *types.Object:
 		return "<class '" + v.Class + "'>"
 	}

@@ -124,23 +124,34 @@ func attributeNames(e *types.Entity) []string {
 
 var noAttribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) })
 
-// Hint is for an exception of Python code that reads an attribute of an
-// instance that it does not have; typeOf is Heap.Type.
+// Hint are the notes of an exception of Python code, and for one that reads an
+// attribute that an instance does not have, which ones it has; typeOf is
+// Heap.Type.
 func (e *PluginError) Hint(typeOf func(name string) any) string {
+	if e.Wrapped != nil && e.Notes == "" {
+		return e.Wrapped.Hint(typeOf)
+	}
 	m := noAttribute().FindStringSubmatch(strings.TrimSpace(e.Message))
 	if m == nil {
-		return ""
+		m = noAttribute().FindStringSubmatch(e.Notes)
+	}
+	if m == nil {
+		return e.Notes
 	}
 	entity, ok := typeOf(m[1]).(*types.Entity)
 	if !ok {
-		return ""
+		return e.Notes
 	}
-	if hint := suggest("attribute", m[2], attributeNames(entity)); hint != "" {
+	hint := suggest("attribute", m[2], attributeNames(entity))
+	if hint == "" {
+		names := attributeNames(entity)
+		slices.Sort(names)
+		hint = m[1] + " has the attributes " + strings.Join(names, ", ")
+	}
+	if e.Notes == "" {
 		return hint
 	}
-	names := attributeNames(entity)
-	slices.Sort(names)
-	return m[1] + " has the attributes " + strings.Join(names, ", ")
+	return e.Notes + ": " + hint
 }
 
 // Frames are the lines of plug-ins that led to it.

@@ -57,7 +57,7 @@ func (e *exporter) dependencies() error {
 func (e *exporter) fit() error {
 	for _, it := range e.items {
 		for _, unfit := range it.rarely().unfit {
-			e.wrong.add(fail("TypeError", "%s", unfit).at(it.instance), it.instance)
+			e.wrong.add(fail("TypeError", "%s", unfit[0]).hint("%s", unfit[1]).at(it.instance), it.instance)
 		}
 	}
 	return e.wrong.err()
@@ -269,7 +269,8 @@ func (e *exporter) at(text string) (*item, error) {
 // connect does to the resources what dependency managers did.
 func (e *exporter) connect(now *graph) error {
 	if len(now.Lost) == 2 {
-		made := fail("KeyError", "A dependency manager made %s require a resource that does not exist: %s", now.Lost[0], now.Lost[1])
+		made := fail("KeyError", "%s", now.Lost[1]).
+			hint("a dependency manager made %s require this resource, which does not exist", now.Lost[0])
 		for _, it := range e.known {
 			if it.id.String() == now.Lost[0] {
 				made = made.at(it.instance)
@@ -362,12 +363,15 @@ func (e *exporter) acyclic() error {
 			return nil
 		case entered:
 			start := slices.Index(path, it)
-			var names []string
-			for _, each := range append(slices.Clone(path[start:]), it) {
-				names = append(names, each.id.String())
+			told, way := []string{it.id.String()}, []string{it.id.String()}
+			for _, each := range slices.Backward(path[start+1:]) { // told on the way back
+				told = append(told, each.id.String())
 			}
-			return fail("DependencyCycleException", "Cycle in dependencies: %s", strings.Join(names, " -> ")).
-				hint("take one of these requirements out of the model").at(it.instance)
+			for _, each := range append(slices.Clone(path[start+1:]), it) {
+				way = append(way, each.id.String())
+			}
+			return fail("DependencyCycleException", "Cycle in dependencies: [%s]", strings.Join(told, ", ")).
+				hint("take one of these requirements out of the model: %s", strings.Join(way, " -> ")).at(it.instance)
 		}
 		it.visited = entered
 		path = append(path, it)

@@ -146,6 +146,10 @@ func asError(err error) *Error {
 	if errors.As(err, &raised) {
 		d := diag.Diagnostic{
 			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace, Python: raised.Frames(),
+			Hint: raised.Notes, Raised: raised.Raised(),
+		}
+		if cause := raised.Wrapped; cause != nil {
+			d.Causes = []diag.Diagnostic{{Severity: diag.Error, Kind: cause.Class, Message: cause.Last()}}
 		}
 		if raised.File != "" {
 			d.Location = &diag.Location{File: raised.File, Line: raised.Line}

@@ -151,7 +151,7 @@ type rareOfItem struct {
 	references []string            // types of references and mutators in it
 	held       int                 // number of the object that Python keeps; 0: none
 	needs      []intent.ResourceID // what it says that it requires, where that is not requires; not nil then
-	unfit      []string            // why values are none of JSON
+	unfit      [][2]string         // why values are none of JSON, and which
 	reads      map[string][]read   // what the functions of fields read of the model
 }
 
@@ -518,7 +518,7 @@ type answered struct {
 	Values     map[string]json.RawMessage `json:"values"`
 	Reads      map[string][]read          `json:"reads"`
 	Undefined  []string                   `json:"undefined"`
-	Unfit      []string                   `json:"unfit"`
+	Unfit      [][2]string                `json:"unfit"`
 	References json.RawMessage            `json:"references"`
 	Mutators   json.RawMessage            `json:"mutators"`
 	Errors     []json.RawMessage          `json:"errors"`

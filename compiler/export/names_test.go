@@ -104,8 +104,8 @@ func TestEveryValueThatIsNoJSONIsTold(t *testing.T) {
 	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port", "path")
     map = {"port": lambda exporter, site: {1}, "path": lambda exporter, site: object}
 `)), plugintest.Python(t), nil)
-	wantErrors(t, err, []string{"Field port of web::Site[a,name=shop]", "Field path of web::Site[a,name=shop]",
-		"Field port of web::Site[a,name=mill]", "Field path of web::Site[a,name=mill]"}, 0)
+	wantErrors(t, err, []string{"field port of web::Site[a,name=shop]", "field path of web::Site[a,name=shop]",
+		"field port of web::Site[a,name=mill]", "field path of web::Site[a,name=mill]"}, 0)
 }
 
 // wantErrors looks for a text in each error, and how many more resources each is told of.
@@ -114,7 +114,7 @@ func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	var said []string
 	told := export.Diagnostics(err)
 	for _, d := range told {
-		said = append(said, d.Message)
+		said = append(said, d.Render())
 	}
 	for n, want := range texts {
 		if len(said) != len(texts) || !strings.Contains(said[n], want) || told[n].Repeats != repeats {

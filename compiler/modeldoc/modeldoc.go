@@ -113,7 +113,8 @@ func Failed(problems ...diag.Diagnostic) *Document {
 
 func failure(e *eval.Error) *Error {
 	d := e.Diagnostic()
-	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
+	out := &Error{Trace: d.Trace, Causes: []*Error{}}
+	out.Kind, out.Message = d.ForPrograms()
 	// Diagnostics show a place to people also where the error itself has none.
 	if _, ok := e.At(); (ok || e.File != "") && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = located(d.Location)
@@ -134,11 +135,15 @@ func located(l *diag.Location) *Location {
 }
 
 func fromDiagnostic(d diag.Diagnostic) *Error {
-	out := &Error{Kind: d.Kind, Message: d.Message, Trace: d.Trace, Causes: []*Error{}}
+	out := &Error{Trace: d.Trace, Causes: []*Error{}}
+	out.Kind, out.Message = d.ForPrograms()
 	// upstream these name no place: of project.yml, and of a hyphen in an import
 	nowhere := strings.HasSuffix(d.Kind, ".InvalidMetadata") || d.Kind == "inmanta.ast.CompilerException"
 	if !nowhere && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = located(d.Location)
+	}
+	if strings.HasSuffix(d.Kind, ".ExternalException") || strings.HasSuffix(d.Kind, ".ExplicitPluginException") {
+		return out // what Python raised is no error of the compiler
 	}
 	for _, cause := range d.Causes {
 		if !strings.HasSuffix(cause.Kind, ".InvalidMetadata") { // told to people, no cause upstream

@@ -157,11 +157,20 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	return m, nil
 }
 
+// notLoaded is about a module whose metadata cannot be read. Upstream it does
+// not say why, so the reason is for people.
+func notLoaded(path string, why *Error) *Error {
+	return &Error{
+		Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Hint: why.Hint,
+		Cause: &Error{Kind: KindInvalidMetadata, Message: why.Message},
+	}
+}
+
 // openV1 reads a module of the first generation from its folder.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
-		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path) + ": " + yml + " is a directory"}
+		return nil, notLoaded(path, &Error{Message: yml + " is a directory"})
 	}
 	if !isFile(yml) {
 		if cfg := filepath.Join(path, "setup.cfg"); isFile(cfg) {
@@ -169,7 +178,7 @@ func openV1(path string) (*Module, error) {
 				return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Cause: err}
 			}
 			return nil, &Error{
-				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module.",
+				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
 				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
 					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
 					"An installed module is found before one on the modulepath, whatever the modulepath says.",
@@ -179,7 +188,7 @@ func openV1(path string) (*Module, error) {
 	}
 	meta, err := readModuleMetadata(yml)
 	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
-		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path) + ": " + e.Message, Hint: e.Hint}
+		return nil, notLoaded(path, e)
 	}
 	if err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}

@@ -403,13 +403,19 @@ type exception struct {
 	// Of a compiler exception: the place in the model that it names, and its causes.
 	At     *[3]any      `json:"at"` // file, line, column
 	Causes []*exception `json:"causes"`
+	Hint   string       `json:"hint"`  // the notes of the exception
+	Cause  *exception   `json:"cause"` // what an ExternalException wraps
 
 	Module    string `json:"module"`
 	Importing string `json:"importing"`
 }
 
 func (e *exception) pluginError() eval.PluginError {
-	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace}
+	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace, Notes: e.Hint}
+	if e.Cause != nil {
+		wrapped := e.Cause.pluginError()
+		made.Wrapped = &wrapped
+	}
 	if e.At != nil {
 		file, _ := e.At[0].(string)
 		line, _ := e.At[1].(float64)

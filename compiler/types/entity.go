@@ -77,6 +77,7 @@ type Index struct {
 	Twice      string
 	Entity     *Entity // where it is declared
 	Attributes []string
+	At         syntax.Span // of its statement
 }
 
 // Matches reports whether the index has exactly these attributes.

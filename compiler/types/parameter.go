@@ -352,8 +352,8 @@ func TakesReferences(t Type) bool {
 
 func undeclared(t Type) error {
 	if t == nil || t == Any {
-		return &Mismatch{Unexpected: true, Message: "References are not allowed for values of type `object`: a plug-in gets one only where it says" +
-			" that it expects one. To work with references, explicitly declare support with a `object | Reference` annotation."}
+		return &Mismatch{Unexpected: true, Message: "References are not allowed for values of type `object`. While the `object` Python type is technically compatible with" +
+			" any value, references are considered special DSL values and are therefore guarded so that they don't accidentally show up where they are not expected. To work with references, explicitly declare support with a `object | Reference` annotation."}
 	}
 	return &Mismatch{Unexpected: true, Message: "References are not allowed for values of type `" + t.String() +
 		"`. To work with references, explicitly declare support with a `... | Reference[...]` annotation."}

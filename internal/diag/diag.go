@@ -34,11 +34,14 @@ func (l Location) String() string {
 
 // Diagnostic is one error or warning of a compile.
 type Diagnostic struct {
-	Severity Severity  `json:"severity"`
-	Code     string    `json:"code"`    // stable, documented: such as E0101
-	Kind     string    `json:"kind"`    // the reference's class, such as inmanta.ast.DoubleSetException
-	Message  string    `json:"message"` // without the place
-	Location *Location `json:"location,omitempty"`
+	Severity Severity `json:"severity"`
+	Code     string   `json:"code"`    // stable, documented: such as E0101
+	Kind     string   `json:"kind"`    // the reference's class, such as inmanta.ast.DoubleSetException
+	Message  string   `json:"message"` // without the place
+	// Raised is the exception that a plug-in raised on purpose. For programs the
+	// error is that one, as in the reference's compile report.
+	Raised   *Exception `json:"raised,omitempty"`
+	Location *Location  `json:"location,omitempty"`
 	// Focus is nearer to what is wrong than Location, which is the reference's.
 	Focus *Location `json:"focus,omitempty"`
 	// Source is the line of the model that Focus or else Location names, when it
@@ -64,6 +67,21 @@ type Diagnostic struct {
 	// Trace is the whole text as the reference would print it.
 	Trace  string       `json:"trace,omitempty"`
 	Causes []Diagnostic `json:"causes,omitempty"`
+}
+
+// Exception is one of Python.
+type Exception struct {
+	Kind    string `json:"kind"` // its class
+	Message string `json:"message"`
+}
+
+// ForPrograms gives the kind and the message that programs read: a compile
+// report and the document of --model-json have them.
+func (d *Diagnostic) ForPrograms() (kind, message string) {
+	if d.Raised != nil {
+		return d.Raised.Kind, d.Raised.Message
+	}
+	return d.Kind, d.Message
 }
 
 // Step is one instance of a chain.

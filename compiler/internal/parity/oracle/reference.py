@@ -101,9 +101,10 @@ def error(e):
     kind = type(e)
     if not isinstance(e, CompilerException):
         return {"kind": f"{kind.__module__}.{kind.__name__}", "message": str(e), "location": None, "causes": []}
+    report = e.export()  # what the compile report shows: of a PluginException, that one
     return {
-        "kind": f"{kind.__module__}.{kind.__name__}",
-        "message": e.msg if isinstance(e.msg, str) else str(e.msg),
+        "kind": report.type,
+        "message": report.message,
         "location": None if isinstance(e, MultiException) else place(e.get_location()),
         "trace": e.format_trace(indent="  "),
         "causes": [error(c) for c in e.get_causes()],

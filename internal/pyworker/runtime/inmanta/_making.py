@@ -28,41 +28,42 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
 
     Raises UnknownException when a part of it is not known yet.
     """
-    agent = _agent(instance, entity_name, agent_path)
+    agent = _agent(instance, agent_path)
     value = cls.map_field(None, entity_name, attribute, instance)
     if isinstance(value, ReferenceBase):
         raise ResourceException(
-            f"Invalid id value for resource `{instance}` of type {entity_name}: attribute {attribute} is a reference,"
-            " and a resource needs an id that is known when it is exported"
+            "Encountered reference in resource's id attribute. Id attribute values can not be references."
+            f" Encountered at attribute {attribute!r} of resource instance {instance}"
         )
     if isinstance(value, Unknown):
         raise UnknownException(value)
     return Id(entity_name, agent, attribute, str(value))
 
 
-def _agent(instance: Any, entity_name: str, path: str) -> str:
+def _agent(instance: Any, path: str) -> str:
     found = instance
-    for name in path.split("."):
+    names = path.split(".")
+    for at, name in enumerate(names):
         try:
             found = getattr(found, name)
         except (UnknownException, UnsetException):
             raise
         except Exception as exc:
             # No class of its own: modules that catch ResourceException let it pass, as upstream.
-            raise Exception(
-                f"Unable to get the name of agent {entity_name} belongs to. In path {path},"
-                f" '{name}' does not exist: {exc}"
-            ) from exc
-    if isinstance(found, ReferenceBase):
-        raise ResourceException(
-            f"Invalid agent value for resource `{instance}` of type {entity_name}: {path} leads to a reference,"
-            " and the name of an agent has to be known when it is exported"
-        )
+            lost = Exception(
+                f"Unable to get the name of agent {instance} belongs to. In path {path}, '{name}' does not exist"
+            )
+            lost.add_note(str(exc))
+            raise lost from exc
+        if isinstance(found, ReferenceBase):
+            raise ResourceException(
+                "Encountered reference in resource's agent attribute. Agent attribute values can not be references."
+                f" Encountered at attribute {'.'.join(names[: at + 1])!r} of resource instance {instance}"
+            )
     if not isinstance(found, str):
-        raise ResourceException(
-            f"The agent attribute should lead to a string, got {found!r} of type {type(found).__name__}"
-            f" (path {path} of {entity_name})"
-        )
+        wrong = ResourceException(f"The agent attribute should lead to a string, got {found} of type {type(found)}")
+        wrong.add_note(f"it leads along {path}")
+        raise wrong
     return found
 
 
@@ -91,8 +92,7 @@ def map_field(
         raise
     except Exception as exc:
         kind = ExplicitPluginException if isinstance(exc, PluginException) else ExternalException
-        why = f"{type(exc).__name__}: {exc}"
-        raise kind(None, f"Failed to get attribute '{field}' for export on '{entity_name}': {why}", exc) from exc
+        raise kind(None, f"Failed to get attribute '{field}' for export on '{entity_name}'", exc) from exc
 
 
 def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resource:

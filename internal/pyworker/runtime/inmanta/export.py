@@ -27,7 +27,7 @@ class DependencyCycleException(Exception):
         self.cycle = [start]
 
     def __str__(self) -> str:
-        return "Cycle in dependencies: " + " -> ".join(str(each.id) for each in self.cycle)
+        return f"Cycle in dependencies: {self.cycle}"
 
 
 class Exporter:

@@ -316,7 +316,10 @@ def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Op
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         if not hasattr(function, "__plugin__"):
-            raise Exception(f"{function.__name__} is no plug-in yet: write @deprecated in the line above @plugin")
+            raise Exception(
+                f"Can not deprecate '{function.__name__}': The '@deprecated' decorator should be used in combination with"
+                " the '@plugin' decorator and should be placed at the top."
+            )
         function.__plugin__.deprecate_function(replaced_by)
         return function
 

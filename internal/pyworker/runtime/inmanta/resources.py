@@ -69,7 +69,7 @@ class resource:
 
     def __init__(self, name: str, id_attribute: str, agent: str) -> None:
         if not isinstance(agent, str):
-            raise ResourceException(f"The agent of resource {name} must be a path in a string, not {agent!r}")
+            raise ResourceException(f"The agent parameter has to be a string, got {agent} of type {type(agent)}")
         self._name = name
         self._said = {"agent": agent, "name": id_attribute}
 
@@ -110,8 +110,8 @@ class resource:
 
                 raise RuntimeException(
                     None,
-                    f"{described.__module__}.{described.__name__} is a subclass of the decorator"
-                    " inmanta.resources.resource: make it one of inmanta.resources.Resource",
+                    f"Resource {described.__module__}.{described.__name__} is inheriting from the inmanta.resources.resource"
+                    " decorator. Did you intend to inherit from inmanta.resources.Resource instead?",
                 )
             described.validate()
 
@@ -144,7 +144,9 @@ class _Name(tuple):  # type: ignore[type-arg]
             text = getattr(self, part)
             for char in ends:
                 if char in text:
-                    raise ValueError(f"{part.replace('_', ' ')} {text!r} of a {self.entity_type} cannot contain {char!r}")
+                    wrong = ValueError(f"Invalid {part.replace('_', ' ')} {text!r}: cannot contain {char!r}.")
+                    wrong.add_note(f"the id of a {self.entity_type} ends a part there: leave it out of the value")
+                    raise wrong
         return self
 
     def __str__(self) -> str:
@@ -173,7 +175,9 @@ _parsed: dict[str, tuple[_Name, int]] = {}
 def _parse(resource_id: str) -> tuple[_Name, int]:
     found = _form.match(resource_id) if _form is not None else _match(resource_id)
     if found is None:
-        raise ValueError(f"{resource_id!r} is no resource id: write module::Type[agent,attribute=value]")
+        wrong = ValueError(f"Invalid id for resource {resource_id}")
+        wrong.add_note("an id is written module::Type[agent,attribute=value]")
+        raise wrong
     kind, agent, attribute, value, version = found.groups()
     name: _Name = tuple.__new__(_Name, (kind, agent, attribute, value))
     if "," in attribute:  # the one thing that the form allows and a name does not
@@ -485,8 +489,11 @@ class Resource(metaclass=ResourceMeta):
     def validate(cls) -> None:
         """Raise when a field has a name that no field can have."""
         for wrong in (name for name in cls.fields if name.startswith("_") or name in RESERVED_FOR_RESOURCE):
-            why = "starts with an underscore" if wrong[:1] == "_" else "is a word of resources themselves"
-            raise ResourceException(f"{cls.__name__} cannot have a field {wrong}: the name {why}")
+            if wrong.startswith("_"):
+                raise ResourceException(f"Resource field names can not start with _, reported in {cls.__name__}")
+            raise ResourceException(
+                f"Resource {wrong} is a reserved keyword and not a valid field name, reported in {cls.__name__}"
+            )
 
     # What the executor calls.
 

@@ -153,7 +153,7 @@ class Exporting:
                 try:
                     value = plain(value, name, made_id)
                 except TypeError as exc:
-                    reply.setdefault("unfit", []).append(str(exc))
+                    reply.setdefault("unfit", []).append([str(exc), *exc.__notes__])
                     value = None
             values[name] = value
             if noted:

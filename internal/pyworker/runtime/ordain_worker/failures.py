@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from inmanta.ast import CompilerException, PluginException, RuntimeException
+from inmanta.ast import CompilerException, ExternalException, PluginException, RuntimeException
 from ordain_worker import loading
 from ordain_worker.frames import class_name
 
@@ -39,7 +39,7 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     else:
         kind = "external" if isinstance(exc, Exception) else "exit"
     try:
-        message = exc.get_message() if isinstance(exc, CompilerException) else str(exc)
+        message = _message(exc)
     except Exception as broken:
         message = f"(its message cannot be shown: {type(broken).__name__})"
     innermost = _innermost(frames, importing)
@@ -58,11 +58,22 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         if place is not None:
             described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
         described["causes"] = [describe(each) for each in exc.get_causes()]
+    if isinstance(exc, ExternalException) and exc.__cause__ is not None:
+        described["cause"] = describe(exc.__cause__)
+    notes = getattr(exc, "__notes__", None)
+    if isinstance(notes, list):
+        described["hint"] = "\n".join(str(each) for each in notes)
     if unread is not None and unread.offset:
         described["column"] = unread.offset
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described
+
+
+def _message(exc: BaseException) -> str:
+    if isinstance(exc, CompilerException):
+        return exc.get_message()
+    return str(exc.message if isinstance(exc, PluginException) else exc)
 
 
 def _module_frames(exc: BaseException) -> list[Any]:

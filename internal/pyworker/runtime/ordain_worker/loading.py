@@ -264,7 +264,9 @@ class Modules:
 def _about(name: str, plugin: Any, exc: Any) -> Exception:
     from ordain_worker.annotations import AnnotationError, place
 
-    about = AnnotationError(str(exc) if name in str(exc) else f"{name}: {exc}", exc.error)
+    about = AnnotationError(str(exc), exc.error)
+    if name not in str(exc):
+        about.add_note(f"it is an annotation of plug-in {name}")
     about.place = place(plugin.__function__)
     return about
 

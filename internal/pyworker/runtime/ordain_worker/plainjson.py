@@ -16,7 +16,9 @@ def plain(value: Any, name: str, id: Id) -> Any:
         # Through text: this is what the server would see.
         return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
     except (TypeError, ValueError) as exc:
-        raise TypeError(f"Field {name} of {id} is not JSON: {exc}") from exc
+        wrong = TypeError(str(exc))
+        wrong.add_note(f"it is the value of field {name} of {id}, which has to be JSON")
+        raise wrong from exc
 
 
 def _is_plain(value: Any) -> bool:

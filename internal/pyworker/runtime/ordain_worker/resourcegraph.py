@@ -137,7 +137,9 @@ def _required(each: Resource, other: Any) -> Id:
         return other
     if isinstance(other, str):
         return Id.parse_id(other)
-    raise Exception(
-        f"A dependency manager made {each.id} require {other!r}, a {type(other).__name__};"
-        " it can require resources, ids and their texts"
+    wrong = Exception(
+        f"A dependency manager inserted the object {other!r} of type {type(other)} into a requires relation."
+        " However, only string, Resource or Id are allowable types "
     )
+    wrong.add_note(f"{each.id} was made to require it")
+    raise wrong

@@ -162,7 +162,7 @@ class Codec:
 
     def _key(self, key: object, value: object) -> str:
         if not isinstance(key, str) and not self._within:  # an argument of a reference may be as it likes
-            raise RuntimeException(None, f"dict keys should be strings, and {key!r} is a {type(key).__name__}: {value}")
+            raise RuntimeException(None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}")
         return str.__str__(key) if isinstance(key, str) else str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:

@@ -229,6 +229,10 @@ class ExternalException(RuntimeException):
 class ExplicitPluginException(ExternalException):
     """A plug-in raised PluginException."""
 
+    def get_message(self) -> str:
+        cause = self.__cause__
+        return f"{self.msg}\n{cause.message}" if isinstance(cause, PluginException) else self.msg
+
 
 class AttributeException(WrappingRuntimeException):
     def __init__(self, stmt: Any, instance: Any, attribute: str, cause: RuntimeException) -> None:

@@ -120,14 +120,18 @@ class DynamicProxy:
         if isinstance(item, DynamicProxy):
             return item._get_instance()
         if isinstance(item, dict):
-            wrong = [key for key in item if not isinstance(key, str)]
-            if wrong:
-                kind = type(wrong[0]).__name__
-                raise RuntimeException(None, f"dict keys should be strings, and {wrong[0]!r} is a {kind}: {item}")
-            return {key: cls.unwrap(value) for key, value in item.items()}
+            return {cls._key(key, value): cls.unwrap(value) for key, value in item.items()}
         if isinstance(item, list):
             return list(map(cls.unwrap, item))
         return NoneValue() if item is None else item
+
+    @staticmethod
+    def _key(key: object, value: object) -> str:
+        if not isinstance(key, str):
+            raise RuntimeException(
+                None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}"
+            )
+        return key
 
     @classmethod
     def return_value(cls, value: object, *, context: Optional[ProxyContext] = None) -> Any:
@@ -156,8 +160,11 @@ class DynamicProxy:
         if isinstance(value, ReferenceBase) and not context.should_allow_references():
             raise UnexpectedReference(
                 reference=value,
-                message=f"{context.path}{relative_path} is the reference {value!r}, which has no value in a compile:"
-                " where it may be one, read it through inmanta.plugins.allow_reference_values",
+                message="Encountered unexpected reference value during plugin execution. Plugins are only allowed to access"
+                " reference values when declared explicitly. Either use a dataclass entity that supports references (e.g."
+                " `int | Reference[int]` attribute annotation), or explicitly allow references on attribute access with"
+                " the `inmanta.plugins.allow_reference_values()` wrapper."
+                f" Encountered at {context.path}{relative_path} (= `{value!r}`).",
             )
         context = context.nested(relative_path=relative_path)
         if type(value) is Instance:
