@@ -33,7 +33,7 @@ func (p *program) addPlugins(plugins []*Signature) {
 		case *pluginInfo: // the first one stays
 		default:
 			e := fail("DuplicateException", "Type %s is already defined", sig.Name)
-			e.File, e.Line, e.Column = sig.File, sig.Line+1, 1 // the line of `def`, after the decorator
+			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
 			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
 			e.bare = true
 			p.report(e)
@@ -76,7 +76,7 @@ func (s *Signature) span() syntax.Span {
 // inPlugin says which plug-in has the annotation.
 func (e *Error) inPlugin(sig *Signature) *Error {
 	if !e.nowhere {
-		e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+		e.File, e.Line, e.Column = sig.File, sig.Line+1, 1 // the line of `def`, after the decorator
 	}
 	if e.Hint == "" {
 		e.Hint = "it is named in an annotation of plug-in " + sig.Name

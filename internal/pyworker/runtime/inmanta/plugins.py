@@ -281,10 +281,9 @@ def plugin(
         name = name or function.__name__
         parts = function.__module__.split(".")
         if parts[0] != PLUGINS_PACKAGE:
-            raise Exception(
-                f"The plug-in {name} is in the Python module {function.__module__};"
-                f" plug-ins belong into a module below {PLUGINS_PACKAGE}"
-            )
+            lost = Exception(f"All plugin modules should be loaded in the {PLUGINS_PACKAGE} package")
+            lost.add_note(f"plug-in {name} is in the Python module {function.__module__}")
+            raise lost
         made = PluginMeta(
             name,
             (Plugin,),

@@ -144,7 +144,7 @@ class _Name(tuple):  # type: ignore[type-arg]
             text = getattr(self, part)
             for char in ends:
                 if char in text:
-                    wrong = ValueError(f"Invalid {part.replace('_', ' ')} {text!r}: cannot contain {char!r}.")
+                    wrong = ValueError(f"Invalid {part.replace('_', ' ')} '{text}': cannot contain '{char}'.")
                     wrong.add_note(f"the id of a {self.entity_type} ends a part there: leave it out of the value")
                     raise wrong
         return self
