@@ -421,7 +421,7 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if isUnknown(v) {
 		return v, nil
 	}
-	if err := typeError(types.Strict(u.n.plugin.result, v)); err != nil && err.foreign { // the condition of a typedef failed
+	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil && err.foreign { // the condition of a typedef failed
 		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
 	} else if err != nil {
 		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))

@@ -153,6 +153,10 @@ func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error
 		}
 		delete(fields, attr.Name)
 		other := fmt.Sprintf("The attribute %s does not have the same type as the associated field in the python domain. %s.", attr.Name, identical)
+		if f.Type.Kind == "unfit" && f.Type.Name == "TypeError" { // upstream that is what Python makes of it
+			e := &Error{Kind: "TypeError", Message: f.Type.Text, foreign: true, about: &info.ast.Name.At}
+			return nil, e.hinted("the field " + f.Name + " of the Python class at " + d.File + " cannot have such a type")
+		}
 		if f.Type.Kind == "unfit" {
 			say(other, "the field %s of the Python class: %s", f.Name, f.Type.Text)
 			continue
@@ -253,8 +257,14 @@ func loose(t types.Type) bool { return t == types.Any || t == types.Literal }
 func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 	switch v := v.(type) {
 	case *types.Object:
-		if info := r.prog.twinOf(v.Dataclass); info != nil {
-			return u.instance(r, info, v.Fields)
+		for _, class := range v.Dataclass {
+			if info := r.prog.twinOf(class); info != nil {
+				made, err := u.instance(r, info, v.Fields)
+				if i, is := made.(*Instance); is {
+					i.rarely().object = v.Handle
+				}
+				return made, err
+			}
 		}
 	case *types.Reference:
 		if info := r.prog.twinOf(v.Of); info != nil && len(v.Fields) > 0 {
@@ -339,9 +349,8 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		if v == nil {
 			v = null
 		}
-		attr := info.entity.Attribute(f.Name)
-		if attr == nil {
-			continue
+		if info.entity.Attribute(f.Name) == nil { // of a class that is derived from the twin
+			return nil, u.unmade(notFound("cannot set attribute with name %s on type %s", f.Name, info.entity.Name).in(u.n))
 		}
 		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
@@ -354,11 +363,16 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		}
 	}
 	if err != nil {
-		e := fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
-		e.Causes = []*Error{err}
-		return nil, e
+		return nil, u.unmade(err)
 	}
 	return i, nil
+}
+
+// unmade is about an instance that could not be made of what a plug-in returned.
+func (u *callUnit) unmade(why *Error) *Error {
+	e := fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
+	e.Causes = []*Error{why}
+	return e
 }
 
 // infoOf finds an entity by its full name; nil when there is none.

@@ -45,6 +45,8 @@ type rareOfInstance struct {
 	converted bool
 	// again are the constructor calls that found the instance in an index.
 	again []*place
+	// object is the handle of the object that a plug-in returned; 0: there is none.
+	object uint64
 	// reference is set where the instance stands for a reference to a dataclass.
 	reference *types.Reference
 }
@@ -78,6 +80,17 @@ func (i *Instance) StandsFor() *types.Reference {
 		return nil
 	}
 	return i.rare.reference
+}
+
+// MadeOf implements types.Stand.
+func (i *Instance) MadeOf() uint64 {
+	switch {
+	case i.rare == nil:
+		return 0
+	case i.rare.reference != nil:
+		return i.rare.reference.Handle
+	}
+	return i.rare.object
 }
 
 // Field implements types.Stand.

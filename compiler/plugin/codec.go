@@ -167,6 +167,11 @@ func (c *codec) writeInstance(b *bytes.Buffer, i types.Instance, depth int) erro
 	if !known {
 		b.WriteString(`,"t":`)
 		writeString(b, i.Entity().Name)
+		if stand, is := i.(types.Stand); is {
+			if made := stand.MadeOf(); made != 0 {
+				fmt.Fprintf(b, `,"of":%d`, made)
+			}
+		}
 	}
 	if depth < aheadDepth && c.host.heap != nil {
 		if err := c.writeKnown(b, i, told, depth); err != nil {
@@ -272,7 +277,7 @@ type tagged struct {
 	Shown     []string              `json:"shown"`
 	Number    string                `json:"number"`
 	Own       []string              `json:"own"`
-	Dataclass string                `json:"dataclass"`
+	Dataclass []string              `json:"dataclass"`
 	Fields    [][2]json.RawMessage  `json:"fields"`
 }
 

@@ -20,7 +20,7 @@ type Object struct {
 	Keeper Keeper
 	// Dataclass is the entity that the object's class stands for, when it is a
 	// dataclass of a plug-in package; Fields are its values.
-	Dataclass string
+	Dataclass []string
 	Fields    []ReferenceArg
 }
 

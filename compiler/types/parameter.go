@@ -59,6 +59,9 @@ type View struct{ *Entity }
 type Stand interface {
 	// StandsFor gives the reference; nil when the instance is one like others.
 	StandsFor() *Reference
+	// MadeOf gives the handle of the reference, or of the object of Python, that
+	// the instance was made of; 0 for others.
+	MadeOf() uint64
 	// Field gives the value of an attribute, when it is set.
 	Field(name string) (Value, bool)
 }
@@ -236,9 +239,16 @@ func MakeUnion(alternatives []Type) Type {
 	return out
 }
 
-// Strict validates what goes into a plug-in and comes out of it: references
-// are refused but where the type names them. A nil type is any.
-func Strict(t Type, v Value) error {
+// Strict validates what goes into a plug-in: references are refused but where
+// the type names them, and instances that become dataclasses have fields that
+// their class can have. A nil type is any.
+func Strict(t Type, v Value) error { return strict(t, v, true) }
+
+// Returned validates what comes out of a plug-in, as Strict but for the fields
+// of instances.
+func Returned(t Type, v Value) error { return strict(t, v, false) }
+
+func strict(t Type, v Value, fields bool) error {
 	switch t := t.(type) {
 	case OrReference:
 		if _, is := v.(*Reference); is {
@@ -247,16 +257,16 @@ func Strict(t Type, v Value) error {
 		if i, is := v.(Instance); is && standsFor(i) != nil {
 			return ReferenceTo(t).Validate(v)
 		}
-		return Strict(t.Of, v)
+		return strict(t.Of, v, fields)
 	case Optional:
 		if _, null := v.(Null); null {
 			return nil
 		}
-		return Strict(t.Of, v)
+		return strict(t.Of, v, fields)
 	case ListOf:
 		if list, is := v.(*List); is {
 			for _, item := range list.Items {
-				if err := Strict(t.Of, item); err != nil {
+				if err := strict(t.Of, item, fields); err != nil {
 					return err
 				}
 			}
@@ -265,7 +275,7 @@ func Strict(t Type, v Value) error {
 	case DictOf:
 		if dict, is := v.(*Dict); is {
 			for _, k := range dict.Keys {
-				if err := Strict(t.Of, dict.Values[k]); err != nil {
+				if err := strict(t.Of, dict.Values[k], fields); err != nil {
 					return err
 				}
 			}
@@ -276,20 +286,20 @@ func Strict(t Type, v Value) error {
 		}
 	case Union:
 		for _, alternative := range t.Of {
-			if err := Strict(alternative, v); err == nil || isForeign(err) {
+			if err := strict(alternative, v, fields); err == nil || isForeign(err) {
 				return err
 			}
 		}
 		return mistyped(v, t.String())
 	case *Typedef:
 		if _, is := v.(*Reference); is {
-			return Strict(t.Base, v)
+			return strict(t.Base, v, fields)
 		}
 	case *Entity:
 		if err := t.Validate(v); err != nil {
 			return err
 		}
-		if stand, is := v.(Stand); is && t.Twin != nil {
+		if stand, is := v.(Stand); is && fields && t.Twin != nil && (stand.MadeOf() == 0 || stand.StandsFor() != nil) {
 			return strictFields(v.(Instance).Entity(), stand)
 		}
 		return nil

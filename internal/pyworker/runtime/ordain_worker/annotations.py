@@ -13,6 +13,7 @@ import collections.abc
 import dataclasses
 import inspect
 import numbers
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -51,6 +52,30 @@ def dataclass_entity(cls: Optional[type]) -> Optional[str]:
     if parts[0] != "inmanta_plugins":
         return None
     return "::".join([*parts[1:], cls.__qualname__])
+
+
+_entities: dict[type, list[str]] = {}
+
+
+def entities_of(cls: type) -> list[str]:
+    """The names of the dataclasses that a class is or is derived from, nearest first.
+
+    A class that its module knows no more, because another one took its name, is none of them.
+    """
+    known = _entities.get(cls)
+    if known is None:
+        known = _entities[cls] = [
+            name for each in cls.__mro__ if (name := dataclass_entity(each)) is not None and _is_bound(each)
+        ]
+    return known
+
+
+def _is_bound(cls: type) -> bool:
+    holder = getattr(sys.modules.get(cls.__module__), cls.__name__, None)
+    if holder is not None:
+        return holder is cls
+    modules = [each for name, each in list(sys.modules.items()) if name.startswith("inmanta_plugins.") and each is not None]
+    return any(each is cls for module in modules for each in list(vars(module).values()))
 
 
 def model_name(annotation: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inmanta.execute.proxy import DynamicProxy, ProxyContext
 from inmanta.execute.runtime import Instance
-from inmanta.execute.util import NoneValue, Unknown
+from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
                 names += [dataclass_entity(_class_of(each)) for each in names if each.count("::")]
             for each in wanted:
                 if each["k"] == "dataclass" and "std::Dataclass" in names and any(one["name"] in names for one in (each, *each.get("of", ()))):
-                    return _make_dataclass(value, _class_of(value.entity_name))
+                    return _dataclass_self(value)
         for each in wanted:
             if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
                 return _to_python(value, each, path)
@@ -135,11 +135,29 @@ def _class_of(entity: str) -> Any:
         return None
 
 
-def _make_dataclass(instance: Instance, cls: Any) -> Any:
+class PassesBy(Exception):
+    """What its cause is passes the plug-in by, which has not been called yet: upstream it is not blamed."""
+
+
+def _dataclass_self(instance: Instance) -> Any:
+    """The object of an instance: always the same one, but for an instance that stands for a reference."""
+    if instance.dataclass_self is None:
+        instance.dataclass_self = _make_dataclass(instance)
+    elif isinstance(instance.dataclass_self, ReferenceBase):
+        return _make_dataclass(instance)
+    return instance.dataclass_self
+
+
+def _make_dataclass(instance: Instance) -> Any:
     import dataclasses
 
+    cls = _class_of(instance.entity_name)
     proxy = DynamicProxy(instance)._allow_references()
-    return cls(**{field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)})
+    fields = {field.name: _deep(getattr(proxy, field.name)) for field in dataclasses.fields(cls)}
+    try:
+        return cls(**fields)
+    except Exception as exc:
+        raise PassesBy() from exc
 
 
 def _deep(value: Any) -> Any:

@@ -6,6 +6,7 @@ import os
 
 from inmanta.ast import CompilerException, ExternalException, PluginException, RuntimeException
 from ordain_worker import loading
+from ordain_worker.converting import PassesBy
 from ordain_worker.frames import class_name
 
 TYPE_CHECKING = False
@@ -20,6 +21,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
 
     :param importing: the file that was imported, when it arose there: that has the place.
     """
+    if isinstance(exc, PassesBy) and exc.__cause__ is not None:
+        return {**describe(exc.__cause__), "kind": "exit"}
     if isinstance(exc, loading.ImportStopped) and exc.__cause__ is not None:
         return {**describe(exc.__cause__, exc.file), "module": exc.module, "importing": exc.importing}
     import traceback

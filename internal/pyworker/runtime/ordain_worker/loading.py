@@ -352,7 +352,7 @@ def _dataclass(entity: str, cls: type) -> dict[str, Any]:
 
     normalizer = Normalizer(entity)
     try:
-        hints = typing.get_type_hints(cls, include_extras=True)
+        hints = typing.get_type_hints(cls)  # what Annotated adds does not count
     except Exception:  # names that only a type checker knows
         hints = {}
     fields = []
@@ -360,7 +360,7 @@ def _dataclass(entity: str, cls: type) -> dict[str, Any]:
         try:
             kind = normalizer.annotation(hints.get(field.name, field.type))
         except AnnotationError as exc:
-            kind = {"k": "unfit", "text": str(exc)}
+            kind = {"k": "unfit", "name": exc.error, "text": str(exc)}
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
         fields.append({"name": field.name, "type": kind, "default": has_default})
     try:

@@ -121,6 +121,8 @@ class Codec:
         instance = self._instances.get(number)
         if instance is None:
             instance = self._instances[number] = Instance(number, value["t"])
+            if "of" in value:
+                instance.dataclass_self = self._objects[value["of"]]
         for name, each in (value.get("a") or {}).items():
             instance.known[name] = self.decode(each)
         for name in value.get("e") or ():
@@ -166,7 +168,7 @@ class Codec:
         return str.__str__(key) if isinstance(key, str) else str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:
-        from ordain_worker.annotations import dataclass_entity
+        from ordain_worker.annotations import entities_of
 
         handle = self._handle(value)
         described: dict[str, Any] = {"o": handle}
@@ -174,13 +176,13 @@ class Codec:
             return described
         self._told.add(handle)
         described["class"] = class_name(type(value))
-        entity = dataclass_entity(type(value))
-        if entity is None:
+        entities = entities_of(type(value))
+        if not entities:
             self._describe(value, described)
             return described
         import dataclasses
 
-        described["dataclass"] = entity
+        described["dataclass"] = entities
         described["own"] = ["==", "str", "repr", "hash"]
         described["fields"] = [
             [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]

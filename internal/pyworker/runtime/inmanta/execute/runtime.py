@@ -96,7 +96,7 @@ class Instance:
     Values that were read once are kept: a variable of the model never changes.
     """
 
-    __slots__ = ("id", "entity_name", "known", "siblings", "__weakref__")
+    __slots__ = ("id", "entity_name", "known", "siblings", "dataclass_self", "__weakref__")
 
     def __init__(self, id: int, entity_name: str) -> None:
         self.id = id
@@ -104,6 +104,8 @@ class Instance:
         self.known: dict[str, object] = {}
         # Instances that came in the same list: what is read of one will be read of all.
         self.siblings: Optional[list[Instance]] = None
+        # The object of Python that it was made from, or that was made of it when a plug-in wanted one.
+        self.dataclass_self: object = None
 
     def read(self, name: str) -> object:
         if _noted is not None:
