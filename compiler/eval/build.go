@@ -692,7 +692,7 @@ func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
 	n.iter = newRoot(b.assigned(x.Iter, &lhs{gradual: left != nil && left.gradual}))
 	b.top = newNaming(b.top)
 	b.top.declare(x.Var.Name, x.Var.At)
-	n.element, n.unknown = newRoot(b.assigned(x.Value, left)), newRoot(&literal{value: unknown})
+	n.element, n.unknown = newRoot(b.assigned(x.Value, left)), newRoot(&unknownElement{standing(x.Value)})
 	if x.Guard != nil {
 		cond := standing(&syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At})
 		guard := b.root(x.Guard)

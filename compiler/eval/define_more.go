@@ -107,7 +107,11 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 			return err
 		}
 	}
-	a, err := end(&rel.Left, left, right)
+	side := &rel.Left
+	if itself { // one end only: what is written last is said of it
+		side = &rel.Right
+	}
+	a, err := end(side, left, right)
 	if err != nil {
 		right.broken = true
 		return err

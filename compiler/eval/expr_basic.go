@@ -86,7 +86,7 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 	if v.kind == element { // given on, it is this expression that gave it
 		return false, c.receive(r, v.value, &n.span)
 	}
-	return true, v.listen(r, c)
+	return !v.tells(), v.listen(r, c)
 }
 
 func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
@@ -389,16 +389,19 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := n.key.eval(r, s, f)
-	if err != nil {
-		return nil, err
-	}
-	if isUnknown(of) || isUnknown(key) {
+	if isUnknown(of) {
 		return r.unknown(), nil
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {
 		return nil, typingError("dict lookup is only possible on dicts, %s is not an object", types.Text(of)).coded(diag.WrongOperand).in(n)
+	}
+	key, err := n.key.eval(r, s, f)
+	if err != nil {
+		return nil, err
+	}
+	if isUnknown(key) {
+		return r.unknown(), nil
 	}
 	k, ok := key.(types.Str)
 	if !ok {

@@ -17,6 +17,20 @@ type comprehension struct {
 	slot    int
 }
 
+// unknownElement takes the place of the element's expression for an unknown
+// element: it is that very element, told like a literal.
+type unknownElement struct{ at }
+
+func (n *unknownElement) layout(*layouter)                {}
+func (n *unknownElement) need(*run, *scope, frame) *Error { return nil }
+func (n *unknownElement) needGradual(*run, *scope, frame, collector) (bool, *Error) {
+	return true, nil
+}
+
+func (n *unknownElement) eval(_ *run, s *scope, _ frame) (types.Value, *Error) {
+	return s.vars[0].get()
+}
+
 func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
 
 func (n *comprehension) need(r *run, s *scope, f frame) *Error {

@@ -182,8 +182,8 @@ func (u *lazyUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(left) {
-		u.target.put(r, r.unknown(), &u.n.span)
+	if isUnknown(left) { // the very same one
+		u.target.put(r, left, &u.n.span)
 		return nil
 	}
 	truth, ok := left.(types.Bool)
@@ -249,8 +249,11 @@ func (n *not) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error)
 
 func (n *not) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	v, err := n.x.eval(r, s, f)
-	if err != nil || isUnknown(v) {
-		return v, err
+	if err != nil {
+		return nil, err
+	}
+	if isUnknown(v) { // another one
+		return r.unknown(), nil
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
