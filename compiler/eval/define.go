@@ -451,7 +451,12 @@ func (p *program) parents(info *entityInfo, chain []string) {
 
 func (p *program) ownParents(info *entityInfo) {
 	if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
-		if root, ok := p.spaces["std"].things["Entity"].(*entityInfo); ok {
+		root, err := p.root(info)
+		if err != nil {
+			info.broken = true
+			p.report(err)
+		}
+		if root != nil {
 			info.entity.Parents = []*types.Entity{root.entity}
 		}
 	}
@@ -468,6 +473,20 @@ func (p *program) ownParents(info *entityInfo) {
 		}
 		info.entity.Parents = append(info.entity.Parents, parent.entity)
 	}
+}
+
+// internal is where the reference says that a name stands which nobody wrote.
+var internal = place{File: &syntax.File{Path: "__internal__"}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1}}
+
+// root is the parent of entities that name none: std::Entity, as its namespace
+// sees it, where `import x as std` may have put another one.
+func (p *program) root(info *entityInfo) (*entityInfo, *Error) {
+	space := info.ns.visible("std")
+	if space == nil || space == p.spaces["std"] {
+		root, _ := p.spaces["std"].things["Entity"].(*entityInfo)
+		return root, nil
+	}
+	return p.entityNamed(info.ns, syntax.Name{Text: "std::Entity", At: internal}, info.ast)
 }
 
 // parentsFirst are the entities, each after its parents.

@@ -119,7 +119,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if isUnknown(over) {
-		l, ok = &types.List{Items: []types.Value{unknown}}, true
+		l, ok = &types.List{Items: []types.Value{over}}, true
 	}
 	if !ok && r == r.prog.direct {
 		return typingError("A list comprehension in a direct execute context can only be applied to lists, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
