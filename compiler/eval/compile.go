@@ -70,7 +70,7 @@ type Result struct {
 	Err *Error
 	// Further are errors that were found after Err, and do not follow from it.
 	Further []*Error
-	// Rounds counts how often a list had to be frozen.
+	// Rounds counts how often all that was ready ran, and then a list was frozen.
 	Rounds int
 }
 

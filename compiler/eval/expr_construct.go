@@ -188,7 +188,7 @@ func duplicate(n node, have *Instance, message string) *Error {
 
 func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Instance, *Error) {
 	e := n.info.entity
-	if int(s.by.deep()) >= r.limits.iterations {
+	if int(s.by.deep()) > r.limits.iterations { // which endless rounds reach first
 		return nil, r.limits.tooDeep(e).in(n)
 	}
 	i := r.made.one()

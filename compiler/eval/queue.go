@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"sort"
@@ -232,10 +233,12 @@ func (r *run) drainSome(budget *int) *Error {
 	return nil
 }
 
-// execute runs until nothing moves any more.
+// execute runs until nothing moves any more. A round counts when there was
+// something to do at its start, also where it freezes nothing.
 func (r *run) execute() *Error {
 	limit := r.limits.iterations
-	for r.rounds = 0; r.rounds < limit; r.rounds++ {
+	for r.queued() && r.rounds < limit {
+		r.rounds++
 		if err := r.drain(); err != nil {
 			return err
 		}
@@ -244,10 +247,16 @@ func (r *run) execute() *Error {
 		}
 	}
 	if r.rounds == limit {
-		return &Error{Kind: "CompilerException", Message: "Could not complete model, max_iterations reached. Use the environment setting INMANTA_MAX_ITERATIONS to increase the limit.",
+		return &Error{Kind: "CompilerException", Message: fmt.Sprintf("Could not complete model, max_iterations %d reached.", limit),
 			bare: true, final: true, Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself"}
 	}
 	return nil
+}
+
+// queued reports whether anything is ready or may be frozen.
+func (r *run) queued() bool {
+	return r.ready.len() > 0 || r.wait.free.len() > 0 || r.zero.n > 0 ||
+		slices.ContainsFunc(r.wait.ruled, func(q queue[*variable]) bool { return q.len() > 0 })
 }
 
 // freezeNext freezes the next list in order; false when there is nothing left.
