@@ -374,6 +374,10 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 	case err.Kind == "plugin":
 		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes, e.Raised = []*Error{cause}, err.Raised()
+	case err.Kind == "compiler" && direct: // the cause is told where the value is given
+		e = fail("WrappingRuntimeException", "Exception in %s", name).in(u.n)
+		e.Causes, e.File, e.Line, e.PythonTrace = []*Error{u.raised(err)}, err.File, err.Line, err.Trace
+		return e
 	case err.Kind == "compiler":
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		e.Causes = []*Error{u.raised(err).in(u.n)}
