@@ -13,7 +13,7 @@ import sys
 
 from inmanta.ast import MultiUnsetException, Range, UnknownException, UnsetException
 from inmanta.execute import runtime
-from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
+from inmanta.execute.runtime import ExecutionContext, QueueScheduler, ResultVariable
 from ordain_worker import loading
 from ordain_worker.converting import Converters, converters
 from ordain_worker.enginemodel import EngineModel
@@ -253,11 +253,11 @@ class CompileRole:
         place = args.get("at") or ["", 0, 0, 0, 0]
         owner = Owner(args.get("ns") or "__config__", Range(*place), plugin.get_full_name())
         return Context(
-            resolver=Resolver(owner.namespace),
+            resolver=ExecutionContext(owner.namespace),
             queue=QueueScheduler(self._compiler),
             owner=owner,
             plugin=plugin,
-            result=ResultVariable(),
+            result=ResultVariable.without_value(),
         )
 
     def finalize(self, args: Any) -> dict[str, Any]:

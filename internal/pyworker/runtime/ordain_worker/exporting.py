@@ -15,13 +15,13 @@ are, stay here, and write themselves at the end:
 import base64
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, Optional
 
 from inmanta.ast import UnknownException
 from inmanta.ast.entity import Entity
 from inmanta.execute.proxy import ExportContext
-from inmanta.execute.runtime import Instance, note_reads
+from inmanta.execute.runtime import Instance, Types, note_reads
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter, unknown_parameters
 from inmanta.references import ResourceCollector
@@ -47,7 +47,7 @@ class Exporting:
         self._modules = modules
         self._codec = codec
         self._exporter = Exporter()
-        self._exporter.types = _Types()
+        self._exporter.types = Types()
         self._sent: set[str] = set()
         self._held: list[Resource] = []
         self._all: Optional[ResourceGraph] = None
@@ -217,7 +217,7 @@ class Exporting:
         by_id = self._exporter._resources = self._all.by_id
         for manager in Exporter._dependency_managers if args["managers"] else ():
             try:
-                manager(_Types(), by_id)
+                manager(Types(), by_id)
             except UnknownException:
                 pass  # what it wanted to know is not known in this compile
         return self._all.graph()
@@ -264,30 +264,7 @@ class Exporting:
         return {"modules": code_of(args["types"])}
 
 
-class _Types(Mapping[str, Any]):
-    """The entities of the model by name, as dependency managers and export functions get them."""
-
-    def __getitem__(self, name: str) -> Any:
-        from inmanta.ast import TypeNotFoundException
-        from inmanta.execute import runtime
-
-        if "::" not in name:  # a type of the language itself
-            raise KeyError(name)
-        try:
-            return runtime.model().type_of(name)
-        except TypeNotFoundException:
-            raise KeyError(name) from None
-
-    def __iter__(self) -> Iterator[str]:
-        from inmanta.execute import runtime
-
-        return iter(runtime.model().entities())
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _shown(types: _Types, name: str) -> list[Any]:
+def _shown(types: Types, name: str) -> list[Any]:
     """The instances of a type, as export functions get them; none of one that the model does not have."""
     entity = types.get(name)
     if not isinstance(entity, Entity):
