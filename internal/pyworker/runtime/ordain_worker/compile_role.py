@@ -124,7 +124,10 @@ class CompileRole:
                 reply = {}
         except BaseException as exc:
             self._stopped = exc
-            return {"error": describe(exc), "output": self.output.take()}
+            told = describe(exc)
+            if told["kind"] == "external" and not isinstance(exc, loading.ImportStopped):
+                told["kind"] = "exit"  # no module's import failed: it passes everything by, as upstream
+            return {"error": told, "output": self.output.take()}
         finally:
             gc.enable()
         # What is loaded stays; and a compile is short, so rubbish in circles may wait.
