@@ -495,6 +495,15 @@ func (h *heap) Instances(entity string) []types.Instance {
 }
 
 // Type implements Heap.
+// Entities lists the names of all entities.
+func (h *heap) Entities() []string {
+	names := make([]string, len(h.r.prog.entities))
+	for i, e := range h.r.prog.entities {
+		names[i] = e.Name
+	}
+	return names
+}
+
 func (h *heap) Type(name string) any {
 	if p, ok := types.LookupPrimitive(name); ok {
 		return p

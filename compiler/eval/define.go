@@ -251,7 +251,7 @@ func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
 func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Error {
 	switch st := st.(type) {
 	case *syntax.Entity:
-		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc}, st, ns)
+		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At}, st, ns)
 		d.entities = append(d.entities, info)
 		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
 	case *syntax.Typedef:

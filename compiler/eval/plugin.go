@@ -429,6 +429,7 @@ func loadError(err error) *Error {
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as upstream
 		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
+		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
 	case cause.Column > 0: // nothing of the file ran: the text names the line
 		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
 			e.PythonTrace = ""

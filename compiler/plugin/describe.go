@@ -20,6 +20,8 @@ type typeInfo struct {
 	Parents    []string        `json:"parents,omitempty"`    // direct ones
 	Attributes []attributeInfo `json:"attributes,omitempty"` // its own
 	Indexes    [][]string      `json:"indexes,omitempty"`    // its parents' too
+	Children   []string        `json:"children,omitempty"`   // direct ones
+	At         *place          `json:"at,omitempty"`
 }
 
 type attributeInfo struct {
@@ -58,6 +60,12 @@ func describeEntity(e *types.Entity) *typeInfo {
 	info := &typeInfo{Name: e.Name, Kind: "entity", Doc: e.Doc}
 	for _, parent := range e.Parents {
 		info.Parents = append(info.Parents, parent.Name)
+	}
+	for _, child := range e.Children() {
+		info.Children = append(info.Children, child.Name)
+	}
+	if e.At.File != nil {
+		info.At = &place{File: e.At.File.Path, Line: int(e.At.Start.Line)}
 	}
 	for _, a := range e.Attributes {
 		if a.Entity != e {

@@ -13,7 +13,8 @@ import (
 type Entity struct {
 	Name    string // fully qualified, such as std::Host
 	Doc     string
-	Number  int // dense, in order of definition
+	At      syntax.Span // its name, where it is defined; none of std::Entity
+	Number  int         // dense, in order of definition
 	Parents []*Entity
 	// Attributes are all attributes and relations, inherited ones first: an
 	// instance has a slot for each, at the attribute's position here.

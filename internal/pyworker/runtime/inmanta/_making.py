@@ -7,10 +7,11 @@ from inmanta.ast import (
     ExplicitPluginException,
     ExternalException,
     PluginException,
+    UnexpectedReference,
     UnknownException,
     UnsetException,
 )
-from inmanta.execute.util import ReferenceBase, Unknown
+from inmanta.execute.util import Unknown
 from inmanta.resources import Id, IgnoreResourceException, Resource, ResourceException, resource
 
 TYPE_CHECKING = False
@@ -29,24 +30,34 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
     Raises UnknownException when a part of it is not known yet.
     """
     agent = _agent(instance, agent_path)
-    value = cls.map_field(None, entity_name, attribute, instance)
-    if isinstance(value, ReferenceBase):
+    try:
+        value = cls.map_field(None, entity_name, attribute, instance)
+    except UnexpectedReference:
         raise ResourceException(
             "Encountered reference in resource's id attribute. Id attribute values can not be references."
             f" Encountered at attribute {attribute!r} of resource instance {instance}"
-        )
+        ) from None
     if isinstance(value, Unknown):
         raise UnknownException(value)
+    if not isinstance(agent, str):
+        wrong = ResourceException(f"The agent attribute should lead to a string, got {agent} of type {type(agent)}")
+        wrong.add_note(f"it leads along {agent_path}")
+        raise wrong
     return Id(entity_name, agent, attribute, str(value))
 
 
-def _agent(instance: Any, path: str) -> str:
+def _agent(instance: Any, path: str) -> object:
     found = instance
     names = path.split(".")
     for at, name in enumerate(names):
         try:
             found = getattr(found, name)
-        except (UnknownException, UnsetException):
+        except UnexpectedReference:
+            raise ResourceException(
+                "Encountered reference in resource's agent attribute. Agent attribute values can not be references."
+                f" Encountered at attribute {'.'.join(names[: at + 1])!r} of resource instance {instance}"
+            ) from None
+        except (ResourceException, UnknownException, UnsetException):
             raise
         except Exception as exc:
             # No class of its own: modules that catch ResourceException let it pass, as upstream.
@@ -55,15 +66,6 @@ def _agent(instance: Any, path: str) -> str:
             )
             lost.add_note(str(exc))
             raise lost from exc
-        if isinstance(found, ReferenceBase):
-            raise ResourceException(
-                "Encountered reference in resource's agent attribute. Agent attribute values can not be references."
-                f" Encountered at attribute {'.'.join(names[: at + 1])!r} of resource instance {instance}"
-            )
-    if not isinstance(found, str):
-        wrong = ResourceException(f"The agent attribute should lead to a string, got {found} of type {type(found)}")
-        wrong.add_note(f"it leads along {path}")
-        raise wrong
     return found
 
 
@@ -102,12 +104,14 @@ def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resourc
         raise TypeError(f"No resource class registered for entity {entity_name}")
     made = cls(cls.object_to_id(instance, entity_name, options["name"], options["agent"]))
     made.model = instance
+    from inmanta.execute.proxy import ExportContext
     from inmanta.references import ResourceCollector
 
     collector = ResourceCollector(made)
-    for field in cls.fields:
-        if field not in COLLECTED:
-            setattr(made, field, cls.map_field(exporter, entity_name, field, instance, collector))
+    with ExportContext():
+        for field in cls.fields:
+            if field not in COLLECTED:
+                setattr(made, field, cls.map_field(exporter, entity_name, field, instance, collector))
     made.references = collector.exported_references()
     made.mutators = collector.exported_mutators()
     return made

@@ -50,7 +50,7 @@ class Module:
     def __init__(self, name: str, path: str, version: str = "") -> None:
         self.name = name
         self._path = path  # std reads it
-        self.version = version
+        self._version = version
         self.metadata = _Metadata({"name": name, "version": version})
 
     @property
@@ -61,8 +61,18 @@ class Module:
     def model_dir(self) -> str:
         return os.path.join(self._path, "model")
 
-    def get_version(self) -> str:
-        return self.version
+    def get_version(self) -> Any:
+        """The version as one to compare, where the environment has what compares versions; else its text."""
+        try:
+            from packaging.version import InvalidVersion, Version
+        except ImportError:
+            return self._version
+        try:
+            return Version(self._version)
+        except InvalidVersion:
+            return self._version
+
+    version = property(get_version)
 
     def get_plugin_dir(self) -> Optional[str]:
         below = os.path.join(self._path, "plugins")
@@ -89,6 +99,7 @@ class Project:
         self._path = path
         self.modulepath = list(modulepath)
         self.main_file = "main.cf"
+        self.loaded = True
         self.modules: dict[str, Module] = {module.name: module for module in modules}
         self.metadata = _Metadata({"name": name, **(metadata or {})})
 

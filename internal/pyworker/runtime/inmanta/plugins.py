@@ -6,7 +6,7 @@ import os
 
 from inmanta import _lazy
 from inmanta._fallback import lacking
-from inmanta.ast import Namespace, PluginException, Range, RuntimeException
+from inmanta.ast import Location, Namespace, PluginException, Range, RuntimeException
 from inmanta.ast.type import NamedType
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
@@ -45,7 +45,7 @@ class ModelType:
         return hash(self.model_type)
 
     def __repr__(self) -> str:
-        return f"ModelType[{self.model_type!r}]"
+        return f"ModelType(model_type={self.model_type!r})"
 
 
 class CheckedArgs:
@@ -107,9 +107,9 @@ class Context:
 
         text = str(name)
         try:
-            if "::" in text and text[-1] not in "?]":
-                return runtime.model().type_of(text)
-        except TypeNotFoundException:
+            if text[-1:] not in ("?", "]"):
+                return self.queue.get_types()[text]
+        except KeyError:
             pass
         # Only a name with a place in the model can be reported as one that is missing there.
         raise TypeNotFoundException(name, self.owner.namespace)
@@ -136,18 +136,22 @@ class Context:
         return endpoints.SyncClient("compiler")
 
     def run_sync(self, function: Callable[[], Awaitable[T]], timeout: int = 5) -> T:
-        """Run a coroutine to its end; a plain value is given back as it is."""
+        """Run a coroutine to its end. One that takes too long is a ConnectionRefusedError."""
         import asyncio
         import inspect
-
-        result = function()
-        if not inspect.isawaitable(result):
-            return result
 
         async def wait() -> T:
             return await asyncio.wait_for(result, timeout)
 
-        return asyncio.run(wait())
+        try:
+            result = function()
+            if not inspect.isawaitable(result):
+                raise TypeError(f"{result!r} is nothing to wait for")
+            if asyncio._get_running_loop() is not None:
+                raise Exception("wait_sync can not be called from an async context")
+            return asyncio.run(wait())
+        except (TimeoutError, asyncio.TimeoutError):  # two classes before Python 3.11
+            raise ConnectionRefusedError() from None
 
 
 class PluginMeta(type):
@@ -192,15 +196,28 @@ class Plugin(NamedType, metaclass=PluginMeta):
         super().__init__()
         self.namespace = namespace or Namespace.of(self.__fq_plugin_name__.rpartition("::")[0])
 
+    # What the function takes and gives: found when somebody asks, which few modules do.
+    args: list[Any]
+    var_args: Any
+    kwargs: dict[str, Any]
+    var_kwargs: Any
+    all_args: dict[str, Any]
+    return_type: Any
+
     # Where the context goes: found when somebody asks, for a recorded load tells it.
     _context: int
     context_name: Optional[str]
     context_keyword_only: bool
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("_context", "context_name", "context_keyword_only"):
+        if name in ("args", "var_args", "kwargs", "var_kwargs", "all_args", "return_type"):
+            from inmanta import _signature
+
+            self.__dict__.update(_signature.of(self))
+        elif name in ("_context", "context_name", "context_keyword_only"):
+            self._find_context()
+        else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._find_context()
         return self.__dict__[name]
 
     def _find_context(self) -> None:
@@ -226,10 +243,23 @@ class Plugin(NamedType, metaclass=PluginMeta):
     def get_namespace(self) -> Namespace:
         return self.namespace
 
-    def get_signature(self, *, use_dsl_types: bool = False) -> str:
-        import inspect
+    @property
+    def ns(self) -> Namespace:
+        return self.namespace
 
-        return self.__function_name__ + str(inspect.signature(self.__function__))
+    @property
+    def comment(self) -> Optional[str]:
+        return self.__function__.__doc__ or None
+
+    def get_location(self) -> Location:
+        from inmanta import _signature
+
+        return _signature.place(self.__function__)
+
+    def get_signature(self, *, use_dsl_types: bool = False) -> str:
+        from inmanta import _signature
+
+        return _signature.show(self, use_dsl_types)
 
     def is_accept_unknowns(self) -> bool:
         return bool(self.opts.get("allow_unknown"))
@@ -370,4 +400,8 @@ _lacking = lacking(__name__)
 def __getattr__(name: str) -> object:
     if name == "const":
         return __import__("inmanta.const", fromlist=["*"])
+    if name in ("PluginArgument", "PluginReturn", "PluginValue"):
+        from inmanta import _signature
+
+        return getattr(_signature, name)
     return _lacking(name)

@@ -13,8 +13,10 @@ import builtins
 import contextlib
 import copy
 import dataclasses
+import enum
 import hashlib
 import json
+import re
 import typing
 import uuid
 from collections.abc import Iterator, Mapping
@@ -267,6 +269,9 @@ class MutatorModel(SerializedReferenceLike):
 
 _SERIALIZING = object()
 
+# Names of references and mutators that were found to be good ones.
+_well_named: set[str] = set()
+
 
 class ReferenceLike:
     """What references and mutators have in common: the attributes without a leading underscore are their arguments."""
@@ -294,7 +299,14 @@ class ReferenceLike:
     def serialize_arguments(self) -> tuple[uuid.UUID, list[Any]]:
         """The id and the arguments of the exported form."""
         args = [self._describe(name, value) for name, value in self.arguments.items()]
+        if self.type not in _well_named:
+            self._check_name()
         return compute_reference_or_mutator_id(self.type, args), args
+
+    def _check_name(self) -> None:
+        if not re.fullmatch("([a-z0-9_]+::)+[A-Z][A-z0-9_-]*", self.type):
+            raise ValueError(f"{self.type!r} is no name for a {type(self).__name__}: an export knows it as module::Name")
+        _well_named.add(self.type)
 
     def _describe(self, name: str, value: object) -> Argument:
         from inmanta.resources import Id, Resource
@@ -308,14 +320,13 @@ class ReferenceLike:
             if not _keyed_by_strings(value):
                 raise ValueError(f"Argument {name} of {self!r} holds a dict with keys that are no strings: {value}")
             found = Collector()
-            cleaned = found.clean(value, "$")
+            try:
+                cleaned = _as_json(found.clean(value, "$"))
+            except (_NoJson, UnicodeDecodeError, RecursionError):
+                raise ValueError(f"Argument {name} of {self!r} holds what JSON has no word for: {value}") from None
             if found.replacements:
                 inner = {path: ReferenceArgument(path, model.id) for path, model in found.replacements.items()}
                 return MutatedJsonArgument(name, cleaned, inner)
-            try:
-                json.dumps(cleaned)
-            except TypeError:
-                raise ValueError(f"Argument {name} of {self!r} holds what JSON has no word for: {value}") from None
             return JsonArgument(name, cleaned)
         if isinstance(value, Reference):
             return ReferenceArgument(name, value.serialize().id)
@@ -339,6 +350,42 @@ def _keyed_by_strings(value: object) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _keyed_by_strings(each) for key, each in value.items())
     return True
+
+
+class _NoJson(Exception):
+    """Something in a list or dict is neither JSON nor taken for it."""
+
+
+def _as_json(value: Any) -> Any:
+    """A value in a list or a dict as JSON: upstream takes much for text, a number, a list or a dict that is none."""
+    if type(value) in _LITERALS:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, enum.Enum) and not isinstance(value, float):
+        return str(value.value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode()
+    if isinstance(value, Mapping):
+        return {_as_key(key): _as_json(each) for key, each in value.items()}
+    kind = type(value)
+    if hasattr(kind, "__float__") or hasattr(kind, "__index__"):
+        return float(value)
+    try:
+        each_of = iter(value)
+    except TypeError:
+        raise _NoJson from None
+    return [_as_json(each) for each in each_of]
+
+
+def _as_key(key: object) -> str:
+    if isinstance(key, enum.Enum):
+        return str(key.value)
+    if not isinstance(key, (str, bytes, bytearray)):
+        raise _NoJson
+    return _as_json(key)
 
 
 class Mutator(ReferenceLike):

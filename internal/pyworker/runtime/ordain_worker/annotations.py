@@ -188,7 +188,7 @@ class Normalizer:
             return {"k": "dsl", "name": "list"}
         if cls in _DICTS:
             return {"k": "dict", "of": [{"k": "any"}]}
-        if dataclasses.is_dataclass(cls):
+        if dataclasses.is_dataclass(cls) or cls is ModelType:  # upstream that is one
             # One below the class that an entity is paired with stands for that entity too.
             name, *bases = [dataclass_entity(base) for base in cls.__mro__]
             return {"k": "dataclass", "name": name or "", "of": [{"k": "dataclass", "name": each} for each in bases if each]}

@@ -13,7 +13,7 @@ import sys
 
 from inmanta.ast import MultiUnsetException, Range, UnknownException, UnsetException
 from inmanta.execute import runtime
-from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
+from inmanta.execute.runtime import ExecutionContext, QueueScheduler, ResultVariable
 from ordain_worker import loading
 from ordain_worker.converting import Converters, converters
 from ordain_worker.enginemodel import EngineModel
@@ -124,7 +124,10 @@ class CompileRole:
                 reply = {}
         except BaseException as exc:
             self._stopped = exc
-            return {"error": describe(exc), "output": self.output.take()}
+            told = describe(exc)
+            if told["kind"] == "external" and not isinstance(exc, loading.ImportStopped):
+                told["kind"] = "exit"  # no module's import failed: it passes everything by, as upstream
+            return {"error": told, "output": self.output.take()}
         finally:
             gc.enable()
         # What is loaded stays; and a compile is short, so rubbish in circles may wait.
@@ -253,11 +256,11 @@ class CompileRole:
         place = args.get("at") or ["", 0, 0, 0, 0]
         owner = Owner(args.get("ns") or "__config__", Range(*place), plugin.get_full_name())
         return Context(
-            resolver=Resolver(owner.namespace),
+            resolver=ExecutionContext(owner.namespace),
             queue=QueueScheduler(self._compiler),
             owner=owner,
             plugin=plugin,
-            result=ResultVariable(),
+            result=ResultVariable.without_value(),
         )
 
     def finalize(self, args: Any) -> dict[str, Any]:

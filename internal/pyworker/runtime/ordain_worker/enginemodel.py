@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException, UnsetException
+from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
 
@@ -69,9 +69,7 @@ class EngineModel:
     def _without_value(self, key: Any, slot: int) -> "ResultVariable":
         variable = self.unset.get(key)
         if variable is None:
-            variable = ResultVariable(slot=slot)
-            variable._problem = UnsetException("Value not available", variable)
-            self.unset[key] = variable
+            variable = self.unset[key] = ResultVariable.without_value(slot)
         return variable
 
     def type_of(self, name: str) -> Any:

@@ -15,13 +15,13 @@ are, stay here, and write themselves at the end:
 import base64
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, Optional
 
 from inmanta.ast import UnknownException
 from inmanta.ast.entity import Entity
-from inmanta.execute.proxy import DynamicProxy, ExportContext, ProxyContext
-from inmanta.execute.runtime import Instance, note_reads
+from inmanta.execute.proxy import ExportContext
+from inmanta.execute.runtime import Instance, Types, note_reads
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter, unknown_parameters
 from inmanta.references import ResourceCollector
@@ -30,7 +30,7 @@ from ordain_worker.frames import Dialogue, Failure
 from ordain_worker.loading import Modules, top
 from ordain_worker.plainjson import plain
 from ordain_worker.registered import code_of, declared, is_held, name_of
-from ordain_worker.resourcegraph import ResourceGraph, parts
+from ordain_worker.resourcegraph import ResourceGraph, parts, view
 from ordain_worker.values import Codec
 
 _FILES_PER_ANSWER = 8 << 20
@@ -47,15 +47,14 @@ class Exporting:
         self._modules = modules
         self._codec = codec
         self._exporter = Exporter()
-        self._exporter.types = _Types()
+        self._exporter.types = Types()
         self._sent: set[str] = set()
         self._held: list[Resource] = []
         self._all: Optional[ResourceGraph] = None
         self._failed = False
 
     def answer(self, op: str, args: Any) -> dict[str, Any]:
-        with ExportContext():
-            return getattr(self, op)(args)
+        return getattr(self, op)(args)
 
     def export_types(self, args: Any) -> dict[str, Any]:
         """Which entities are resources, and how their fields get their values."""
@@ -114,7 +113,7 @@ class Exporting:
     def _row(
         self, cls: type[Resource], options: dict[str, str], kind: str, instance: Instance, known: Any, names: list[str]
     ) -> dict[str, Any]:
-        proxy = DynamicProxy(instance)
+        proxy = view(instance)
         if known is None:
             try:
                 made_id = cls.object_to_id(proxy, kind, options["name"], options["agent"])
@@ -131,33 +130,34 @@ class Exporting:
         undefined: list[str] = []
         reads: dict[str, list[tuple[int, str]]] = {}
         errors: list[dict[str, Any]] = []
-        for name in names:
-            noted: list[tuple[int, str]] = []
-            note_reads(noted)
-            try:
-                value = cls.map_field(self._exporter, kind, name, proxy, collector)
-            except IgnoreResourceException:
-                if errors:
-                    break  # the resource failed before
-                raise
-            except Failure:
-                raise
-            except Exception as exc:
-                errors.append(self._describe(exc))
-                self._fail()
-                continue
-            if isinstance(value, Unknown):
-                undefined.append(name)
-                value = None
-            else:
+        with ExportContext():  # the id is made without: it is no place for references
+            for name in names:
+                noted: list[tuple[int, str]] = []
+                note_reads(noted)
                 try:
-                    value = plain(value, name, made_id)
-                except TypeError as exc:
-                    reply.setdefault("unfit", []).append([str(exc), *exc.__notes__])
+                    value = cls.map_field(self._exporter, kind, name, proxy, collector)
+                except IgnoreResourceException:
+                    if errors:
+                        break  # the resource failed before
+                    raise
+                except Failure:
+                    raise
+                except Exception as exc:
+                    errors.append(self._describe(exc))
+                    self._fail()
+                    continue
+                if isinstance(value, Unknown):
+                    undefined.append(name)
                     value = None
-            values[name] = value
-            if noted:
-                reads[name] = list(dict.fromkeys(noted))
+                else:
+                    try:
+                        value = plain(value, name, made_id)
+                    except TypeError as exc:
+                        reply.setdefault("unfit", []).append([str(exc), *exc.__notes__])
+                        value = None
+                values[name] = value
+                if noted:
+                    reads[name] = list(dict.fromkeys(noted))
         if errors:
             return {"errors": errors}
         reply["values"] = values
@@ -171,18 +171,19 @@ class Exporting:
 
     def _hold(self, cls: type[Resource], options: dict[str, str], kind: str, instance: Instance) -> dict[str, Any]:
         """Make a resource step by step as modules know it, and keep it."""
-        proxy = DynamicProxy(instance)
+        proxy = view(instance)
         reads: dict[str, list[tuple[int, str]]] = {}
         try:
             made = cls(cls.object_to_id(proxy, kind, options["name"], options["agent"]))
             collector = ResourceCollector(made)
             fields: dict[str, object] = {}
-            for name in cls.fields:
-                noted: list[tuple[int, str]] = []
-                note_reads(noted)
-                fields[name] = cls.map_field(self._exporter, kind, name, proxy, collector)
-                if noted:
-                    reads[name] = list(dict.fromkeys(noted))
+            with ExportContext():
+                for name in cls.fields:
+                    noted: list[tuple[int, str]] = []
+                    note_reads(noted)
+                    fields[name] = cls.map_field(self._exporter, kind, name, proxy, collector)
+                    if noted:
+                        reads[name] = list(dict.fromkeys(noted))
             note_reads(None)
             fields["references"] = collector.exported_references()
             fields["mutators"] = collector.exported_mutators()
@@ -216,7 +217,7 @@ class Exporting:
         by_id = self._exporter._resources = self._all.by_id
         for manager in Exporter._dependency_managers if args["managers"] else ():
             try:
-                manager(_Types(), by_id)
+                manager(Types(), by_id)
             except UnknownException:
                 pass  # what it wanted to know is not known in this compile
         return self._all.graph()
@@ -234,10 +235,11 @@ class Exporting:
             if name not in Exporter._export_functions:
                 raise Exception(f"Export function {name} does not exist.")
             wanted, function = Exporter._export_functions[name]
-            if wanted:
-                function(self._exporter, types={each: _shown(types, each) for each in wanted})
-            else:
-                function(self._exporter)
+            with ExportContext():
+                if wanted:
+                    function(self._exporter, types={each: _shown(types, each) for each in wanted})
+                else:
+                    function(self._exporter)
         return {}
 
     def export_files(self, args: Any) -> dict[str, Any]:
@@ -262,32 +264,9 @@ class Exporting:
         return {"modules": code_of(args["types"])}
 
 
-class _Types(Mapping[str, Any]):
-    """The entities of the model by name, as dependency managers and export functions get them."""
-
-    def __getitem__(self, name: str) -> Any:
-        from inmanta.ast import TypeNotFoundException
-        from inmanta.execute import runtime
-
-        if "::" not in name:  # a type of the language itself
-            raise KeyError(name)
-        try:
-            return runtime.model().type_of(name)
-        except TypeNotFoundException:
-            raise KeyError(name) from None
-
-    def __iter__(self) -> Iterator[str]:
-        from inmanta.execute import runtime
-
-        return iter(runtime.model().entities())
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _shown(types: _Types, name: str) -> list[Any]:
+def _shown(types: Types, name: str) -> list[Any]:
     """The instances of a type, as export functions get them; none of one that the model does not have."""
     entity = types.get(name)
     if not isinstance(entity, Entity):
         return []
-    return [DynamicProxy.return_value(each, context=ProxyContext(path=f"<{each}>")) for each in entity.get_all_instances()]
+    return [view(each) for each in entity.get_all_instances()]

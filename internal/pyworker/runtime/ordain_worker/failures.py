@@ -57,8 +57,9 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     if kind == "annotation":
         described["file"], described["line"] = exc.place  # type: ignore[attr-defined]
     if isinstance(exc, CompilerException):
-        place = exc.get_location()
-        if place is not None:
+        place, about = exc.get_location(), getattr(exc, "stmt", None)
+        # The place of what it is about gives way to that of the call, as upstream.
+        if place is not None and (about is None or place != about.get_location()):
             described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
         described["causes"] = [describe(each) for each in exc.get_causes()]
     if isinstance(exc, ExternalException) and exc.__cause__ is not None:

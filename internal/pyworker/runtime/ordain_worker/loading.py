@@ -129,6 +129,7 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
         try:
             __import__(name)
         except Exception as exc:
+            str(exc)  # one that cannot say what it is fails here, as upstream
             raise ImportStopped(module, name, file) from exc
 
 

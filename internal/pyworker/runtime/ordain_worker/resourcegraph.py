@@ -3,7 +3,7 @@
 from typing import Any
 
 from inmanta import references
-from inmanta.execute.proxy import DynamicProxy
+from inmanta.execute.proxy import DynamicProxy, ProxyContext
 from inmanta.execute.runtime import Instance
 from inmanta.execute.util import Unknown
 from inmanta.resources import Id, Resource, resource
@@ -27,7 +27,7 @@ class ResourceGraph:
                 self._made.append(held[row[9] - 1])
                 continue
             each = _resource(resource._resources[row[0]][0], Id(*row[1:5]), row[6])
-            each.__dict__.update(model=DynamicProxy(instance), is_undefined=bool(row[8]))
+            each.__dict__.update(model=view(instance), is_undefined=bool(row[8]))
             for name in row[8] or ():
                 setattr(each, name, Unknown())
             self._made.append(each)
@@ -111,8 +111,27 @@ def _whole(each: Resource) -> list[Any]:
     ]
 
 
+class _Path:
+    """The path of what a view on an instance leads to: it is long, and only errors show it."""
+
+    def __init__(self, instance: Instance, below: str = "") -> None:
+        self._instance, self._below = instance, below
+
+    def __add__(self, relative_path: str) -> "_Path":
+        return _Path(self._instance, self._below + relative_path)
+
+    def __str__(self) -> str:
+        return f"<{self._instance}>{self._below}"
+
+
+def view(instance: Instance) -> DynamicProxy:
+    """A view on the instance of a resource: references may be read of it where the whole export context allows it."""
+    return DynamicProxy(instance, context=ProxyContext(path=_Path(instance), validated=False))  # type: ignore[arg-type]
+
+
 def parts(name: Id) -> list[str]:
-    return [name.entity_type, name.agent_name, name.attribute, name.attribute_value]
+    """The parts of an id as its text shows them: a class may have made it of anything."""
+    return list(map(str, (name.entity_type, name.agent_name, name.attribute, name.attribute_value)))
 
 
 def _watch(value: Any) -> Any:

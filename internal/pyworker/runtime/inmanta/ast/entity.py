@@ -4,7 +4,7 @@ import functools
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
-from inmanta.ast import Namespace
+from inmanta.ast import Location, Namespace
 from inmanta.ast.attribute import Attribute, RelationAttribute
 from inmanta.ast.type import NamedType
 
@@ -16,6 +16,10 @@ class Entity(NamedType):
         super().__init__()
         self._full_name: str = described["name"]
         self._parents: list[str] = described.get("parents") or []
+        self._children: list[str] = described.get("children") or []
+        at = described.get("at")
+        # std::Entity stands in no file.
+        self.set_location(Location(at["file"], at["line"]) if at else Location("internal", 1))
         self._index_names: list[list[str]] = described.get("indexes") or []
         self.comment: Optional[str] = described.get("doc") or None
         self.implementations: list[Any] = []  # the engine keeps them
@@ -61,6 +65,15 @@ class Entity(NamedType):
         from inmanta.execute import runtime
 
         return [runtime.model().type_of(name) for name in self._parents]
+
+    @functools.cached_property
+    def child_entities(self) -> "list[Entity]":
+        from inmanta.execute import runtime
+
+        return [runtime.model().type_of(name) for name in self._children]
+
+    def get_all_child_entities(self) -> "set[Entity]":
+        return {below for child in self.child_entities for below in (child, *child.get_all_child_entities())}
 
     def get_all_parent_entities_sorted(self) -> "list[Entity]":
         """All ancestors, nearest first, each once."""

@@ -158,6 +158,10 @@ class _Around(Type):
         inner = self.element_type.type_string()
         return inner if inner is None else inner + end
 
+    def _shown(self, end: str) -> str:
+        inner = self.element_type.type_string_internal()
+        return (f"({inner})" if isinstance(self.element_type, OrReferenceType) else inner) + end
+
 
 class List(Type):
     def type_string(self) -> Optional[str]:
@@ -167,6 +171,9 @@ class List(Type):
 class TypedList(List, _Around):
     def type_string(self) -> Optional[str]:
         return self._written("[]")
+
+    def type_string_internal(self) -> str:
+        return self._shown("[]")
 
     def with_base_type(self, base_type: Type) -> Type:
         return TypedList(base_type)
@@ -181,6 +188,8 @@ class LiteralList(TypedList):
 
     def type_string(self) -> str:
         return "list"
+
+    type_string_internal = type_string
 
 
 class Dict(Type):
@@ -206,10 +215,16 @@ class LiteralDict(TypedDict):
     def type_string(self) -> str:
         return "dict"
 
+    def type_string_internal(self) -> str:
+        return "dict[string, any]"
+
 
 class NullableType(_Around):
     def type_string(self) -> Optional[str]:
         return self._written("?")
+
+    def type_string_internal(self) -> str:
+        return self._shown("?")
 
     def with_base_type(self, base_type: Type) -> Type:
         return NullableType(self.element_type.with_base_type(base_type))
@@ -290,6 +305,13 @@ class OrReferenceType(_Around):
 
     def type_string(self) -> Optional[str]:
         return self._written("")
+
+    def type_string_internal(self) -> str:
+        inner = self.element_type.type_string_internal()
+        return f"Reference[{inner}] | {inner}"
+
+    def __str__(self) -> str:
+        return self.type_string() or self.type_string_internal()
 
 
 TYPES: dict[str, Type] = {kind.name: kind() for kind in (String, Integer, Float, Number, Bool)}

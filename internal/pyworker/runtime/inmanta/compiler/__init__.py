@@ -59,6 +59,22 @@ def finalizer(fnc: T) -> T:
 class Compiler:
     """Stands for the compiler in a plug-in's Context."""
 
+    def __init__(self) -> None:
+        self.refs: dict[str, Any] = {}
+
+    @property
+    def plugins(self) -> dict[str, Any]:
+        return self.get_plugins()
+
+    def get_ns(self) -> Any:
+        from inmanta.ast import Namespace
+
+        return Namespace("__root__")
+
+    @property
+    def ns(self) -> Any:
+        return self.get_ns()
+
     def get_plugins(self) -> dict[str, Any]:
         from inmanta import plugins
 

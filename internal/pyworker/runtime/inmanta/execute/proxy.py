@@ -182,13 +182,14 @@ class DynamicProxy:
                 value = instance.read(attribute)
             except NotFoundException:
                 raise AttributeError(f"{instance.entity_name} has no attribute {attribute!r}") from None
-        kind = type(value)
-        if kind in _SAME:
-            return value
-        if kind is NoneValue:
-            return None
-        if kind is Instance and type(self) is DynamicProxy:
-            return DynamicProxy(value, context=(self, "." + attribute))  # type: ignore[arg-type]
+        if type(self)._return_value is _STEP and _members["return_value"] is _SHOW:
+            kind = type(value)
+            if kind in _SAME:
+                return value
+            if kind is NoneValue:
+                return None
+            if kind is Instance and type(self) is DynamicProxy:
+                return DynamicProxy(value, context=(self, "." + attribute))  # type: ignore[arg-type]
         return self._return_value(value, relative_path="." + attribute)
 
     def __setattr__(self, attribute: str, value: object) -> None:
@@ -206,21 +207,17 @@ class DynamicProxy:
     def __repr__(self) -> str:
         return f"@{self._get_instance()!r}"
 
-    __str__ = __repr__
-
 
 def _behind(value: Any) -> Any:
     return value._get_instance() if hasattr(value, "_get_instance") else value
 
 
-class _Container(DynamicProxy):
-    """A view on a list, a dict or the like: it has no attributes."""
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise AttributeError(f"{type(self._get_instance()).__name__!r} object has no attribute {attribute!r}")
+# What values go through on their way to Python code. Where a module put its own in place of one of them, all have to.
+_members = DynamicProxy.__dict__
+_STEP, _SHOW = _members["_return_value"], _members["return_value"]
 
 
-class SequenceProxy(_Container, Iterable):  # type: ignore[type-arg]
+class SequenceProxy(DynamicProxy, Iterable):  # type: ignore[type-arg]
     """A view on a list."""
 
     _is_sequence_proxy = True
@@ -233,7 +230,9 @@ class SequenceProxy(_Container, Iterable):  # type: ignore[type-arg]
             # Jinja tries the other notation when it gets an AttributeError.
             raise AttributeError(f"{self._get_instance()} is a list: it has no element {key!r}")
         value = self._get_instance()[key]
-        return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key}]")
+        if type(value) in _SAME and type(self)._return_value is _STEP and _members["return_value"] is _SHOW:
+            return value
+        return self._return_value(value, relative_path=f"[{key!r}]")
 
     def __len__(self) -> int:
         return len(self._get_instance())
@@ -245,7 +244,7 @@ class SequenceProxy(_Container, Iterable):  # type: ignore[type-arg]
         return list(self)
 
 
-class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
+class DictProxy(DynamicProxy, Mapping):  # type: ignore[type-arg]
     """A view on a dict."""
 
     _is_dict_proxy = True
@@ -257,7 +256,9 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
         if not isinstance(key, str):
             raise AttributeError(f"{self._get_instance()} is a dict: its keys are strings, not like {key!r}")
         value = self._get_instance()[key]
-        return value if type(value) in _SAME else self._return_value(value, relative_path=f"[{key!r}]")
+        if type(value) in _SAME and type(self)._return_value is _STEP and _members["return_value"] is _SHOW:
+            return value
+        return self._return_value(value, relative_path=f"[{key!r}]")
 
     def __len__(self) -> int:
         return len(self._get_instance())
@@ -269,14 +270,13 @@ class DictProxy(_Container, Mapping):  # type: ignore[type-arg]
         return dict(self)
 
 
-class IteratorProxy(_Container, Iterator):  # type: ignore[type-arg]
+class IteratorProxy(DynamicProxy, Iterator):  # type: ignore[type-arg]
     """A view on the elements of a list, one by one."""
 
     def __init__(
         self, iterator: Iterable[object], *, context: Optional[ProxyContext] = None, sequence: bool = False
     ) -> None:
-        DynamicProxy.__init__(self, iterator, context=context)
-        object.__setattr__(self, "__at", 0)
+        DynamicProxy.__init__(self, enumerate(iterator), context=context)
         object.__setattr__(self, "__of_list", sequence)
 
     def _is_sequence(self) -> bool:
@@ -286,12 +286,10 @@ class IteratorProxy(_Container, Iterator):  # type: ignore[type-arg]
         return self
 
     def __next__(self) -> Any:
-        value = next(object.__getattribute__(self, "__instance"))
-        if type(value) in _SAME:
+        at, value = next(object.__getattribute__(self, "__instance"))
+        if type(value) in _SAME and type(self)._return_value is _STEP and _members["return_value"] is _SHOW:
             return value
-        at = object.__getattribute__(self, "__at")
-        object.__setattr__(self, "__at", at + 1)
-        return self._return_value(value, relative_path=f"[{at}]")
+        return self._return_value(value, relative_path=f"[{at}]" if self._is_sequence() else "")
 
 
 class CallProxy(DynamicProxy):

@@ -6,6 +6,8 @@ executor, where the classes here only serve isinstance checks and annotations.
 
 from __future__ import annotations
 
+from _collections_abc import Iterator, Mapping
+
 from inmanta._fallback import lacking
 from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
 
@@ -74,6 +76,12 @@ class ResultVariable:
         self._value = value
         self._problem = problem
         self.slot = slot
+
+    @classmethod
+    def without_value(cls, slot: Optional[int] = None) -> ResultVariable:
+        made = cls(slot=slot)
+        made._problem = UnsetException("Value not available", made)
+        return made
 
     def get_value(self) -> Any:
         if self._problem is not None:
@@ -189,7 +197,8 @@ class Resolver:
         return Resolver(namespace)
 
 
-ExecutionContext = Resolver
+class ExecutionContext(Resolver):
+    """Names as a block of the model sees them."""
 
 
 class QueueScheduler:
@@ -202,25 +211,34 @@ class QueueScheduler:
         return self._compiler
 
     def get_types(self) -> Any:
-        return _Types()
+        return Types()
 
 
-class _Types:
-    """All types of the model by name, asked for one by one."""
+class Types(Mapping):  # type: ignore[type-arg]
+    """The named types of the model by their full names: entities, typedefs and plug-ins, asked for one by one.
+
+    Entities are listed; plug-ins are not, for that would import all modules.
+    """
 
     def __getitem__(self, name: str) -> Any:
-        return model().type_of(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
         from inmanta.ast import TypeNotFoundException
 
+        if "::" not in name:  # a type of the language itself
+            raise KeyError(name)
         try:
-            return self[name]
+            return model().type_of(name)
         except TypeNotFoundException:
-            return default
+            from inmanta.plugins import PluginMeta, one_plugin
 
-    def __contains__(self, name: str) -> bool:
-        return self.get(name) is not None
+            if not name.rpartition("::")[2][:1].isupper():  # what looks like an entity is not worth importing all modules
+                PluginMeta.get_functions()
+            return one_plugin(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(model().entities())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 __getattr__ = lacking(__name__)
