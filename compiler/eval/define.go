@@ -127,12 +127,6 @@ func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	if p.spaces["std"] == nil {
 		p.addSpace("std", nil)
 	}
-	for _, sig := range loaded.Plugins {
-		prefix, _, _ := cutLast(sig.Name)
-		if p.spaces[prefix] == nil {
-			p.spaces[prefix] = p.emptySpace(prefix)
-		}
-	}
 	for name := range in.Missing {
 		if p.spaces[name] == nil {
 			p.spaces[name] = p.emptySpace(name)

@@ -31,6 +31,9 @@ type ModuleCode struct {
 	Root    string   // folder of the module, which modules[…]._path shows
 	Dir     string   // folder of the Python package; empty when there is none
 	Files   []string // Python files, absolute
+	// Namespaces below the module's own that the model loads: a plug-in of
+	// another one is none. Compile and Check see to them.
+	Namespaces []string
 }
 
 // Loaded is what importing the plug-ins brought.

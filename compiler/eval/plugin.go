@@ -21,11 +21,33 @@ type pluginInfo struct {
 	ahead  bool         // may run before its turn: see ahead.go
 }
 
-// addPlugins registers the plug-ins as names of their namespaces.
+// code is the Python side of the modules, with the namespaces of the files.
+func (in *Input) code() []ModuleCode {
+	below := map[string][]string{}
+	for _, f := range in.Files {
+		top, _, _ := strings.Cut(f.Namespace, "::")
+		for name, qualified := f.Namespace, f.Namespace != top; qualified && name != top; name, _, _ = cutLast(name) {
+			below[top] = append(below[top], name)
+		}
+	}
+	code := slices.Clone(in.Modules)
+	for i := range code {
+		names := below[code[i].Name]
+		slices.Sort(names)
+		code[i].Namespaces = slices.Compact(names)
+	}
+	return code
+}
+
+// addPlugins registers the plug-ins as names of their namespaces. One in a
+// namespace that is not loaded does not exist.
 func (p *program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
 		prefix, last, _ := cutLast(sig.Name)
 		ns := p.spaces[prefix]
+		if ns == nil {
+			continue
+		}
 		info := &pluginInfo{sig: sig}
 		switch have := ns.things[last].(type) {
 		case nil:

@@ -19,6 +19,8 @@ type moduleCode struct {
 	Root    string   `json:"root"`
 	Dir     string   `json:"dir,omitempty"`
 	Files   []string `json:"files,omitempty"`
+	// Namespaces below that of the module that the model loads.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // loadRequest is the request "load".

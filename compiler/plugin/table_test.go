@@ -27,7 +27,8 @@ type checkout struct {
 	t      testing.TB
 	config Config
 	order  []string
-	early  bool // the worker starts before it is known what there is to load
+	early  bool     // the worker starts before it is known what there is to load
+	below  []string // namespaces below modules that the model loads
 }
 
 func newCheckout(t testing.TB, archive string) *checkout {
@@ -71,7 +72,7 @@ func (c *checkout) compile() *project {
 	var code []eval.ModuleCode
 	for _, name := range c.order {
 		root := filepath.Join(c.config.ProjectDir, "libs", name)
-		m := eval.ModuleCode{Name: name, Root: root, Dir: filepath.Join(root, "plugins")}
+		m := eval.ModuleCode{Name: name, Root: root, Dir: filepath.Join(root, "plugins"), Namespaces: c.below}
 		err := filepath.WalkDir(m.Dir, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".py") {
 				m.Files = append(m.Files, path)
@@ -399,6 +400,43 @@ def known(ctx: Context) -> "list":
 		}
 		p.done()
 	}
+}
+
+// A plug-in in a file whose namespace the model does not load is none; it is one
+// as soon as the model loads that, whatever is remembered of the load before.
+func TestPluginsOfNamespacesThatAreNotLoaded(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("a/plugins/sub.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n")
+	c.write("a/plugins/deep/inner.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n")
+	c.write("b/plugins/__init__.py", `
+from inmanta.plugins import plugin, Context
+
+@plugin
+def known(ctx: Context) -> "list":
+    return sorted(ctx.get_compiler().get_plugins())
+`)
+	told := func(want ...string) {
+		t.Helper()
+		p := c.compile()
+		for name := range p.plugins {
+			if !slices.Contains(want, name) {
+				t.Errorf("the compiler is told of %s", name)
+			}
+		}
+		if got := types.Repr(p.value("b::known")); got != "['"+strings.Join(want, "', '")+"']" {
+			t.Errorf("plug-ins that a plug-in sees: %s, want %s", got, want)
+		}
+		p.done()
+	}
+	for range 2 { // the second time from the table
+		told("a::name", "b::known")
+	}
+	c.below = []string{"a::deep", "a::deep::inner"}
+	for range 2 {
+		told("a::deep::inner::take", "a::name", "b::known")
+	}
+	c.below = []string{"a::deep"}
+	told("a::name", "b::known")
 }
 
 // Whatever happened to the files of the cache, a compile works.

@@ -112,7 +112,7 @@ class CompileRole:
         lazy = args.get("lazy")
         self.finder.modulepath = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
-        self._compiler = Compiler()
+        self._compiler = Compiler(self.modules.has_space)
         gc.disable()  # imports make much and free little
         try:
             if lazy is None:
@@ -140,7 +140,7 @@ class CompileRole:
             found += self.modules.further(self._stopped)
         wrong: list[Exception] = []
         if isinstance(self._stopped, loading.ImportStopped) or loading.is_annotation_error(self._stopped):
-            loading.signatures(self.modules.names(), wrong)
+            loading.signatures(self.modules.has_space, wrong)
         found += [exc for exc in wrong if str(exc) != str(self._stopped)]
         self.output.take()
         return {"errors": [describe(exc) for exc in found]}
@@ -170,7 +170,7 @@ class CompileRole:
             table = notes.table()
         else:
             self.modules.all(lambda name: contextlib.nullcontext())
-        _, signatures, warnings = loading.signatures(names)
+        _, signatures, warnings = loading.signatures(self.modules.has_space)
         reply = {"plugins": signatures, "dataclasses": loading.dataclasses_of(names), "warnings": warnings}
         if record:
             with contextlib.suppress(Exception):  # an export will ask, and say it

@@ -57,12 +57,19 @@ def finalizer(fnc: T) -> T:
 
 
 class Compiler:
-    """Stands for the compiler in a plug-in's Context."""
+    """Stands for the compiler in a plug-in's Context.
+
+    :param loaded: whether the model loads the namespace of a Python module.
+    """
+
+    def __init__(self, loaded: Callable[[str], bool] = bool) -> None:
+        self._loaded = loaded
 
     def get_plugins(self) -> dict[str, Any]:
+        """The plug-ins that there are for the model, by name: templates have them as filters."""
         from inmanta import plugins
 
-        return plugins.all_plugins()
+        return plugins.all_plugins(self._loaded)
 
     def is_loaded(self) -> bool:
         return True
