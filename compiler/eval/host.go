@@ -188,11 +188,12 @@ type PluginError struct {
 	Kind    string
 	Class   string // fully qualified Python class
 	Message string
-	// Line and File are those of the innermost plug-in frame.
+	// Line and File are those of the innermost plug-in frame, or of that in the
+	// file that is imported; Line 0: none of its lines ran.
 	File string
 	Line int
-	// Column is that of a SyntaxError, from 1; 0: not known.
-	Column int
+	// Unread is where the text of a SyntaxError is wrong.
+	Unread *syntax.Span
 	Trace  string // the plug-in's frames only
 	// At is the place in the model that a compiler exception names itself, Causes
 	// are those that it has.

@@ -451,11 +451,14 @@ func loadError(err error) *Error {
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as upstream
 		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
-	case cause.Column > 0: // nothing of the file ran: the text names the line
-		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
-			e.PythonTrace = ""
+	case cause.Unread != nil: // upstream has the line that imports it; none where it is the file itself
+		e.focus = cause.Unread
+		if cause.Line == 0 {
+			e.File = ""
+			if e.focus.Start.Line > 0 {
+				e.about, e.PythonTrace = e.focus, ""
+			}
 		}
-		e.File, e.Line = "", 0
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
 		e.foreign = cause.Class == "TypeError"                              // upstream that is what Python makes of it
