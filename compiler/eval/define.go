@@ -30,6 +30,7 @@ type program struct {
 	owns        atomic.Int32
 	unknowns    uint64
 	dataclasses []Dataclass
+	nameless    []*Error               // about what is the twin of an entity and cannot be named
 	twins       map[string]*entityInfo // by class; of twinOf
 	direct      *run                   // evaluates the conditions of typedefs
 	asks        bool                   // some typedef calls a plug-in

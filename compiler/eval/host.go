@@ -108,6 +108,25 @@ type Dataclass struct {
 	Plain  bool // a class that is no dataclass, which an entity's name may want to be one
 	File   string
 	Line   int
+	// Of what a Twins told: the name that it has itself, and its type where it is no class.
+	Called, Kind string
+}
+
+// Twins is a Host that tells what Python has for an entity that is to be a
+// dataclass, where Load told of no class of its name. The namespace has a Python module.
+type Twins interface {
+	Twin(namespace, name string) (Twin, error)
+}
+
+// Twin is what has the name of an entity. All is nil for nothing at all.
+type Twin struct {
+	Found *Dataclass // something that is no frozen dataclass
+	// Refused: it takes no attribute, which upstream gives it as soon as the
+	// entity is defined.
+	Refused *PluginError
+	// Nameless: it has no name of its own, for which upstream asks it to say
+	// that it is no dataclass.
+	Nameless *PluginError
 }
 
 // DataclassField is a field of one.

@@ -115,7 +115,10 @@ type Host struct {
 	onAnswer func(op string) // for tests: called for every crossing
 }
 
-var _ eval.Host = (*Host)(nil)
+var (
+	_ eval.Host  = (*Host)(nil)
+	_ eval.Twins = (*Host)(nil)
+)
 
 // New makes a host whose worker starts when something needs it, or with Begin.
 // ctx is for the start of the worker only; Close ends it.

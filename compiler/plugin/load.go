@@ -271,6 +271,39 @@ func (h *Host) loadRequest() loadRequest {
 	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, ModulePath: h.config.ModulePath, Modules: h.modules}
 }
 
+// Twin implements eval.Twins.
+func (h *Host) Twin(namespace, name string) (eval.Twin, error) {
+	var reply struct {
+		Found             *eval.Dataclass
+		Refused, Nameless *exception
+		Output            []string
+		Error             *exception
+	}
+	h.use(namespace)
+	request := struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	}{namespace, name}
+	if err := h.ask("twin", request, &reply, "looking for the dataclass of "+namespace+"::"+name); err != nil {
+		return eval.Twin{}, err
+	}
+	h.pending = append(h.pending, reply.Output...)
+	if reply.Error != nil {
+		return eval.Twin{}, loadFailure(reply.Error)
+	}
+	twin := eval.Twin{Found: reply.Found}
+	for _, each := range []struct {
+		told *exception
+		to   **eval.PluginError
+	}{{reply.Refused, &twin.Refused}, {reply.Nameless, &twin.Nameless}} {
+		if each.told != nil {
+			raised := each.told.pluginError()
+			*each.to = &raised
+		}
+	}
+	return twin, nil
+}
+
 // use notes that something of a module is used.
 func (h *Host) use(name string) {
 	name, _, _ = strings.Cut(name, "::")

@@ -439,6 +439,36 @@ def known(ctx: Context) -> "list":
 	told("a::name", "b::known")
 }
 
+// What Python has for an entity that is to be a dataclass is told, remembered load or not.
+func TestTwins(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("a/plugins/sub.py", "import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = Made()\n\nNothing = None\n")
+	for _, load := range []string{"first", "remembered"} {
+		p := c.compile()
+		for name, want := range map[string]string{
+			"Module": "found module os", "Function": "found function Function", "Number": "refused AttributeError", "Instance": "nameless AttributeError", "Nothing": "", "Absent": "",
+		} {
+			twin, err := p.host.Twin("a::sub", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			switch {
+			case twin.Found != nil:
+				got = "found " + twin.Found.Kind + " " + twin.Found.Called
+			case twin.Refused != nil:
+				got = "refused " + strings.TrimPrefix(twin.Refused.Class, "builtins.")
+			case twin.Nameless != nil:
+				got = "nameless " + strings.TrimPrefix(twin.Nameless.Class, "builtins.")
+			}
+			if got != want {
+				t.Errorf("%s load: %s is %q, want %q", load, name, got, want)
+			}
+		}
+		p.done()
+	}
+}
+
 // Whatever happened to the files of the cache, a compile works.
 func TestDamagedTablesAreIgnored(t *testing.T) {
 	c := newCheckout(t, two)

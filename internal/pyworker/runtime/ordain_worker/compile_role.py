@@ -53,7 +53,7 @@ class CompileRole:
             from ordain_worker import objects
 
             return objects.do(self.codec, args)
-        if op in ("start", "load", "load_further", "finalize"):
+        if op in ("start", "load", "load_further", "twin", "finalize"):
             return getattr(self, op)(args)
         if op == "export_files" and self._exporting is None:
             return {}  # nobody had anything to upload with
@@ -144,6 +144,17 @@ class CompileRole:
         found += [exc for exc in wrong if str(exc) != str(self._stopped)]
         self.output.take()
         return {"errors": [describe(exc) for exc in found]}
+
+    def twin(self, args: dict[str, Any]) -> dict[str, Any]:
+        """What Python has for an entity that is to be a dataclass."""
+        assert self.modules is not None
+        self.modules.need(args["namespace"].partition("::")[0])
+
+        def look() -> dict[str, Any]:
+            found = loading.twin_of(args["namespace"], args["name"])
+            return {key: describe(each) if isinstance(each, Exception) else each for key, each in found.items()}
+
+        return self.guarded(look)
 
     def _load_more(self, args: dict[str, Any]) -> dict[str, Any]:
         """What the template of this worker did not load."""

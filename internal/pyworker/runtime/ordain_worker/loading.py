@@ -336,6 +336,51 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
     return found
 
 
+def twin_of(namespace: str, name: str) -> dict[str, Any]:
+    """What has the name of an entity that wants to be a dataclass, where that is none of the classes of the module.
+
+    Upstream gives whatever it is an attribute, to know it again, and asks it for its name when it turns out to be no
+    dataclass. Both may fail: ``refused`` and ``nameless`` are the exceptions.
+    """
+    import dataclasses
+
+    python = f"{PACKAGE}.{namespace.replace('::', '.')}"
+    __import__(python)
+    try:
+        value = getattr(sys.modules[python], name, None)
+        if value is None:
+            return {}
+        value._paired_inmanta_entity = name
+        _forget(value)
+    except Exception as exc:
+        return {"refused": exc}
+    try:
+        is_dataclass = dataclasses.is_dataclass(value)
+        if not value or is_dataclass and value.__dataclass_params__.frozen:
+            return {}
+        called = value.__name__
+    except Exception as exc:
+        return {"nameless": exc}
+    code = getattr(value, "__code__", None)
+    return {
+        "found": {
+            "name": f"{namespace}::{name}",
+            "plain": not is_dataclass,
+            "called": str(called),
+            "kind": type(value).__name__,
+            "file": getattr(code, "co_filename", ""),
+            "line": getattr(code, "co_firstlineno", 0),
+        }
+    }
+
+
+def _forget(value: Any) -> None:
+    try:
+        del value._paired_inmanta_entity
+    except Exception:  # it keeps it, as upstream
+        pass
+
+
 def _plain(cls: type) -> dict[str, Any]:
     """A class that is no dataclass: the compiler says so where an entity wants it to be one."""
     return {
