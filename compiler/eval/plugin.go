@@ -506,7 +506,27 @@ func finalize(h Host, result *Result) {
 		result.Err = exited(*raised.Raised())
 		return
 	}
-	if err != nil && result.Err == nil {
-		result.Err = &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
+	if err == nil || result.Err != nil {
+		return
 	}
+	all := []error{err}
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		all = several.Unwrap()
+	}
+	var failed []*Error
+	for _, one := range all {
+		failed = append(failed, finalizerError(one))
+	}
+	result.Err = together(failed)
+}
+
+// finalizerError is about one finalizer. Upstream it has no place.
+func finalizerError(err error) *Error {
+	e := &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
+	var raised interface{ Raised() *PluginError }
+	if errors.As(err, &raised) {
+		cause := raised.Raised()
+		e.PythonTrace, e.about, e.Hint = cause.Trace, outside(cause.File, cause.Line, 1), cause.Notes
+	}
+	return e
 }

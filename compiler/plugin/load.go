@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -368,11 +369,12 @@ type CodeOf struct {
 	Types []string `json:"types"`
 }
 
-// Finalize implements eval.Host.
+// Finalize implements eval.Host. Where several finalizers fail the error is all of theirs, joined.
 func (h *Host) Finalize() error {
 	var reply struct {
-		Output []string   `json:"output"`
-		Error  *exception `json:"error"`
+		Output []string     `json:"output"`
+		Errors []*exception `json:"errors"`
+		Error  *exception   `json:"error"`
 	}
 	request := struct {
 		Modules []string `json:"modules"`
@@ -390,10 +392,17 @@ func (h *Host) Finalize() error {
 		return err
 	}
 	h.pending = append(h.pending, reply.Output...)
-	if reply.Error != nil {
+	if reply.Error != nil { // it ended the others
 		return &finalizerError{reply.Error.pluginError()}
 	}
-	return nil
+	var failed []error
+	for _, each := range reply.Errors {
+		failed = append(failed, &finalizerError{each.pluginError()})
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return errors.Join(failed...)
 }
 
 // finalizerError is an exception in a finalizer.

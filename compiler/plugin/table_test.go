@@ -382,6 +382,27 @@ func TestFinalizersRunWithoutACall(t *testing.T) {
 	}
 }
 
+// All finalizers run, and what they raise is told of each: from a remembered load too.
+func TestFinalizersThatFail(t *testing.T) {
+	c := newCheckout(t, two)
+	const fails = "from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    raise ValueError(__name__)\n"
+	c.write("a/plugins/__init__.py", fails)
+	for _, want := range []string{
+		"Finalizer failed: inmanta_plugins.a",
+		"Finalizer failed: inmanta_plugins.a\nFinalizer failed: inmanta_plugins.b",
+	} {
+		for n := range 2 {
+			p := c.compile()
+			err := p.host.Finalize()
+			if err == nil || err.Error() != want {
+				t.Errorf("compile %d: got %v, want %s", n, err, want)
+			}
+			p.host.Close()
+		}
+		c.write("b/plugins/__init__.py", fails)
+	}
+}
+
 // A plug-in that asks for all plug-ins sees all, though only its own module was imported.
 func TestAllPluginsAreThereForWhoAsks(t *testing.T) {
 	c := newCheckout(t, two)

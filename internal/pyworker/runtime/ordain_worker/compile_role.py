@@ -277,7 +277,7 @@ class CompileRole:
         for module in args["modules"]:
             self.modules.need(loading.top(module))
         Finalizers.sort(lambda module: self.modules.position(loading.top(module)))
-        return self.guarded(lambda: Finalizers.call_finalizers() or {})
+        return self.guarded(lambda: {"errors": [describe(exc) for exc in Finalizers.run()]})
 
     def guarded(self, work: Any) -> dict[str, Any]:
         """Run code of modules; what it raises and prints goes into the answer."""
