@@ -14,7 +14,7 @@ func Check(ctx context.Context, in Input) *Result {
 	result := &Result{}
 	loaded := &Loaded{}
 	if in.Host != nil {
-		got, err := in.Host.Load(in.Modules)
+		got, err := in.Host.Load(in.code())
 		result.Output = taken(in.Host)
 		if err != nil {
 			result.Err, result.Further = loadErrors(err)

@@ -87,7 +87,7 @@ func Compile(ctx context.Context, in Input) *Result {
 	var loaded *Loaded
 	if in.Host != nil {
 		var err error
-		loaded, err = in.Host.Load(in.Modules)
+		loaded, err = in.Host.Load(in.code())
 		result.Output = taken(in.Host)
 		if err != nil {
 			result.Err, result.Further = loadErrors(err)

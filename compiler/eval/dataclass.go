@@ -30,7 +30,37 @@ func (p *program) findTwin(info *entityInfo) *Error {
 		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(names)
 		return e
 	}
+	return p.askTwin(info)
+}
+
+// askTwin sees to an entity whose name is in Python that of something else than
+// a class that Load told of. Upstream takes it for the twin, whatever it is.
+func (p *program) askTwin(info *entityInfo) *Error {
+	name := info.entity.Name
+	host, can := p.in.Host.(Twins)
+	if !can || p.wrong() || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Name == name }) {
+		return nil
+	}
+	twin, err := host.Twin(info.ns.name, info.entity.Short())
+	if err != nil {
+		return loadError(err)
+	}
+	p.output = append(p.output, taken(p.in.Host)...)
+	switch {
+	case twin.Refused != nil:
+		return p.noTwin(info, twin.Refused)
+	case twin.Nameless != nil:
+		p.nameless = append(p.nameless, p.noTwin(info, twin.Nameless))
+	case twin.Found != nil:
+		p.dataclasses = append(slices.Clone(p.dataclasses), *twin.Found)
+	}
 	return nil
+}
+
+// noTwin is an exception about what has an entity's name in Python.
+func (p *program) noTwin(info *entityInfo, raised *PluginError) *Error {
+	e := &Error{Kind: strings.TrimPrefix(raised.Class, "builtins."), Message: raised.Message, foreign: true, about: &info.ast.Name.At}
+	return e.hinted(fmt.Sprintf("an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is called %s in %s is none", info.ast.Name.Name, packageOf(strings.Split(info.ns.name, "::"))))
 }
 
 // packageOf says in which file the twins of a namespace's entities are.
@@ -68,6 +98,7 @@ func (p *program) checkDataclasses(*definitions) {
 	if !ok {
 		return
 	}
+	p.report(p.nameless...)
 	for i := range p.dataclasses {
 		d := &p.dataclasses[i]
 		prefix, last, _ := cutLast(d.Name)
@@ -97,8 +128,15 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		if !d.Plain {
 			what = "is not frozen"
 		}
+		called := d.Name
+		if d.Called != "" {
+			called = info.ns.name + "::" + d.Called
+		}
 		err := fail("DataClassMismatchException", "The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
-			strings.ReplaceAll(d.Name, "::", "."), e.Name, info.ast.Name.At, what)
+			strings.ReplaceAll(called, "::", "."), e.Name, info.ast.Name.At, what)
+		if d.Line == 0 || d.Kind != "" && d.Kind != "type" {
+			return err.hinted(fmt.Sprintf("what is called %s in Python is of type %s: give it another name, or declare a class of that name with @dataclass(frozen=True)", info.ast.Name.Name, d.Kind))
+		}
 		err.Hint = fmt.Sprintf("declare the class at %s:%d with @dataclass(frozen=True)", d.File, d.Line)
 		return err
 	}

@@ -30,6 +30,7 @@ type program struct {
 	owns        atomic.Int32
 	unknowns    uint64
 	dataclasses []Dataclass
+	nameless    []*Error               // about what is the twin of an entity and cannot be named
 	twins       map[string]*entityInfo // by class; of twinOf
 	direct      *run                   // evaluates the conditions of typedefs
 	asks        bool                   // some typedef calls a plug-in
@@ -126,12 +127,6 @@ func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	}
 	if p.spaces["std"] == nil {
 		p.addSpace("std", nil)
-	}
-	for _, sig := range loaded.Plugins {
-		prefix, _, _ := cutLast(sig.Name)
-		if p.spaces[prefix] == nil {
-			p.spaces[prefix] = p.emptySpace(prefix)
-		}
 	}
 	for name := range in.Missing {
 		if p.spaces[name] == nil {

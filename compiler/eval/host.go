@@ -31,6 +31,9 @@ type ModuleCode struct {
 	Root    string   // folder of the module, which modules[…]._path shows
 	Dir     string   // folder of the Python package; empty when there is none
 	Files   []string // Python files, absolute
+	// Namespaces below the module's own that the model loads: a plug-in of
+	// another one is none. Compile and Check see to them.
+	Namespaces []string
 }
 
 // Loaded is what importing the plug-ins brought.
@@ -105,6 +108,25 @@ type Dataclass struct {
 	Plain  bool // a class that is no dataclass, which an entity's name may want to be one
 	File   string
 	Line   int
+	// Of what a Twins told: the name that it has itself, and its type where it is no class.
+	Called, Kind string
+}
+
+// Twins is a Host that tells what Python has for an entity that is to be a
+// dataclass, where Load told of no class of its name. The namespace has a Python module.
+type Twins interface {
+	Twin(namespace, name string) (Twin, error)
+}
+
+// Twin is what has the name of an entity. All is nil for nothing at all.
+type Twin struct {
+	Found *Dataclass // something that is no frozen dataclass
+	// Refused: it takes no attribute, which upstream gives it as soon as the
+	// entity is defined.
+	Refused *PluginError
+	// Nameless: it has no name of its own, for which upstream asks it to say
+	// that it is no dataclass.
+	Nameless *PluginError
 }
 
 // DataclassField is a field of one.
@@ -185,11 +207,12 @@ type PluginError struct {
 	Kind    string
 	Class   string // fully qualified Python class
 	Message string
-	// Line and File are those of the innermost plug-in frame.
+	// Line and File are those of the innermost plug-in frame, or of that in the
+	// file that is imported; Line 0: none of its lines ran.
 	File string
 	Line int
-	// Column is that of a SyntaxError, from 1; 0: not known.
-	Column int
+	// Unread is where the text of a SyntaxError is wrong.
+	Unread *syntax.Span
 	Trace  string // the plug-in's frames only
 	// At is the place in the model that a compiler exception names itself, Causes
 	// are those that it has.

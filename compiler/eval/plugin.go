@@ -21,11 +21,33 @@ type pluginInfo struct {
 	ahead  bool         // may run before its turn: see ahead.go
 }
 
-// addPlugins registers the plug-ins as names of their namespaces.
+// code is the Python side of the modules, with the namespaces of the files.
+func (in *Input) code() []ModuleCode {
+	below := map[string][]string{}
+	for _, f := range in.Files {
+		top, _, _ := strings.Cut(f.Namespace, "::")
+		for name, qualified := f.Namespace, f.Namespace != top; qualified && name != top; name, _, _ = cutLast(name) {
+			below[top] = append(below[top], name)
+		}
+	}
+	code := slices.Clone(in.Modules)
+	for i := range code {
+		names := below[code[i].Name]
+		slices.Sort(names)
+		code[i].Namespaces = slices.Compact(names)
+	}
+	return code
+}
+
+// addPlugins registers the plug-ins as names of their namespaces. One in a
+// namespace that is not loaded does not exist.
 func (p *program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
 		prefix, last, _ := cutLast(sig.Name)
 		ns := p.spaces[prefix]
+		if ns == nil {
+			continue
+		}
 		info := &pluginInfo{sig: sig}
 		switch have := ns.things[last].(type) {
 		case nil:
@@ -430,11 +452,14 @@ func loadError(err error) *Error {
 	case cause.Kind == "exit": // it passes everything by, as upstream
 		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
 		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
-	case cause.Column > 0: // nothing of the file ran: the text names the line
-		if e.about = outside(cause.File, cause.Line, cause.Column); e.about != nil {
-			e.PythonTrace = ""
+	case cause.Unread != nil: // upstream has the line that imports it; none where it is the file itself
+		e.focus = cause.Unread
+		if cause.Line == 0 {
+			e.File = ""
+			if e.focus.Start.Line > 0 {
+				e.about, e.PythonTrace = e.focus, ""
+			}
 		}
-		e.File, e.Line = "", 0
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
 		e.foreign = cause.Class == "TypeError"                              // upstream that is what Python makes of it
@@ -482,7 +507,27 @@ func finalize(h Host, result *Result) {
 		result.Err = exited(*raised.Raised())
 		return
 	}
-	if err != nil && result.Err == nil {
-		result.Err = &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
+	if err == nil || result.Err != nil {
+		return
 	}
+	all := []error{err}
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		all = several.Unwrap()
+	}
+	var failed []*Error
+	for _, one := range all {
+		failed = append(failed, finalizerError(one))
+	}
+	result.Err = together(failed)
+}
+
+// finalizerError is about one finalizer. Upstream it has no place.
+func finalizerError(err error) *Error {
+	e := &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
+	var raised interface{ Raised() *PluginError }
+	if errors.As(err, &raised) {
+		cause := raised.Raised()
+		e.PythonTrace, e.about, e.Hint = cause.Trace, outside(cause.File, cause.Line, 1), cause.Notes
+	}
+	return e
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func compile(t testing.TB, files map[string]string, order []string) *eval.Result
 			t.Fatalf("%s: %v", name, err)
 		}
 		in.Files = append(in.Files, f)
+	}
+	if !slices.Contains(order, "test.cf") { // the namespace of the plug-ins
+		in.Files = append(in.Files, &syntax.File{Path: "test.cf", Namespace: "test"})
 	}
 	if rules, ok := files["precedence"]; ok {
 		for line := range strings.Lines(rules) {

@@ -115,7 +115,10 @@ type Host struct {
 	onAnswer func(op string) // for tests: called for every crossing
 }
 
-var _ eval.Host = (*Host)(nil)
+var (
+	_ eval.Host  = (*Host)(nil)
+	_ eval.Twins = (*Host)(nil)
+)
 
 // New makes a host whose worker starts when something needs it, or with Begin.
 // ctx is for the start of the worker only; Close ends it.
@@ -392,14 +395,14 @@ func (e *HangError) Is(target error) bool { return error(e) == target }
 
 // exception is what the worker tells of one.
 type exception struct {
-	Kind    string `json:"kind"`
-	Class   string `json:"class"`
-	Message string `json:"message"`
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Trace   string `json:"trace"`
-	Missing string `json:"missing"`
-	Column  int    `json:"column"` // of a syntax error
+	Kind    string  `json:"kind"`
+	Class   string  `json:"class"`
+	Message string  `json:"message"`
+	File    string  `json:"file"`
+	Line    int     `json:"line"`
+	Trace   string  `json:"trace"`
+	Missing string  `json:"missing"`
+	Unread  *[3]any `json:"unread"` // file, line, column of a syntax error
 	// Of a compiler exception: the place in the model that it names, and its causes.
 	At     *[3]any      `json:"at"` // file, line, column
 	Causes []*exception `json:"causes"`
@@ -411,22 +414,27 @@ type exception struct {
 }
 
 func (e *exception) pluginError() eval.PluginError {
-	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Column: e.Column, Trace: e.Trace, Notes: e.Hint}
+	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Unread: span(e.Unread), At: span(e.At), Trace: e.Trace, Notes: e.Hint}
 	if e.Cause != nil {
 		wrapped := e.Cause.pluginError()
 		made.Wrapped = &wrapped
-	}
-	if e.At != nil {
-		file, _ := e.At[0].(string)
-		line, _ := e.At[1].(float64)
-		column, _ := e.At[2].(float64)
-		at := syntax.Pos{Line: int32(line), Col: int32(max(column, 1))}
-		made.At = &syntax.Span{File: &syntax.File{Path: file}, Start: at, End: at}
 	}
 	for _, cause := range e.Causes {
 		made.Causes = append(made.Causes, cause.pluginError())
 	}
 	return made
+}
+
+// span is a place that the worker wrote as file, line and column; nil for none.
+func span(place *[3]any) *syntax.Span {
+	if place == nil {
+		return nil
+	}
+	file, _ := place[0].(string)
+	line, _ := place[1].(float64)
+	column, _ := place[2].(float64)
+	at := syntax.Pos{Line: int32(line), Col: int32(max(column, 1))}
+	return &syntax.Span{File: &syntax.File{Path: file}, Start: at, End: at}
 }
 
 // signature is eval.Signature as the worker writes it.

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"path/filepath"
@@ -433,6 +434,28 @@ def h(x): pass
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// A file that is no Python is an error of the line that imports it, and is shown itself.
+func TestSyntaxErrorInAnImportedFile(t *testing.T) {
+	for _, c := range []struct{ name, init, place, unread string }{
+		{"imported", "import os\n\nfrom . import sub\n", "__init__.py:3", "sub.py:2"},
+		{"in turn", "", "sub.py:0", "sub.py:2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := tryOpen(t, "-- t/plugins/__init__.py --\n"+c.init+"-- t/plugins/sub.py --\nx = 1\ndef f(:\n")
+			var load *LoadError
+			if !errors.As(err, &load) || load.Unread == nil {
+				t.Fatalf("got %v", err)
+			}
+			if got := fmt.Sprintf("%s:%d", filepath.Base(load.File), load.Line); got != c.place {
+				t.Errorf("at %s, want %s", got, c.place)
+			}
+			if got := fmt.Sprintf("%s:%d", filepath.Base(load.Unread.File.Path), load.Unread.Start.Line); got != c.unread {
+				t.Errorf("about %s, want %s", got, c.unread)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ type moduleCode struct {
 	Root    string   `json:"root"`
 	Dir     string   `json:"dir,omitempty"`
 	Files   []string `json:"files,omitempty"`
+	// Namespaces below that of the module that the model loads.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // loadRequest is the request "load".
@@ -269,6 +272,39 @@ func (h *Host) loadRequest() loadRequest {
 	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, ModulePath: h.config.ModulePath, Modules: h.modules}
 }
 
+// Twin implements eval.Twins.
+func (h *Host) Twin(namespace, name string) (eval.Twin, error) {
+	var reply struct {
+		Found             *eval.Dataclass
+		Refused, Nameless *exception
+		Output            []string
+		Error             *exception
+	}
+	h.use(namespace)
+	request := struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	}{namespace, name}
+	if err := h.ask("twin", request, &reply, "looking for the dataclass of "+namespace+"::"+name); err != nil {
+		return eval.Twin{}, err
+	}
+	h.pending = append(h.pending, reply.Output...)
+	if reply.Error != nil {
+		return eval.Twin{}, loadFailure(reply.Error)
+	}
+	twin := eval.Twin{Found: reply.Found}
+	for _, each := range []struct {
+		told *exception
+		to   **eval.PluginError
+	}{{reply.Refused, &twin.Refused}, {reply.Nameless, &twin.Nameless}} {
+		if each.told != nil {
+			raised := each.told.pluginError()
+			*each.to = &raised
+		}
+	}
+	return twin, nil
+}
+
 // use notes that something of a module is used.
 func (h *Host) use(name string) {
 	name, _, _ = strings.Cut(name, "::")
@@ -333,11 +369,12 @@ type CodeOf struct {
 	Types []string `json:"types"`
 }
 
-// Finalize implements eval.Host.
+// Finalize implements eval.Host. Where several finalizers fail the error is all of theirs, joined.
 func (h *Host) Finalize() error {
 	var reply struct {
-		Output []string   `json:"output"`
-		Error  *exception `json:"error"`
+		Output []string     `json:"output"`
+		Errors []*exception `json:"errors"`
+		Error  *exception   `json:"error"`
 	}
 	request := struct {
 		Modules []string `json:"modules"`
@@ -355,10 +392,17 @@ func (h *Host) Finalize() error {
 		return err
 	}
 	h.pending = append(h.pending, reply.Output...)
-	if reply.Error != nil {
+	if reply.Error != nil { // it ended the others
 		return &finalizerError{reply.Error.pluginError()}
 	}
-	return nil
+	var failed []error
+	for _, each := range reply.Errors {
+		failed = append(failed, &finalizerError{each.pluginError()})
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return errors.Join(failed...)
 }
 
 // finalizerError is an exception in a finalizer.

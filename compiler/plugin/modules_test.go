@@ -13,7 +13,8 @@ import (
 	"ordain.dev/ordain/internal/pyworker"
 )
 
-// installed finds a module in site-packages.
+// installed finds a module in site-packages, of which a model loads the
+// namespaces of all Python files.
 func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
 	t.Helper()
 	dir := filepath.Join(plugintest.Site(t, interpreter), "inmanta_plugins", name)
@@ -21,6 +22,8 @@ func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".py") {
 			m.Files = append(m.Files, path)
+			below := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(path, dir), ".py"), "/__init__")
+			m.Namespaces = append(m.Namespaces, name+strings.ReplaceAll(below, "/", "::"))
 		}
 		return err
 	})

@@ -23,7 +23,7 @@ import (
 
 const (
 	// tableFormat is part of every key: another format is another key.
-	tableFormat = "5"
+	tableFormat = "6"
 	// tablesMax bounds how many tables are kept; the least recently written go.
 	tablesMax = 100
 	// tableSize bounds what is read of a file that claims to be a table.
@@ -339,6 +339,7 @@ func (c Config) key(modules []moduleCode) (string, error) {
 		p.string(&m.Root)
 		p.string(&m.Dir)
 		p.strings(&m.Files)
+		p.strings(&m.Namespaces)
 	})
 	packAny(p, c.Metadata)
 	packMap(p, &c.Settings, func(section *map[string]any) { packAny(p, *section) })

@@ -27,7 +27,8 @@ type checkout struct {
 	t      testing.TB
 	config Config
 	order  []string
-	early  bool // the worker starts before it is known what there is to load
+	early  bool     // the worker starts before it is known what there is to load
+	below  []string // namespaces below modules that the model loads
 }
 
 func newCheckout(t testing.TB, archive string) *checkout {
@@ -71,7 +72,7 @@ func (c *checkout) compile() *project {
 	var code []eval.ModuleCode
 	for _, name := range c.order {
 		root := filepath.Join(c.config.ProjectDir, "libs", name)
-		m := eval.ModuleCode{Name: name, Root: root, Dir: filepath.Join(root, "plugins")}
+		m := eval.ModuleCode{Name: name, Root: root, Dir: filepath.Join(root, "plugins"), Namespaces: c.below}
 		err := filepath.WalkDir(m.Dir, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".py") {
 				m.Files = append(m.Files, path)
@@ -381,6 +382,27 @@ func TestFinalizersRunWithoutACall(t *testing.T) {
 	}
 }
 
+// All finalizers run, and what they raise is told of each: from a remembered load too.
+func TestFinalizersThatFail(t *testing.T) {
+	c := newCheckout(t, two)
+	const fails = "from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    raise ValueError(__name__)\n"
+	c.write("a/plugins/__init__.py", fails)
+	for _, want := range []string{
+		"Finalizer failed: inmanta_plugins.a",
+		"Finalizer failed: inmanta_plugins.a\nFinalizer failed: inmanta_plugins.b",
+	} {
+		for n := range 2 {
+			p := c.compile()
+			err := p.host.Finalize()
+			if err == nil || err.Error() != want {
+				t.Errorf("compile %d: got %v, want %s", n, err, want)
+			}
+			p.host.Close()
+		}
+		c.write("b/plugins/__init__.py", fails)
+	}
+}
+
 // A plug-in that asks for all plug-ins sees all, though only its own module was imported.
 func TestAllPluginsAreThereForWhoAsks(t *testing.T) {
 	c := newCheckout(t, two)
@@ -396,6 +418,73 @@ def known(ctx: Context) -> "list":
 		got := p.value("b::known").(*types.List)
 		if len(got.Items) != 2 || got.Items[0] != types.Str("a::name") {
 			t.Errorf("plug-ins: %v", got.Items)
+		}
+		p.done()
+	}
+}
+
+// A plug-in in a file whose namespace the model does not load is none; it is one
+// as soon as the model loads that, whatever is remembered of the load before.
+func TestPluginsOfNamespacesThatAreNotLoaded(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("a/plugins/sub.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n")
+	c.write("a/plugins/deep/inner.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n")
+	c.write("b/plugins/__init__.py", `
+from inmanta.plugins import plugin, Context
+
+@plugin
+def known(ctx: Context) -> "list":
+    return sorted(ctx.get_compiler().get_plugins())
+`)
+	told := func(want ...string) {
+		t.Helper()
+		p := c.compile()
+		for name := range p.plugins {
+			if !slices.Contains(want, name) {
+				t.Errorf("the compiler is told of %s", name)
+			}
+		}
+		if got := types.Repr(p.value("b::known")); got != "['"+strings.Join(want, "', '")+"']" {
+			t.Errorf("plug-ins that a plug-in sees: %s, want %s", got, want)
+		}
+		p.done()
+	}
+	for range 2 { // the second time from the table
+		told("a::name", "b::known")
+	}
+	c.below = []string{"a::deep", "a::deep::inner"}
+	for range 2 {
+		told("a::deep::inner::take", "a::name", "b::known")
+	}
+	c.below = []string{"a::deep"}
+	told("a::name", "b::known")
+}
+
+// What Python has for an entity that is to be a dataclass is told, remembered load or not.
+func TestTwins(t *testing.T) {
+	c := newCheckout(t, two)
+	c.write("a/plugins/sub.py", "import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = Made()\n\nNothing = None\n")
+	for _, load := range []string{"first", "remembered"} {
+		p := c.compile()
+		for name, want := range map[string]string{
+			"Module": "found module os", "Function": "found function Function", "Number": "refused AttributeError", "Instance": "nameless AttributeError", "Nothing": "", "Absent": "",
+		} {
+			twin, err := p.host.Twin("a::sub", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			switch {
+			case twin.Found != nil:
+				got = "found " + twin.Found.Kind + " " + twin.Found.Called
+			case twin.Refused != nil:
+				got = "refused " + strings.TrimPrefix(twin.Refused.Class, "builtins.")
+			case twin.Nameless != nil:
+				got = "nameless " + strings.TrimPrefix(twin.Nameless.Class, "builtins.")
+			}
+			if got != want {
+				t.Errorf("%s load: %s is %q, want %q", load, name, got, want)
+			}
 		}
 		p.done()
 	}

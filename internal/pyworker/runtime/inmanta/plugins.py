@@ -362,11 +362,9 @@ def allow_reference_values(instance: T) -> T:
     return instance
 
 
-def all_plugins() -> dict[str, Plugin]:
-    """One object for each plug-in, made once."""
-    for name in PluginMeta.get_functions():
-        one_plugin(name)
-    return _objects
+def all_plugins(loaded: Callable[[str], bool]) -> dict[str, Plugin]:
+    """One object for each plug-in, made once: those of the Python modules that count as loaded."""
+    return {name: one_plugin(name) for name, cls in PluginMeta.get_functions().items() if loaded(cls.__module__)}
 
 
 def one_plugin(name: str) -> Plugin:

@@ -53,7 +53,7 @@ class CompileRole:
             from ordain_worker import objects
 
             return objects.do(self.codec, args)
-        if op in ("start", "load", "load_further", "finalize"):
+        if op in ("start", "load", "load_further", "twin", "finalize"):
             return getattr(self, op)(args)
         if op == "export_files" and self._exporting is None:
             return {}  # nobody had anything to upload with
@@ -112,7 +112,7 @@ class CompileRole:
         lazy = args.get("lazy")
         self.finder.modulepath = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
-        self._compiler = Compiler()
+        self._compiler = Compiler(self.modules.has_space)
         gc.disable()  # imports make much and free little
         try:
             if lazy is None:
@@ -143,10 +143,21 @@ class CompileRole:
             found += self.modules.further(self._stopped)
         wrong: list[Exception] = []
         if isinstance(self._stopped, loading.ImportStopped) or loading.is_annotation_error(self._stopped):
-            loading.signatures(self.modules.names(), wrong)
+            loading.signatures(self.modules.has_space, wrong)
         found += [exc for exc in wrong if str(exc) != str(self._stopped)]
         self.output.take()
         return {"errors": [describe(exc) for exc in found]}
+
+    def twin(self, args: dict[str, Any]) -> dict[str, Any]:
+        """What Python has for an entity that is to be a dataclass."""
+        assert self.modules is not None
+        self.modules.need(args["namespace"].partition("::")[0])
+
+        def look() -> dict[str, Any]:
+            found = loading.twin_of(args["namespace"], args["name"])
+            return {key: describe(each) if isinstance(each, Exception) else each for key, each in found.items()}
+
+        return self.guarded(look)
 
     def _load_more(self, args: dict[str, Any]) -> dict[str, Any]:
         """What the template of this worker did not load."""
@@ -173,7 +184,7 @@ class CompileRole:
             table = notes.table()
         else:
             self.modules.all(lambda name: contextlib.nullcontext())
-        _, signatures, warnings = loading.signatures(names)
+        _, signatures, warnings = loading.signatures(self.modules.has_space)
         reply = {"plugins": signatures, "dataclasses": loading.dataclasses_of(names), "warnings": warnings}
         if record:
             with contextlib.suppress(Exception):  # an export will ask, and say it
@@ -269,7 +280,7 @@ class CompileRole:
         for module in args["modules"]:
             self.modules.need(loading.top(module))
         Finalizers.sort(lambda module: self.modules.position(loading.top(module)))
-        return self.guarded(lambda: Finalizers.call_finalizers() or {})
+        return self.guarded(lambda: {"errors": [describe(exc) for exc in Finalizers.run()]})
 
     def guarded(self, work: Any) -> dict[str, Any]:
         """Run code of modules; what it raises and prints goes into the answer."""

@@ -30,6 +30,7 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     frames = _module_frames(exc)
     if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
         frames = _module_frames(exc.__cause__)  # our words for what a module raised
+    importers = [frame for frame in frames if frame.filename == importing]
     unread = exc if isinstance(exc, SyntaxError) and exc.filename and not exc.filename.startswith("<") else None
     if unread is not None and unread.filename:
         frames.append(traceback.FrameSummary(exc.filename, exc.lineno or 0, "<module>", line=(exc.text or "").strip()))
@@ -45,7 +46,12 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         message = _message(exc)
     except Exception as broken:
         message = f"(its message cannot be shown: {type(broken).__name__})"
-    innermost = _innermost(frames, importing)
+    if importers or not importing:
+        innermost = _innermost(importers or frames)
+    elif unread is not None:  # nothing of the file ran, so no line of it did
+        innermost = traceback.FrameSummary(importing, 0, "<module>", line="")
+    else:
+        innermost = _innermost(frames)
     described: dict[str, Any] = {
         "kind": kind,
         "class": exc.error if kind == "annotation" else class_name(type(exc)),  # type: ignore[attr-defined]
@@ -67,8 +73,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     notes = getattr(exc, "__notes__", None)
     if isinstance(notes, list):
         described["hint"] = "\n".join(str(each) for each in notes)
-    if unread is not None and unread.offset:
-        described["column"] = unread.offset
+    if unread is not None:
+        described["unread"] = [unread.filename, unread.lineno or 0, unread.offset or 0]
     if isinstance(exc, ModuleNotFoundError):
         described["missing"] = exc.name or ""
     return described
@@ -86,10 +92,9 @@ def _module_frames(exc: BaseException) -> list[Any]:
     return [frame for frame in traceback.extract_tb(exc.__traceback__) if _is_module_frame(frame.filename)]
 
 
-def _innermost(frames: list[Any], importing: str) -> Any:
-    """The last frame in the file that is imported, or else in a file of plug-ins."""
+def _innermost(frames: list[Any]) -> Any:
+    """The last frame in a file of plug-ins, or else the last one."""
     for belongs in (
-        lambda name: name == importing,
         lambda name: "inmanta_plugins" in name or f"{os.sep}plugins{os.sep}" in name,
         lambda name: True,
     ):

@@ -178,6 +178,7 @@ class Modules:
         self._early = set() if lazy is None else set(lazy.get("early") or ())
         self._modules = modules
         self._begun: list[str] = []  # modules that others began to import before their turn
+        self._spaces = {each["name"] for each in modules}.union(*(each.get("namespaces") or () for each in modules))
         for each in modules:
             if each.get("dir"):
                 finder.add(each["name"], each["dir"])
@@ -185,6 +186,10 @@ class Modules:
         if lazy is not None:
             finder.imported = self._follow
             _lazy.when_whole(self.rest)
+
+    def has_space(self, python: str) -> bool:
+        """Whether the model loads the namespace of a Python module. Its plug-ins are none where it does not."""
+        return python.replace(".", "::").removeprefix(PACKAGE + "::") in self._spaces
 
     def names(self) -> list[str]:
         return [each["name"] for each in self._modules]
@@ -273,23 +278,21 @@ def _about(name: str, plugin: Any, exc: Any) -> Exception:
 
 
 def signatures(
-    modules: list[str], wrong: Optional[list[Exception]] = None
+    loaded: Callable[[str], bool], wrong: Optional[list[Exception]] = None
 ) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """The plug-ins of these modules, what the engine has to know of each, and warnings about them.
+    """The plug-ins of the Python modules that count as loaded, what the engine has to know of each, and warnings.
 
     What is wrong with an annotation is raised, or else put into ``wrong``: a parameter without one before all others.
 
-    Modules that Python code imported beside bring plug-ins too; a model that does not load them cannot call them.
+    Modules that Python code imported beside have plug-ins too, and so do files of a module whose namespace the model
+    does not load: those are none, and nobody looks at their annotations.
     """
     from inmanta.plugins import all_plugins
     from ordain_worker.annotations import UNANNOTATED, AnnotationError, signature
 
     plugins, found, warnings = [], [], []
-    loaded = set(modules)
     first: Optional[Exception] = None
-    for name, plugin in all_plugins().items():
-        if name.partition("::")[0] not in loaded:
-            continue
+    for name, plugin in all_plugins(loaded).items():
         try:
             described, remarks = signature(plugin)
         except AnnotationError as exc:
@@ -332,6 +335,51 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
             elif value.__module__ == name:
                 found.append(_plain(value))
     return found
+
+
+def twin_of(namespace: str, name: str) -> dict[str, Any]:
+    """What has the name of an entity that wants to be a dataclass, where that is none of the classes of the module.
+
+    Upstream gives whatever it is an attribute, to know it again, and asks it for its name when it turns out to be no
+    dataclass. Both may fail: ``refused`` and ``nameless`` are the exceptions.
+    """
+    import dataclasses
+
+    python = f"{PACKAGE}.{namespace.replace('::', '.')}"
+    __import__(python)
+    try:
+        value = getattr(sys.modules[python], name, None)
+        if value is None:
+            return {}
+        value._paired_inmanta_entity = name
+        _forget(value)
+    except Exception as exc:
+        return {"refused": exc}
+    try:
+        is_dataclass = dataclasses.is_dataclass(value)
+        if not value or is_dataclass and value.__dataclass_params__.frozen:
+            return {}
+        called = value.__name__
+    except Exception as exc:
+        return {"nameless": exc}
+    code = getattr(value, "__code__", None)
+    return {
+        "found": {
+            "name": f"{namespace}::{name}",
+            "plain": not is_dataclass,
+            "called": str(called),
+            "kind": type(value).__name__,
+            "file": getattr(code, "co_filename", ""),
+            "line": getattr(code, "co_firstlineno", 0),
+        }
+    }
+
+
+def _forget(value: Any) -> None:
+    try:
+        del value._paired_inmanta_entity
+    except Exception:  # it keeps it, as upstream
+        pass
 
 
 def _plain(cls: type) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class Finalizers:
         cls.__functions.sort(key=lambda function: position(function.__module__))
 
     @classmethod
-    def call_finalizers(cls, should_log: bool = False) -> None:
+    def run(cls) -> list[Exception]:
+        """Call all, and give what they raised."""
         problems: list[Exception] = []
         for function in cls.__functions:
             try:
@@ -42,8 +43,18 @@ class Finalizers:
 
                 logging.getLogger(__name__).exception("a finalizer failed")
                 problems.append(exc)
-        if problems and not should_log:
-            raise problems[0]
+        return problems
+
+    @classmethod
+    def call_finalizers(cls, should_log: bool = False) -> None:
+        from inmanta.ast import CompilerException, MultiException
+
+        failed: list[CompilerException] = []
+        for exc in cls.run():
+            failed.append(CompilerException(f"Finalizer failed: {exc}"))
+            failed[-1].__cause__ = exc
+        if failed and not should_log:
+            raise failed[0] if len(failed) == 1 else MultiException(failed)
 
     @classmethod
     def reset_finalizers(cls) -> None:
@@ -57,7 +68,13 @@ def finalizer(fnc: T) -> T:
 
 
 class Compiler:
-    """Stands for the compiler in a plug-in's Context."""
+    """Stands for the compiler in a plug-in's Context.
+
+    :param loaded: whether the model loads the namespace of a Python module.
+    """
+
+    def __init__(self, loaded: Callable[[str], bool] = bool) -> None:
+        self._loaded = loaded
 
     def __init__(self) -> None:
         self.refs: dict[str, Any] = {}
@@ -76,9 +93,10 @@ class Compiler:
         return self.get_ns()
 
     def get_plugins(self) -> dict[str, Any]:
+        """The plug-ins that there are for the model, by name: templates have them as filters."""
         from inmanta import plugins
 
-        return plugins.all_plugins()
+        return plugins.all_plugins(self._loaded)
 
     def is_loaded(self) -> bool:
         return True
