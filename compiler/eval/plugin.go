@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -447,7 +448,7 @@ func loadError(err error) *Error {
 	}
 	cause := raised.Raised()
 	e.Message, e.code = raised.Error(), diag.Code("PluginModuleLoadException")
-	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, raised.Hint()
+	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, cmp.Or(raised.Hint(), cause.Notes)
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as upstream
 		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true

@@ -40,9 +40,12 @@ def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute
     if isinstance(value, Unknown):
         raise UnknownException(value)
     if not isinstance(agent, str):
-        wrong = ResourceException(f"The agent attribute should lead to a string, got {agent} of type {type(agent)}")
-        wrong.add_note(f"it leads along {agent_path}")
-        raise wrong
+        from inmanta._noted import noted
+
+        raise noted(
+            ResourceException(f"The agent attribute should lead to a string, got {agent} of type {type(agent)}"),
+            f"it leads along {agent_path}",
+        )
     return Id(entity_name, agent, attribute, str(value))
 
 
@@ -61,11 +64,14 @@ def _agent(instance: Any, path: str) -> object:
             raise
         except Exception as exc:
             # No class of its own: modules that catch ResourceException let it pass, as upstream.
-            lost = Exception(
-                f"Unable to get the name of agent {instance} belongs to. In path {path}, '{name}' does not exist"
-            )
-            lost.add_note(str(exc))
-            raise lost from exc
+            from inmanta._noted import noted
+
+            raise noted(
+                Exception(
+                    f"Unable to get the name of agent {instance} belongs to. In path {path}, '{name}' does not exist"
+                ),
+                str(exc),
+            ) from exc
     return found
 
 

@@ -311,9 +311,12 @@ def plugin(
         name = name or function.__name__
         parts = function.__module__.split(".")
         if parts[0] != PLUGINS_PACKAGE:
-            lost = Exception(f"All plugin modules should be loaded in the {PLUGINS_PACKAGE} package")
-            lost.add_note(f"plug-in {name} is in the Python module {function.__module__}")
-            raise lost
+            from inmanta._noted import noted
+
+            raise noted(
+                Exception(f"All plugin modules should be loaded in the {PLUGINS_PACKAGE} package"),
+                f"plug-in {name} is in the Python module {function.__module__}",
+            )
         made = PluginMeta(
             name,
             (Plugin,),

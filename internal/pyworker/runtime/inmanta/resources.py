@@ -144,9 +144,12 @@ class _Name(tuple):  # type: ignore[type-arg]
             text = getattr(self, part)
             for char in ends:
                 if char in text:
-                    wrong = ValueError(f"Invalid {part.replace('_', ' ')} '{text}': cannot contain '{char}'.")
-                    wrong.add_note(f"the id of a {self.entity_type} ends a part there: leave it out of the value")
-                    raise wrong
+                    from inmanta._noted import noted
+
+                    raise noted(
+                        ValueError(f"Invalid {part.replace('_', ' ')} '{text}': cannot contain '{char}'."),
+                        f"the id of a {self.entity_type} ends a part there: leave it out of the value",
+                    )
         return self
 
     def __str__(self) -> str:
@@ -175,9 +178,12 @@ _parsed: dict[str, tuple[_Name, int]] = {}
 def _parse(resource_id: str) -> tuple[_Name, int]:
     found = _form.match(resource_id) if _form is not None else _match(resource_id)
     if found is None:
-        wrong = ValueError(f"Invalid id for resource {resource_id}")
-        wrong.add_note("an id is written module::Type[agent,attribute=value]")
-        raise wrong
+        from inmanta._noted import noted
+
+        raise noted(
+            ValueError(f"Invalid id for resource {resource_id}"),
+            "an id is written module::Type[agent,attribute=value]",
+        )
     kind, agent, attribute, value, version = found.groups()
     name: _Name = tuple.__new__(_Name, (kind, agent, attribute, value))
     if "," in attribute:  # the one thing that the form allows and a name does not

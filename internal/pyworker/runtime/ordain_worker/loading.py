@@ -272,7 +272,9 @@ def _about(name: str, plugin: Any, exc: Any) -> Exception:
 
     about = AnnotationError(str(exc), exc.error)
     if name not in str(exc):
-        about.add_note(f"it is an annotation of plug-in {name}")
+        from inmanta._noted import noted
+
+        noted(about, f"it is an annotation of plug-in {name}")
     about.place = place(plugin.__function__)
     return about
 

@@ -16,9 +16,12 @@ def plain(value: Any, name: str, id: Id) -> Any:
         # Through text: this is what the server would see.
         return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
     except (TypeError, ValueError) as exc:
-        wrong = TypeError(str(exc))
-        wrong.add_note(f"it is the value of field {name} of {id}, which has to be JSON")
-        raise wrong from exc
+        from inmanta._noted import noted
+
+        raise noted(
+            TypeError(str(exc)),
+            f"it is the value of field {name} of {id}, which has to be JSON",
+        ) from exc
 
 
 def _is_plain(value: Any) -> bool:

@@ -156,9 +156,12 @@ def _required(each: Resource, other: Any) -> Id:
         return other
     if isinstance(other, str):
         return Id.parse_id(other)
-    wrong = Exception(
-        f"A dependency manager inserted the object {other!r} of type {type(other)} into a requires relation."
-        " However, only string, Resource or Id are allowable types "
+    from inmanta._noted import noted
+
+    raise noted(
+        Exception(
+            f"A dependency manager inserted the object {other!r} of type {type(other)} into a requires relation."
+            " However, only string, Resource or Id are allowable types "
+        ),
+        f"{each.id} was made to require it",
     )
-    wrong.add_note(f"{each.id} was made to require it")
-    raise wrong

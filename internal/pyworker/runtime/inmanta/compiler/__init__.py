@@ -75,8 +75,6 @@ class Compiler:
 
     def __init__(self, loaded: Callable[[str], bool] = bool) -> None:
         self._loaded = loaded
-
-    def __init__(self) -> None:
         self.refs: dict[str, Any] = {}
 
     @property
