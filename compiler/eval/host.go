@@ -174,6 +174,8 @@ type Outcome struct {
 	Err   *PluginError
 	// Output is what the call printed.
 	Output []string
+	// Deprecated are warnings of deprecated plug-ins that Python code called.
+	Deprecated []string
 }
 
 // PluginError is an exception that left a plug-in.

@@ -190,6 +190,8 @@ class CompileRole:
         lines = self.output.take()
         if lines:
             reply["out"] = lines
+        if self.model.warned:
+            reply["warn"], self.model.warned = self.model.warned, []
         self.model.unset.clear()
         return reply
 
@@ -221,7 +223,7 @@ class CompileRole:
                     named[plugin.context_name] = context
                 else:
                     positional.insert(plugin._context, context)
-            result = plugin(*positional, **named)
+            result = plugin._run(*positional, **named)
             return {"v": self.codec.encode(result)}
         except UnsetException as exc:
             variable = exc.get_result_variable()
