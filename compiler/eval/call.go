@@ -376,10 +376,15 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		return exited(*err)
 	case err.Class == "inmanta.ast.PluginTypeException": // it says enough
 		e = u.raised(err)
-		e.Kind = "PluginTypeException"
+		e.Kind, e.File = "PluginTypeException", err.File
+		return e
 	case err.Kind == "plugin":
 		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes, e.Raised = []*Error{cause}, err.Raised()
+	case err.Kind == "compiler" && direct: // the cause gets the place of what sets the value
+		e = fail("WrappingRuntimeException", "Exception in %s", name).in(u.n)
+		e.Causes, e.File, e.Line, e.PythonTrace = []*Error{u.raised(err)}, err.File, err.Line, err.Trace
+		return e
 	case err.Kind == "compiler":
 		e = fail("WrappingRuntimeException", "Exception in %s", name)
 		e.Causes = []*Error{u.raised(err).in(u.n)}

@@ -122,6 +122,9 @@ type PluginCall struct {
 	// Namespace is where the call stands, which Context.owner shows.
 	Namespace string
 	At        syntax.Span
+	// Direct: it is part of the condition of a typedef, where nothing can be made
+	// that belongs to the model.
+	Direct bool
 }
 
 // NamedValue is a keyword argument.

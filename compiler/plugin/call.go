@@ -137,6 +137,9 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 			return err
 		}
 	}
+	if call.Direct {
+		b.WriteString(`,"direct":true`)
+	}
 	if call.Namespace != "" {
 		b.WriteString(`,"ns":`)
 		writeString(b, call.Namespace)

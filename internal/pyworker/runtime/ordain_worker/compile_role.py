@@ -13,6 +13,7 @@ import sys
 
 from inmanta.ast import MultiUnsetException, Range, UnknownException, UnsetException
 from inmanta.execute import runtime
+from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
 from ordain_worker import loading
 from ordain_worker.converting import Converters, converters
@@ -224,6 +225,8 @@ class CompileRole:
                 else:
                     positional.insert(plugin._context, context)
             result = plugin._run(*positional, **named)
+            if "direct" in args:
+                result = DynamicProxy.unwrap(result)
             return {"v": self.codec.encode(result)}
         except UnsetException as exc:
             variable = exc.get_result_variable()
