@@ -316,11 +316,18 @@ func (u *callUnit) call(r *run) *Error {
 	if r.ended {
 		return nil // no effects after an error; who waits for the result waits on
 	}
-	if u.n.plugin.sig.Deprecated {
-		u.deprecated(r)
+	if sig := u.n.plugin.sig; sig.Deprecated {
+		message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
+		if sig.ReplacedBy != "" {
+			message += fmt.Sprintf(" It should be replaced by '%s'.", sig.ReplacedBy)
+		}
+		u.deprecated(r, message)
 	}
 	out := r.outcome(u)
 	r.prog.output = append(r.prog.output, out.Output...)
+	for _, message := range out.Deprecated {
+		u.deprecated(r, message)
+	}
 	switch {
 	case out.Err != nil:
 		return u.failed(out.Err, r == r.prog.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
@@ -340,12 +347,8 @@ func (u *callUnit) call(r *run) *Error {
 	return nil
 }
 
-func (u *callUnit) deprecated(r *run) {
-	sig := u.n.plugin.sig
-	message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
-	if sig.ReplacedBy != "" {
-		message = fmt.Sprintf("Plugin '%s' is deprecated. It should be replaced by '%s'.", sig.Name, sig.ReplacedBy)
-	}
+// deprecated warns of a plug-in, once.
+func (u *callUnit) deprecated(r *run, message string) {
 	for _, w := range slices.Concat(r.prog.warnings, r.warnings) {
 		if w.Message == message {
 			return
@@ -371,6 +374,10 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		return u.raised(err).in(u.n)
 	case u.n.plugin.sig.Emits:
 		return exited(*err)
+	case err.Class == "inmanta.ast.PluginTypeException": // it says enough
+		e = u.raised(err)
+		e.Kind, e.File = "PluginTypeException", err.File
+		return e
 	case err.Kind == "plugin":
 		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes, e.Raised = []*Error{cause}, err.Raised()
@@ -494,7 +501,21 @@ func (h *heap) Instances(entity string) []types.Instance {
 	return out
 }
 
-// Type implements Heap.
+// CheckResult says what is wrong with the result of a plug-in that Python code
+// called itself, and what that plug-in declares.
+func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *Error) {
+	prefix, last, _ := cutLast(plugin)
+	space := h.r.prog.spaces[prefix]
+	if space == nil || isUnknown(v) {
+		return "", nil
+	}
+	info, is := space.things[last].(*pluginInfo)
+	if !is {
+		return "", nil
+	}
+	return typeName(info.result), typeError(types.Returned(info.result, v))
+}
+
 // Entities lists the names of all entities.
 func (h *heap) Entities() []string {
 	names := make([]string, len(h.r.prog.entities))
@@ -504,6 +525,7 @@ func (h *heap) Entities() []string {
 	return names
 }
 
+// Type implements Heap.
 func (h *heap) Type(name string) any {
 	if p, ok := types.LookupPrimitive(name); ok {
 		return p

@@ -626,5 +626,8 @@ func (p *program) holds(condition root, v types.Value) (bool, error) {
 	if result == nil {
 		return false, fmt.Errorf("the condition of a typedef can only use what is known at once")
 	}
+	if _, is := result.(types.Null); is {
+		return true, nil // upstream it is an object like others
+	}
 	return types.Truth(result), nil
 }

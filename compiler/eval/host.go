@@ -144,6 +144,9 @@ type PluginCall struct {
 	// Namespace is where the call stands, which Context.owner shows.
 	Namespace string
 	At        syntax.Span
+	// Direct: it is part of the condition of a typedef, where nothing can be made
+	// that belongs to the model.
+	Direct bool
 }
 
 // NamedValue is a keyword argument.
@@ -196,6 +199,8 @@ type Outcome struct {
 	Err   *PluginError
 	// Output is what the call printed.
 	Output []string
+	// Deprecated are warnings of deprecated plug-ins that Python code called.
+	Deprecated []string
 }
 
 // PluginError is an exception that left a plug-in.

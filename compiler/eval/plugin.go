@@ -268,7 +268,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	info := u.n.plugin
 	sig := info.sig
 	short := sig.Name
-	out := PluginCall{Plugin: sig, Namespace: u.n.ns.name, At: u.n.span}
+	out := PluginCall{Plugin: sig, Namespace: u.n.ns.name, At: u.n.span, Direct: u.direct}
 	var positional []int
 	varargs, varkeywords := -1, -1
 	for i, p := range sig.Params {

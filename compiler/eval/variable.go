@@ -651,6 +651,8 @@ func typeError(err error) *Error {
 		return nil
 	case *Error:
 		return err
+	case types.PythonError:
+		return &Error{Kind: err.Class, Message: err.Text, foreign: true}
 	case *types.Mismatch:
 		e := runtimeError("%s", err.Message).coded(diag.WrongType)
 		if err.Typing {

@@ -57,6 +57,12 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 			return all.Entities(), nil
 		}
 		return []string{}, nil
+	case "result":
+		v, err := h.wire.decode(request.Value)
+		if err != nil {
+			return nil, err
+		}
+		return h.checkResult(request.Name, v), nil
 	case "accepts":
 		v, err := h.wire.decode(request.Value)
 		if err != nil {
@@ -150,6 +156,39 @@ func (h *Host) accepts(name string, v types.Value) bool {
 		t = p
 	}
 	return t.Validate(v) == nil
+}
+
+// wrongResult says why a value is not what a plug-in declares.
+type wrongResult struct {
+	Class   string         `json:"class"` // the reference's, without its module
+	Message string         `json:"message"`
+	Foreign bool           `json:"foreign"` // the condition of a typedef ended with an exception of Python
+	Type    string         `json:"type"`    // what it declares
+	Causes  []*wrongResult `json:"causes"`
+}
+
+// checkResult holds what a plug-in that Python called gave against what it
+// declares; nil when that fits.
+func (h *Host) checkResult(plugin string, v types.Value) *wrongResult {
+	heap, is := h.heap.(interface {
+		CheckResult(plugin string, v types.Value) (declared string, err *eval.Error)
+	})
+	if !is { // an export happens when the model is finished
+		return nil
+	}
+	declared, err := heap.CheckResult(plugin, v)
+	if err == nil {
+		return nil
+	}
+	return wrong(err, declared)
+}
+
+func wrong(err *eval.Error, declared string) *wrongResult {
+	w := &wrongResult{Class: err.Kind, Message: err.Message, Foreign: err.Foreign(), Type: declared}
+	for _, cause := range err.Causes {
+		w.Causes = append(w.Causes, wrong(cause, ""))
+	}
+	return w
 }
 
 // origin is where an instance was made.

@@ -22,9 +22,15 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	if err := h.awake(); err != nil {
 		return h.broken(call.Plugin, err)
 	}
-	h.settle()
-	h.heap, h.slots = heap, h.slots[:0]
-	defer func() { h.heap = nil }()
+	if h.heap == nil {
+		h.settle()
+		h.slots = h.slots[:0]
+	} else { // a call asks for a type whose condition calls a plug-in: its slots are still to come
+		defer func(before []eval.Slot) { h.slots = before }(h.slots)
+		h.slots = nil
+	}
+	defer func(before eval.Heap) { h.heap = before }(h.heap)
+	h.heap = heap
 	var reply callReply
 	b := &bytes.Buffer{}
 	err := h.writeCall(b, index, call, !h.introduced[index])
@@ -46,6 +52,7 @@ type callReply struct {
 	Unset []int           `json:"unset"`
 	Err   *exception      `json:"err"`
 	Out   []string        `json:"out"`
+	Warn  []string        `json:"warn"`
 }
 
 // read reads a reply as the worker writes it; most have a value and nothing else.
@@ -65,7 +72,7 @@ func (r *callReply) read(raw json.RawMessage) error {
 // outcome reads a reply.
 func (h *Host) outcome(index int, reply *callReply) eval.Outcome {
 	h.introduced[index] = h.introduced[index] || reply.Err == nil
-	outcome := eval.Outcome{Output: reply.Out}
+	outcome := eval.Outcome{Output: reply.Out, Deprecated: reply.Warn}
 	if len(h.pending) > 0 {
 		outcome.Output = append(h.TakeOutput(), reply.Out...)
 	}
@@ -129,6 +136,9 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 		if err := h.named(b, call.Named); err != nil {
 			return err
 		}
+	}
+	if call.Direct {
+		b.WriteString(`,"direct":true`)
 	}
 	if call.Namespace != "" {
 		b.WriteString(`,"ns":`)

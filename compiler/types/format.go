@@ -32,6 +32,9 @@ type PythonError struct{ Class, Text string }
 
 func (e PythonError) Error() string { return e.Text }
 
+// Foreign tells that it is no answer about a value: nothing else is tried.
+func (e PythonError) Foreign() bool { return true }
+
 // maxWidth is more than anyone writes: Python runs out of memory somewhere.
 const maxWidth = 1 << 28
 

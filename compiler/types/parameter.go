@@ -281,8 +281,11 @@ func strict(t Type, v Value, fields bool) error {
 			}
 			return nil
 		}
-		if _, is := v.(*Reference); is {
+		switch v.(type) {
+		case *Reference:
 			return mismatch(v, "dict")
+		case Unknown: // in a list or another dict
+			return PythonError{Class: "AssertionError"}
 		}
 	case Union:
 		for _, alternative := range t.Of {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from inmanta import _lazy
 from inmanta._fallback import lacking
@@ -11,6 +12,7 @@ from inmanta.ast.type import NamedType
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
+from inmanta.execute.util import ReferenceBase, Unknown
 
 TYPE_CHECKING = False  # every compile imports this: it has to do without typing, inspect and dataclasses
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     T_FUNC = TypeVar("T_FUNC", bound=Callable[..., Any])
 
 PLUGINS_PACKAGE = "inmanta_plugins"
+_PLAIN = {str: "string", int: "int", float: "float", bool: "bool"}
 
 
 class PluginDeprecationWarning(Warning):
@@ -286,16 +289,60 @@ class Plugin(NamedType, metaclass=PluginMeta):
         self, processed_args: CheckedArgs, resolver: Any, queue: Any, location: Any
     ) -> object:
         """Call it as the model would, and give the value of the model that comes out."""
-        return DynamicProxy.unwrap(self(*processed_args.args, **processed_args.kwargs))
+        self._warn()
+        value = self._run(*processed_args.args, **processed_args.kwargs)
+        return DynamicProxy.unwrap(value, dynamic_context=self)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Modules replace this method in a plug-in's class to wrap the plug-in."""
         return self.__function__(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it with arguments that the engine checked; the engine looks at what comes out, too."""
         if self.opts["bin"]:
             self.check_requirements()
         return self.call(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it from Python, as filters of templates do: it sees views of the arguments, and gives a value of the model."""
+        self._warn()
+        shown = [self._show(each) for each in args]
+        named = {name: self._show(each) for name, each in kwargs.items()}
+        value = DynamicProxy.unwrap(self._run(*shown, **named))
+        if not self._obviously_gives(value) and runtime.is_installed():
+            runtime.model().check_result(self.get_full_name(), value)
+        return value
+
+    def _show(self, arg: object) -> object:
+        if isinstance(arg, Context) or (isinstance(arg, Unknown) and self.is_accept_unknowns()):
+            return arg
+        return DynamicProxy.return_value(arg)
+
+    def _obviously_gives(self, value: object) -> bool:
+        """Whether a result is what the function declares, as far as that can be told without the engine."""
+        kind = type(value)
+        if kind is Unknown:
+            return True
+        function = self.__function__
+        if type(function) is not type(one_plugin):  # another callable may declare it in a way of its own
+            return False
+        declared = function.__annotations__.get("return", "any")
+        if declared == "any" or declared is object or declared is getattr(sys.modules.get("typing"), "Any", None):
+            return not isinstance(value, ReferenceBase)
+        return kind in _PLAIN and (declared is kind or declared == _PLAIN[kind])
+
+    def _warn(self) -> None:
+        if not self.deprecated:
+            return
+        message = f"Plugin '{self.get_full_name()}' is deprecated."
+        if self.replaced_by:
+            message += f" It should be replaced by '{self.replaced_by}'."
+        if runtime.is_installed():
+            runtime.model().deprecated(message)
+        else:
+            import warnings
+
+            warnings.warn(PluginDeprecationWarning(message))
 
 
 def plugin(

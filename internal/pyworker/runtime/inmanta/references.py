@@ -407,6 +407,7 @@ class Reference(ReferenceLike, ReferenceBase, Generic[T]):
     def __init__(self) -> None:
         super().__init__()
         self._found: tuple[Any, ...] = ()  # the value, once there is one
+        self._model_type: Any = None  # the type that it has in the model, once it is a value there
 
     @classmethod
     def get_reference_type(cls) -> Optional[type]:

@@ -13,6 +13,7 @@ import sys
 
 from inmanta.ast import MultiUnsetException, Range, UnknownException, UnsetException
 from inmanta.execute import runtime
+from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import ExecutionContext, QueueScheduler, ResultVariable
 from ordain_worker import loading
 from ordain_worker.converting import Converters, converters
@@ -204,6 +205,8 @@ class CompileRole:
         lines = self.output.take()
         if lines:
             reply["out"] = lines
+        if self.model.warned:
+            reply["warn"], self.model.warned = self.model.warned, []
         self.model.unset.clear()
         return reply
 
@@ -235,7 +238,9 @@ class CompileRole:
                     named[plugin.context_name] = context
                 else:
                     positional.insert(plugin._context, context)
-            result = plugin(*positional, **named)
+            result = plugin._run(*positional, **named)
+            if "direct" in args:
+                result = DynamicProxy.unwrap(result)
             return {"v": self.codec.encode(result)}
         except UnsetException as exc:
             variable = exc.get_result_variable()

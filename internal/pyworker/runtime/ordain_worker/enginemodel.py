@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException
-from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from ordain_worker.frames import Dialogue
     from ordain_worker.values import Codec
@@ -24,6 +23,8 @@ class EngineModel:
         self._types: dict[str, Any] = {}
         # Variables without a value, one object for each, for as long as a call runs.
         self.unset: dict[Any, ResultVariable] = {}
+        # Warnings that Go was not told of yet.
+        self.warned: list[str] = []
 
     def read(self, instance: Instance, name: str) -> object:
         if (instance.entity_name, name) in self._missing:
@@ -97,7 +98,29 @@ class EngineModel:
         return self._talk.ask("entities", {})
 
     def accepts(self, name: str, value: object) -> bool:
-        return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(DynamicProxy.unwrap(value))})
+        return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(value)})
+
+    def check_result(self, plugin: str, value: object) -> None:
+        wrong = self._talk.ask("result", {"n": plugin, "v": self._codec.encode(value)})
+        if wrong is not None:
+            from ordain_worker.failures import told
+
+            raise told(wrong, f"Return value {value} of plugin {plugin} has incompatible type. Expected type: {wrong['type']}")
+
+    def entity_of(self, cls: type) -> Optional[str]:
+        from ordain_worker.annotations import dataclass_entity
+
+        for name in filter(None, map(dataclass_entity, cls.__mro__)):
+            try:
+                described = self.type_of(name)
+            except TypeNotFoundException:
+                continue
+            if described.is_entity() and "std::Dataclass" in described.get_all_parent_names():
+                return name
+        return None
+
+    def deprecated(self, message: str) -> None:
+        self.warned.append(message)
 
     def origin(self, instance: Instance) -> list[Location]:
         return [Location(each["file"], each["line"]) for each in self._talk.ask("origin", {"i": instance.id}) or ()]

@@ -80,6 +80,31 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     return described
 
 
+def told(wrong: dict[str, Any], message: str) -> BaseException:
+    """The exception for what the engine says is wrong with a result."""
+    import builtins
+
+    from inmanta.ast import PluginTypeException
+
+    if wrong["foreign"]:  # Python's own, which the condition of a typedef ended with
+        cls = getattr(builtins, wrong["class"], None)
+        raised = isinstance(cls, type) and issubclass(cls, Exception)
+        return cls(wrong["message"]) if raised else Exception(f"{wrong['class']}: {wrong['message']}")  # type: ignore[misc]
+    return PluginTypeException(None, message, _rebuilt(wrong))
+
+
+def _rebuilt(wrong: dict[str, Any]) -> CompilerException:
+    """A compiler exception of the engine, with its causes."""
+    from inmanta import ast
+
+    cls = getattr(ast, wrong["class"], RuntimeException)
+    made = cls.__new__(cls)  # they are made from different things
+    RuntimeException.__init__(made, None, wrong["message"])
+    for cause in wrong["causes"] or ():
+        made.__cause__ = _rebuilt(cause)
+    return made
+
+
 def _message(exc: BaseException) -> str:
     if isinstance(exc, CompilerException):
         return exc.get_message()

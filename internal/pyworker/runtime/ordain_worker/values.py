@@ -208,6 +208,8 @@ class Codec:
 
         if not self._within:
             self._complete(value)
+            if value._model_type is None:
+                value._model_type = model_name(type(value).get_reference_type())
         handle = self._reference_handle(value)
         described: dict[str, Any] = {"r": handle}
         if handle in self._told:

@@ -116,14 +116,24 @@ class DynamicProxy:
 
     @classmethod
     def unwrap(cls, item: object, *, dynamic_context: object = None) -> object:
-        """The value of the model that Python code means."""
+        """The value of the model that Python code means.
+
+        Without a context nobody can make the instances that dataclasses stand for, nor give references their types.
+        """
         if isinstance(item, DynamicProxy):
             return item._get_instance()
         if isinstance(item, dict):
-            return {cls._key(key, value): cls.unwrap(value) for key, value in item.items()}
+            return {cls._key(key, value): cls.unwrap(value, dynamic_context=dynamic_context) for key, value in item.items()}
         if isinstance(item, list):
-            return list(map(cls.unwrap, item))
-        return NoneValue() if item is None else item
+            return [cls.unwrap(each, dynamic_context=dynamic_context) for each in item]
+        if item is None:
+            return NoneValue()
+        if dynamic_context is None:
+            if isinstance(item, ReferenceBase):
+                _known_to_model(item)
+            elif hasattr(type(item), "__dataclass_fields__"):
+                _no_instance(item)
+        return item
 
     @staticmethod
     def _key(key: object, value: object) -> str:
@@ -206,6 +216,40 @@ class DynamicProxy:
 
     def __repr__(self) -> str:
         return f"@{self._get_instance()!r}"
+
+
+def _known_to_model(reference: Any) -> None:
+    """Refuse a reference that was never a value of the model: it has no type there."""
+    gives = reference.get_reference_type()
+    if gives is None:
+        raise RuntimeException(
+            None,
+            f"Could not determine the reference type of {reference}, make sure the reference extends "
+            "Reference[concrete_type] or override `get_reference_type`",
+        )
+    if hasattr(gives, "__dataclass_fields__"):
+        raise RuntimeException(
+            None,
+            f"{reference} is a dataclass of type {gives}. It can only be converted to an inmanta entity at the plugin boundary",
+        )
+    if reference._model_type is None:
+        raise RuntimeException(
+            None,
+            f"{reference} is a reference of type {gives}. It can only be typed at the plugin boundary or by explicitly"
+            " setting `_model_type` to the relevant inmanta type",
+        )
+
+
+def _no_instance(item: object) -> None:
+    """Refuse an object that would be an instance in the model."""
+    from inmanta.execute import runtime
+
+    entity = runtime.model().entity_of(type(item)) if runtime.is_installed() else None
+    if entity is not None:
+        raise RuntimeException(
+            None,
+            f"{item} is a dataclass of type {entity}. It can only be converted to an inmanta entity at the plugin boundary",
+        )
 
 
 def _behind(value: Any) -> Any:

@@ -37,6 +37,15 @@ class Model:
     def accepts(self, name: str, value: object) -> bool:
         """Whether value belongs to the type of that name."""
 
+    def check_result(self, plugin: str, value: object) -> None:
+        """Raises PluginTypeException when value is not what the plug-in of that name declares."""
+
+    def entity_of(self, cls: type) -> Optional[str]:
+        """The entity whose instances are objects of a dataclass in Python."""
+
+    def deprecated(self, message: str) -> None:
+        """Tell the author of the model that something deprecated was used."""
+
     def origin(self, instance: "Instance") -> list[Location]:
         """Where an instance was made."""
 
@@ -48,6 +57,10 @@ def install(model: Optional[Model]) -> None:
     """Say which model instances belong to."""
     global _model
     _model = model
+
+
+def is_installed() -> bool:
+    return _model is not None
 
 
 def model() -> Model:
