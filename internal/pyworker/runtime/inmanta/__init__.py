@@ -4,7 +4,8 @@ This package is found before an installed ``inmanta-core`` and needs none. What
 it lacks is looked for in an installed one:
 
 * a missing submodule is found because the folder of an installed core is the
-  last entry of this package's ``__path__``;
+  last entry of this package's ``__path__``, and likewise of each package in
+  it, see :func:`inmanta._fallback.reach`;
 * a missing name of a submodule that exists here is answered by
   :func:`inmanta._fallback.lacking`.
 

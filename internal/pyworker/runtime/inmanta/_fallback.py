@@ -19,8 +19,11 @@ def lacking(module: str) -> Callable[[str], object]:
     The twin of ``module`` in an installed core is loaded, under a name of its
     own, when a name is asked for that ours lacks.
     """
+    reach(module)
 
     def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return _public(module)
         if not (name.startswith("__") and name.endswith("__")):
             twin = _twin(module)
             if twin is not None and hasattr(twin, name):
@@ -30,6 +33,26 @@ def lacking(module: str) -> Callable[[str], object]:
         )
 
     return __getattr__
+
+
+def _public(module: str) -> list[str]:
+    """What ``import *`` brings of a module without ``__all__``: our names and those of its twin."""
+    twin = _twin(module)
+    if twin is None:
+        raise AttributeError(f"module {module!r} has no attribute '__all__'")
+    theirs = getattr(twin, "__all__", vars(twin))
+    return sorted({name for name in [*vars(sys.modules[module]), *theirs] if not name.startswith("_")})
+
+
+def reach(package: str) -> None:
+    """Find the submodules that one of our packages lacks in an installed core, behind our own."""
+    core = sys.modules["inmanta"]._core
+    path = getattr(sys.modules.get(package), "__path__", None)
+    if core is None or path is None:
+        return
+    folder = os.path.join(core, *package.split(".")[1:])
+    if folder not in path and os.path.isdir(folder):
+        path.append(folder)
 
 
 def _twin(module: str) -> "ModuleType | None":
@@ -53,7 +76,7 @@ def _twin(module: str) -> "ModuleType | None":
     sys.modules[hidden] = twin
     try:
         spec.loader.exec_module(twin)
-    except ImportError:
-        del sys.modules[hidden]
+    except Exception:  # it may ask more of our modules than they have
+        sys.modules.pop(hidden, None)
         return None
     return twin

@@ -104,6 +104,18 @@ def is_int_opt(value: Union[str, int, None]) -> Optional[int]:
     return None if value is None else int(value)
 
 
+def is_lower_bounded_int(lower_bound: int) -> Callable[[Union[str, int]], int]:
+    """A validator for whole numbers that are not below a bound."""
+
+    def validate(value: Union[str, int]) -> int:
+        number = int(value)
+        if number < lower_bound:
+            raise ValueError(f"Value can not be lower than {lower_bound}")
+        return number
+
+    return validate
+
+
 def is_float(value: Union[str, float]) -> float:
     return float(value)
 

@@ -4,7 +4,7 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any, Optional
 
@@ -48,6 +48,24 @@ class Worker:
             except BaseException:  # the thread is for what comes next too
                 traceback.print_exc()
             del work  # what it holds is not to wait for the next one
+
+
+class ResourceDetails:
+    """What is desired of a resource."""
+
+    def __init__(self, id: str, version: int, attributes: Mapping[str, object]) -> None:
+        from inmanta.resources import Id
+
+        self.id = Id.parse_id(id).copy(version=version)
+        self.rid = self.id.resource_str()
+        self.rvid = self.id.resource_version_str()
+        self.model_version = version
+        self.attributes: dict[str, Any] = {**attributes, "id": self.rvid}
+        self.requires = [Id.parse_id(each) for each in self.attributes["requires"]]
+
+    @classmethod
+    def from_json(cls, resource_dict: Mapping[str, Any]) -> "ResourceDetails":
+        return cls(resource_dict["id"], resource_dict["model"], resource_dict["attributes"])
 
 
 class AgentInstance:

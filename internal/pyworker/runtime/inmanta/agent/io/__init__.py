@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from inmanta._fallback import reach
 from inmanta.agent.io.local import IOBase, LocalIO
 
 __all__ = ["IOBase", "LocalIO", "get_io"]
+
+reach(__name__)
 
 
 def get_io(cache: Any = None, uri: str = "local:", version: int = 0) -> IOBase:
