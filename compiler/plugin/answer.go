@@ -57,7 +57,7 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 			return all.Entities(), nil
 		}
 		return []string{}, nil
-	case "result":
+	case "fits":
 		v, err := h.wire.decode(request.Value)
 		if err != nil {
 			return nil, err

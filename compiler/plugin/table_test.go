@@ -324,11 +324,11 @@ func TestPatchesAreInPlaceBeforeACall(t *testing.T) {
 		"the call of a plug-in":        "import inmanta_plugins.a\ninmanta_plugins.a.name.__plugin__.call = staticmethod(lambda: 'patched')",
 		"a class of the runtime": `
 from inmanta import plugins
-before = plugins.Plugin.__call__
+before = plugins.Plugin.call
 def call(self, *args, **kwargs):
     found = before(self, *args, **kwargs)
     return "patched" if self.get_full_name() == "a::name" else found
-plugins.Plugin.__call__ = call`,
+plugins.Plugin.call = call`,
 		"a package that both use": "import textwrap\ntextwrap.dedent = lambda text: 'patched'",
 		"the environment":         "import os\nos.environ['A_NAME'] = 'patched'",
 	} {

@@ -101,7 +101,7 @@ class EngineModel:
         return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(value)})
 
     def check_result(self, plugin: str, value: object) -> None:
-        wrong = self._talk.ask("result", {"n": plugin, "v": self._codec.encode(value)})
+        wrong = self._talk.ask("fits", {"n": plugin, "v": self._codec.encode(value)})
         if wrong is not None:
             from ordain_worker.failures import told
 
