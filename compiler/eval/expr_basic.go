@@ -86,7 +86,10 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 	if v.kind == element { // given on, it is this expression that gave it
 		return false, c.receive(r, v.value, &n.span)
 	}
-	return !v.tells(), v.listen(r, c)
+	if err := v.listen(r, c); err != nil {
+		return false, err.moved(n)
+	}
+	return !v.tells(), nil
 }
 
 func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }

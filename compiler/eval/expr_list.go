@@ -65,12 +65,11 @@ func (n *comprehension) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { 
 // comprehensionUnit waits for the iterable and collects the elements.
 type comprehensionUnit struct {
 	unit
-	n        *comprehension
-	target   *variable
-	c        collector // of the elements, in the gradual case
-	report   bool
-	received received
-	results  []*variable
+	n       *comprehension
+	target  *variable
+	c       collector // of the elements, in the gradual case
+	report  bool
+	results []*variable
 }
 
 func (u *comprehensionUnit) by() node                { return u.n }
@@ -79,7 +78,6 @@ func (u *comprehensionUnit) pure() bool              { return u.c != nil && u.c.
 
 // receive starts the evaluation of one element.
 func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
-	u.received.note(v)
 	return u.element(r, v, at)
 }
 
@@ -132,13 +130,15 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		}
 		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
 	}
-	for _, item := range l.Items {
-		if u.received.take(item) {
-			continue
+	if heard := len(u.results); heard == 0 {
+		for _, item := range l.Items {
+			if err := u.element(r, item, u.n.iter.where()); err != nil {
+				return err
+			}
 		}
-		if err := u.element(r, item, u.n.iter.where()); err != nil {
-			return err
-		}
+	} else if heard != len(l.Items) && !isUnknown(over) { // `[x.a, x.a]` tells what is in x.a once
+		return fail("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in the compiler. Details: list comprehension helper received some but not all values gradually").
+			in(u.n).hinted("the same relation stands in the list twice, and got elements later: name it once")
 	}
 	f := make(frame, len(u.results))
 	copy(f, u.results)
@@ -173,40 +173,4 @@ func (u *comprehensionEnd) run(r *run) *Error {
 	}
 	u.target.put(r, &types.List{Items: items}, &u.n.span)
 	return nil
-}
-
-// received remembers what a collector has seen, so that the whole list in the
-// end brings only what is new.
-type received struct {
-	instances map[uint64]int
-	others    []types.Value
-}
-
-func (s *received) note(v types.Value) {
-	if i, ok := v.(*Instance); ok {
-		if s.instances == nil {
-			s.instances = map[uint64]int{}
-		}
-		s.instances[i.id]++
-		return
-	}
-	s.others = append(s.others, v)
-}
-
-// take reports whether v was seen, and forgets it once.
-func (s *received) take(v types.Value) bool {
-	if i, ok := v.(*Instance); ok {
-		if s.instances[i.id] == 0 {
-			return false
-		}
-		s.instances[i.id]--
-		return true
-	}
-	for n, have := range s.others {
-		if types.Equal(have, v) {
-			s.others = append(s.others[:n], s.others[n+1:]...)
-			return true
-		}
-	}
-	return false
 }

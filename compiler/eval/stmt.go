@@ -253,7 +253,7 @@ type forUnit struct {
 	n        *forLoop
 	promises []*promiseUnit
 	report   bool
-	received received
+	heard    bool // an element came before the list was complete: then all of them do
 }
 
 func (u *forUnit) by() node                { return u.n }
@@ -261,7 +261,7 @@ func (u *forUnit) blame(err *Error) *Error { return err.in(u.n) }
 func (u *forUnit) pure() bool              { return true }
 
 func (u *forUnit) receive(r *run, v types.Value, at *place) *Error {
-	u.received.note(v)
+	u.heard = true
 	return u.element(r, v, at)
 }
 
@@ -296,14 +296,14 @@ func (u *forUnit) run(r *run) *Error {
 		}
 		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over)).coded(diag.WrongOperand)
 	}
+	if u.heard {
+		return nil
+	}
 	return u.elements(r, l.Items)
 }
 
 func (u *forUnit) elements(r *run, items []types.Value) *Error {
 	for i, item := range items {
-		if u.received.take(item) {
-			continue
-		}
 		if err := u.element(r, item, u.n.where()); err != nil {
 			r.leave(func(r *run) *Error { return u.elements(r, items[i+1:]) })
 			return err

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -131,6 +132,7 @@ type rarely struct {
 	members   map[uint64]struct{} // of the list, when there are many
 	noted     int                 // how many of the items members has
 	listeners []collector
+	hearing   map[collector]struct{} // the same, when there are many
 	reader    *place // who waited for the list when it was frozen
 }
 
@@ -138,6 +140,29 @@ const (
 	membersFrom = 12
 	usualItems  = 2 // what a relation has place for with its first element
 )
+
+// hear adds a listener, and reports whether it is a new one.
+func (d *rarely) hear(c collector) bool {
+	if len(d.listeners) < membersFrom {
+		if slices.Contains(d.listeners, c) {
+			return false
+		}
+		d.listeners = append(d.listeners, c)
+		return true
+	}
+	if d.hearing == nil {
+		d.hearing = make(map[collector]struct{}, 2*membersFrom)
+		for _, have := range d.listeners {
+			d.hearing[have] = struct{}{}
+		}
+	}
+	if _, have := d.hearing[c]; have {
+		return false
+	}
+	d.hearing[c] = struct{}{}
+	d.listeners = append(d.listeners, c)
+	return true
+}
 
 // collector takes the elements of a list as they arrive.
 type collector interface {
@@ -439,7 +464,11 @@ func (v *variable) add(r *run, value types.Value, from stamp) *Error {
 			return v.late(r.book.placeOf(from.at), l.Items...)
 		}
 		for _, item := range l.Items {
-			if err := v.add(r, item, from); err != nil {
+			if v.kind == gathered { // what lists in it hold is not taken out of them
+				if err := v.gather(r, item, from); err != nil {
+					return err
+				}
+			} else if err := v.add(r, item, from); err != nil {
 				return err
 			}
 		}
@@ -450,9 +479,7 @@ func (v *variable) add(r *run, value types.Value, from stamp) *Error {
 	}
 	d := v.more()
 	if v.kind == gathered {
-		d.list.Items = append(d.list.Items, value)
-		r.book.add(&d.sources, from)
-		return v.tell(r, value, from)
+		return v.gather(r, value, from)
 	}
 	if v.has {
 		return v.late(r.book.placeOf(from.at), value)
@@ -488,6 +515,14 @@ func (v *variable) add(r *run, value types.Value, from stamp) *Error {
 	}
 	r.enqueueIfComplete(v)
 	return nil
+}
+
+// gather puts one more item into the list of a list literal.
+func (v *variable) gather(r *run, value types.Value, from stamp) *Error {
+	d := v.more()
+	d.list.Items = append(d.list.Items, value)
+	r.book.add(&d.sources, from)
+	return v.tell(r, value, from)
 }
 
 // member reports whether a long list holds an instance. Its members are known by
@@ -594,7 +629,10 @@ func (v *variable) listen(r *run, c collector) *Error {
 		}
 		hold(c)
 		more := d.rarely()
-		more.listeners = append(more.listeners, c)
+		if !more.hear(c) { // `[x.a, x.a]`: what comes is told once, and nobody waits for it but gradually
+			d.pure++
+			return nil
+		}
 		if c.pure() {
 			d.pure++
 		}
