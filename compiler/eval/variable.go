@@ -133,7 +133,7 @@ type rarely struct {
 	noted     int                 // how many of the items members has
 	listeners []collector
 	hearing   map[collector]struct{} // the same, when there are many
-	reader    *place // who waited for the list when it was frozen
+	reader    *place                 // who waited for the list when it was frozen
 }
 
 const (
