@@ -40,6 +40,7 @@ var codes = map[string]string{
 	"UnexpectedReference":          "E0209",
 	"ZeroDivisionError":            "E0218",
 	"OverflowError":                "E0219",
+	"InvalidCompilerState":         "E0220",
 
 	"PluginTypeException":        "E0301",
 	"ExplicitPluginException":    "E0302",
