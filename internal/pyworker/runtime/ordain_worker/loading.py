@@ -191,9 +191,6 @@ class Modules:
         """Whether the model loads the namespace of a Python module. Its plug-ins are none where it does not."""
         return python.replace(".", "::").removeprefix(PACKAGE + "::") in self._spaces
 
-    def names(self) -> list[str]:
-        return [each["name"] for each in self._modules]
-
     def all(self, turn: Callable[[str], Any]) -> None:
         for name in list(self._waiting):
             with turn(name):
