@@ -79,8 +79,9 @@ func (n *node) less(m *node) bool {
 func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
 
 // comes tells that a run of n for its present intent is under way, or as close as a wish of priority p would be.
+// One that only looks deploys nothing: it is as good as another look.
 func (n *node) comes(p Priority) bool {
-	return n.running && n.runHash == n.state.IntentHash && (!n.behind || n.runPrio <= p)
+	return n.running && n.runHash == n.state.IntentHash && (!n.runReport || p == RepairTimer) && (!n.behind || n.runPrio <= p)
 }
 
 // holds tells whether n must end before a wish of priority p that needs it may run.

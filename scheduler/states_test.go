@@ -325,6 +325,30 @@ func TestDriftIsOnlyReported(t *testing.T) {
 	w.said("settled x/a")
 }
 
+// A look deploys nothing: intent that changes and comes back while one runs is
+// what is deployed, as before, and a person who asks for a deployment meanwhile
+// gets one.
+func TestALookIsNoDeployment(t *testing.T) {
+	w := newWorld(t, Limits{}, "x/a 1")
+	w.take(w.s.SetPolicy(Policy{ReportDrift: true}, w.now))
+	w.end("x/a")
+	w.take(w.s.Trigger(RepairTimer, Filter{}, w.now))
+	w.release("x/a 2")
+	w.release("x/a 1")
+	w.log = nil
+	w.end("x/a=dry")
+	w.said()
+	w.status("x/a", intent.StatusDeployed)
+
+	w.take(w.s.Trigger(RepairTimer, Filter{}, w.now))
+	w.end("x/a=dry~mode") // drift
+	w.take(w.s.Trigger(RepairTimer, Filter{}, w.now))
+	w.take(w.s.Trigger(UserDeploy, Filter{}, w.now))
+	w.log = nil
+	w.end("x/a=dry~mode")
+	w.said("drift of x/a", "start x/a")
+}
+
 // A handler that only reports says so each time it is asked; what it no longer
 // finds is over.
 func TestReportOnlyResources(t *testing.T) {

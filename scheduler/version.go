@@ -138,7 +138,8 @@ func (s *Scheduler) renew(n *node, r *intent.Resource) {
 		st.Free()
 		st.Drifted = false
 	case st.IntentHash != r.AttributeHash:
-		back := !n.running && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful &&
+		deploys := n.running && !n.runReport // a look leaves what is deployed
+		back := !deploys && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful &&
 			(st.Compliance == intent.HasUpdate || st.Compliance == intent.Undefined)
 		st.Compliance = intent.HasUpdate
 		if back { // to what is deployed, before anything else was tried
