@@ -413,7 +413,6 @@ func (u *callUnit) unmade(why *Error) *Error {
 	return e
 }
 
-// infoOf finds an entity by its full name; nil when there is none.
 // twinOf gives the entity that is paired with a Python class; nil when none is.
 func (p *program) twinOf(class string) *entityInfo {
 	if p.twins == nil {
@@ -428,6 +427,7 @@ func (p *program) twinOf(class string) *entityInfo {
 	return p.twins[class]
 }
 
+// infoOf finds an entity by its full name; nil when there is none.
 func (p *program) infoOf(name string) *entityInfo {
 	prefix, last, ok := cutLast(name)
 	if !ok {
