@@ -52,5 +52,9 @@ func (l *Layout) Lock() (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
-// Unlock gives the state directory back.
-func (k *Lock) Unlock() error { return k.file.Close() }
+// Unlock gives the state directory back. Closing the file alone would not do it
+// at once: a process that another goroutine starts just now has the file too,
+// until it becomes its own program.
+func (k *Lock) Unlock() error {
+	return errors.Join(syscall.Flock(int(k.file.Fd()), syscall.LOCK_UN), k.file.Close())
+}

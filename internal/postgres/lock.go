@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,4 +28,11 @@ func lock(dataDir string) (*os.File, error) {
 		return nil, inWords("postgres.lock", err)
 	}
 	return f, nil
+}
+
+// unlock gives the data directory back. Closing the file alone would not do it
+// at once: a process that another goroutine starts just now has the file too,
+// until it becomes its own program.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }

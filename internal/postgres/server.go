@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, lock: held}
 	if err := s.start(ctx); err != nil {
-		_ = held.Close() // gives the lock back; there is nothing to write
+		_ = unlock(held) // nothing was written
 		return nil, err
 	}
 	return s, nil
@@ -247,7 +247,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	}
 	s.halt(ctx)
-	err := s.lock.Close()
+	err := unlock(s.lock)
 	s.lock = nil
 	return inWordsOrNil("postgres.Stop", err)
 }

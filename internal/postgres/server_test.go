@@ -163,7 +163,7 @@ func TestDatabaseLeftBehindIsEnded(t *testing.T) {
 	t.Parallel()
 	cfg := configIn(openDirectory(t))
 	orphan := startIn(t, cfg)
-	must(t, orphan.lock.Close()) // as if its server were dead
+	must(t, unlock(orphan.lock)) // as if its server were dead
 	s, err := Start(t.Context(), cfg)
 	must(t, err)
 	<-orphan.Done()
