@@ -1,7 +1,6 @@
 package module
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -9,10 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"ordain.dev/ordain/compiler/module/pydantic"
 	"ordain.dev/ordain/compiler/pytext"
-	"ordain.dev/ordain/internal/pep440"
 )
 
 // ProjectMetadata is project.yml.
@@ -83,106 +81,89 @@ type moduleMetadata struct {
 }
 
 func readProjectMetadata(path string) (*ProjectMetadata, error) {
-	f, err := openFields(path)
+	f, err := openFields(path, "inmanta.module.ProjectMetadata")
 	if err != nil {
 		return nil, err
 	}
-	m := &ProjectMetadata{
-		Name:           f.required("name"),
-		Description:    f.optional(f.root, "description", coerced),
-		FreezeOperator: f.choice("freeze_operator", "~=", coerced, "==", "~=", ">="),
-		Requires:       f.texts(f.root, "requires"),
-		Author:         f.optional(f.root, "author", coerced),
-		AuthorEmail:    f.optional(f.root, "author_email", coerced),
-		License:        f.optional(f.root, "license", coerced),
-		Copyright:      f.optional(f.root, "copyright", coerced),
-		ModulePath:     f.texts(f.root, "modulepath"),
-		DownloadPath:   f.optional(f.root, "downloadpath", coerced),
-		InstallMode:    f.choice("install_mode", "release", !coerced, "release", "prerelease", "master"),
+	m := &ProjectMetadata{}
+	if err := f.repoTypes(m); err != nil {
+		return nil, err
 	}
-	if recursive := f.truth(f.root, "freeze_recursive", false); recursive != nil {
+	if err := f.pipSection(); err != nil {
+		return nil, err
+	}
+	if err := f.check(projectSchema()); err != nil {
+		return nil, err
+	}
+	m.Name = f.text(f.root, "name")
+	m.Description = f.text(f.root, "description")
+	m.FreezeOperator = f.textOr("freeze_operator", "~=")
+	m.Requires = f.texts(f.root, "requires")
+	m.Author = f.text(f.root, "author")
+	m.AuthorEmail = f.text(f.root, "author_email")
+	m.License = f.text(f.root, "license")
+	m.Copyright = f.text(f.root, "copyright")
+	m.ModulePath = f.texts(f.root, "modulepath")
+	m.DownloadPath = f.text(f.root, "downloadpath")
+	m.InstallMode = f.textOr("install_mode", "release")
+	if recursive := f.truth(f.root, "freeze_recursive"); recursive != nil {
 		m.FreezeRecursive = *recursive
 	}
-	if v := f.root.get("author_email"); v != nil && v.is != nil {
-		if err := checkAddress(m.AuthorEmail); err != nil {
-			f.fail(*v, "author_email is not a mail address: %v", err)
-		}
-	}
 	f.repos(m)
-	f.precedence(m)
+	for _, rule := range f.texts(f.root, "relation_precedence_policy") {
+		p := precedenceRule().FindStringSubmatch(strings.TrimSpace(rule))
+		m.RelationPrecedencePolicy = append(m.RelationPrecedencePolicy, PrecedenceRule{p[1], p[2], p[3], p[4]})
+	}
 	f.pip(m)
 	f.environmentSettings(m)
 	m.Misspelt = f.misspelt(projectKeys)
-	if f.err != nil {
-		return nil, f.err
-	}
 	return m, nil
 }
 
-func (f *fields) repos(m *ProjectMetadata) {
-	list := f.several(f.root, "repo")
-	for _, v := range list {
+// repoTypes looks whether each repo has a type, before all that may be wrong in
+// fields: the reference's Python stumbles over one that has none.
+func (f *fields) repoTypes(m *ProjectMetadata) error {
+	for _, v := range f.several(f.root, "repo") {
 		switch is := v.is.(type) {
 		case string:
 		case *mapping:
 			t := is.get("type")
 			if t == nil {
-				f.raise(KindNoKey, v, "a repo needs a type: git or package")
-				return
+				return f.stumble(KindNoKey, "'type'", v, "a repo needs a type: git or package")
 			}
 			if t.is == "package" {
 				m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; name the index under pip.index_url instead")
 			}
 		default:
-			f.fail(v, "a repo is a URL, or has a type and a url")
-			return
+			return nil // the schema says so
 		}
 	}
-	for _, v := range list {
-		m.Repo = append(m.Repo, f.repo(v))
+	return nil
+}
+
+func (f *fields) repos(m *ProjectMetadata) {
+	for _, v := range f.several(f.root, "repo") {
+		r := Repo{Type: "git"}
+		if is, ok := v.is.(*mapping); ok {
+			r = Repo{Type: f.text(is, "type"), URL: f.text(is, "url")}
+		} else {
+			r.URL, _ = v.is.(string)
+		}
+		m.Repo = append(m.Repo, r)
 	}
 }
 
-func (f *fields) repo(v value) Repo {
-	is, ok := v.is.(*mapping)
-	if !ok {
-		url, _ := v.is.(string)
-		return Repo{Type: "git", URL: url}
+// pipSection looks whether pip is a section, if it is there.
+func (f *fields) pipSection() error {
+	v := f.root.get("pip")
+	if v == nil {
+		return nil
 	}
-	r := Repo{}
-	if url := is.get("url"); url == nil {
-		f.fail(v, "a repo needs a url")
-	} else {
-		r.URL, _ = f.textOf(*url, "url", !coerced)
+	if _, ok := v.is.(*mapping); ok {
+		return nil
 	}
-	t := is.get("type")
-	if r.Type, ok = t.is.(string); !ok || r.Type != "git" && r.Type != "package" {
-		f.fail(*t, "the type of a repo is git or package, not %q", t.node.Value)
-	}
-	return r
-}
-
-func (f *fields) precedence(m *ProjectMetadata) {
-	rules := f.root.get("relation_precedence_policy")
-	if rules == nil {
-		return
-	}
-	list, ok := rules.is.([]value)
-	if !ok {
-		f.fail(*rules, "relation_precedence_policy must be a list of rules")
-	}
-	for _, v := range list {
-		s, ok := f.textOf(v, "relation_precedence_policy", coerced)
-		if !ok {
-			return
-		}
-		p := precedenceRule().FindStringSubmatch(strings.TrimSpace(s))
-		if p == nil {
-			f.fail(v, "%q is not a rule: write `Type.relation before Type.relation`", s)
-			return
-		}
-		m.RelationPrecedencePolicy = append(m.RelationPrecedencePolicy, PrecedenceRule{p[1], p[2], p[3], p[4]})
-	}
+	return f.stumble(KindNoSection, "'"+className(v.is)+"' object has no attribute 'keys'", *v,
+		"pip must be a section; without settings leave the key out")
 }
 
 // pip reads the section; its keys may have underscores or hyphens, all of one kind.
@@ -191,34 +172,20 @@ func (f *fields) pip(m *ProjectMetadata) {
 	if v == nil {
 		return
 	}
-	section, ok := v.is.(*mapping)
-	if !ok {
-		f.raise(KindNoSection, *v, "pip must be a section; without settings leave the key out")
-		return
-	}
+	section := v.is.(*mapping)
 	known := []string{"pre"}
 	key := func(name string) string {
-		hyphens := strings.ReplaceAll(name, "_", "-")
+		hyphens := hyphenated(name)
 		known = append(known, name, hyphens)
 		if section.get(hyphens) != nil {
 			return hyphens
 		}
 		return name
 	}
-	m.Pip.IndexURL = f.optional(section, key("index_url"), !coerced)
-	if extra := section.get(key("extra_index_url")); extra != nil {
-		list, ok := extra.is.([]value)
-		if !ok {
-			f.fail(*extra, "pip.extra_index_url must be a list")
-		}
-		for _, v := range list {
-			if s, ok := f.textOf(v, "pip.extra_index_url", !coerced); ok {
-				m.Pip.ExtraIndexURL = append(m.Pip.ExtraIndexURL, s)
-			}
-		}
-	}
-	m.Pip.Pre = f.truth(section, "pre", true)
-	if system := f.truth(section, key("use_system_config"), false); system != nil {
+	m.Pip.IndexURL = f.text(section, key("index_url"))
+	m.Pip.ExtraIndexURL = f.texts(section, key("extra_index_url"))
+	m.Pip.Pre = f.truth(section, "pre")
+	if system := f.truth(section, key("use_system_config")); system != nil {
 		m.Pip.UseSystemConfig = *system
 	}
 	for _, k := range section.keys {
@@ -233,145 +200,79 @@ func (f *fields) environmentSettings(m *ProjectMetadata) {
 	if v == nil || v.is == nil {
 		return
 	}
-	section, ok := v.is.(*mapping)
-	if !ok {
-		f.fail(*v, "environment_settings must be a section")
-		return
-	}
+	section := v.is.(*mapping)
 	m.EnvironmentSettings = map[string]any{}
 	for i, k := range section.keys {
-		name, ok := f.textOf(k, "the name of a setting", coerced)
-		if !ok {
-			return
-		}
-		setting, ok := f.setting(section.values[i])
-		if !ok {
-			f.fail(section.values[i], "environment_settings: the value of %s must be a text, a number, a truth value, or a section of these", name)
-			return
-		}
-		m.EnvironmentSettings[name] = setting
+		m.EnvironmentSettings[textOf(k.is)] = setting(section.values[i].is)
 	}
 }
 
 // setting reads the value of a setting. In a section of one, a number with a
 // point is a text.
-func (f *fields) setting(v value) (any, bool) {
-	section, ok := v.is.(*mapping)
-	if !ok {
-		return settingOf(v.is)
-	}
-	out := map[string]any{}
-	for i, k := range section.keys {
-		var name string
-		switch k.is.(type) {
-		case string, []byte, *big.Int, float64:
-			name, _ = f.textOf(k, "the name of a setting", coerced)
-		default:
-			return nil, false
-		}
-		is, ok := settingOf(section.values[i].is)
-		if !ok {
-			return nil, false
-		}
-		if number, ok := is.(float64); ok {
-			is = pytext.Float(number)
-		}
-		out[name] = is
-	}
-	return out, true
-}
-
-func settingOf(is any) (any, bool) {
+func setting(is any) any {
 	switch is := is.(type) {
-	case string, bool:
-		return is, true
 	case float64:
 		if math.IsInf(is, 0) || math.IsNaN(is) { // JSON, in which it is kept, has none
-			return pytext.Float(is), true
+			return pytext.Float(is)
 		}
-		return is, true
+		return is
 	case []byte:
-		return string(is), utf8.Valid(is)
+		return settingOfBytes(is)
 	case *big.Int:
-		if is.IsInt64() {
-			return int(is.Int64()), true
+		return whole(is)
+	case *mapping:
+		out := map[string]any{}
+		for i, k := range is.keys {
+			switch v := is.values[i].is.(type) {
+			case bool:
+				out[textOf(k.is)] = v
+			case *big.Int:
+				out[textOf(k.is)] = whole(v)
+			default:
+				out[textOf(k.is)] = textOf(v)
+			}
 		}
-		return is, true
+		return out
 	}
-	return nil, false
+	return is
+}
+
+// settingOfBytes is the first that the bytes can be.
+func settingOfBytes(is []byte) any {
+	if yes, ok := pydantic.TruthOf(is); ok {
+		return yes
+	}
+	if i, ok := pydantic.IntOf(is); ok {
+		return whole(i)
+	}
+	if n, ok := pydantic.FloatOf(is); ok {
+		return setting(n)
+	}
+	return string(is)
+}
+
+// whole is an int where that is large enough.
+func whole(i *big.Int) any {
+	if i.IsInt64() {
+		return int(i.Int64())
+	}
+	return i
 }
 
 func readModuleMetadata(path string) (*moduleMetadata, error) {
-	f, err := openFields(path)
+	f, err := openFields(path, "inmanta.module.ModuleV1Metadata")
 	if err != nil {
 		return nil, err
 	}
-	m := &moduleMetadata{Name: f.required("name"), Version: f.required("version")}
-	f.required("license")
-	f.optional(f.root, "description", coerced)
-	m.Requires = f.texts(f.root, "requires")
-	f.choice("freeze_operator", "~=", coerced, "==", "~=", ">=")
-	f.truth(f.root, "freeze_recursive", false)
-	if deprecated := f.truth(f.root, "deprecated", true); deprecated != nil {
+	if err := f.check(moduleSchema()); err != nil {
+		return nil, err
+	}
+	m := &moduleMetadata{
+		Name: f.text(f.root, "name"), Version: f.text(f.root, "version"),
+		Requires: f.texts(f.root, "requires"), CompilerVersion: f.text(f.root, "compiler_version"),
+	}
+	if deprecated := f.truth(f.root, "deprecated"); deprecated != nil {
 		m.Deprecated = *deprecated
 	}
-	if f.err == nil && !isVersion(m.Version) {
-		f.fail(*f.root.get("version"), "version %s is not a version", m.Version)
-	}
-	if v := f.root.get("compiler_version"); f.err == nil && v != nil {
-		m.CompilerVersion = f.optional(f.root, "compiler_version", coerced)
-		if !isVersion(m.CompilerVersion) {
-			f.fail(*v, "compiler_version %s is not a version", m.CompilerVersion)
-		}
-	}
-	if f.err != nil {
-		return nil, f.err
-	}
 	return m, nil
-}
-
-// isVersion tells what Python packaging takes for a version.
-func isVersion(text string) bool {
-	_, err := pep440.Parse(text)
-	return err == nil
-}
-
-// errPackageName: a constraint names a Python package where a module is meant.
-var errPackageName = errors.New("names a Python package")
-
-// requirement reads a constraint on a module, by the module's name.
-func requirement(spec string) (pep440.Requirement, error) {
-	r, err := pep440.ParseRequirement(spec)
-	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
-		err = fmt.Errorf("%q %w; write the name of the module, %s", spec, errPackageName, Name(r.Name))
-	}
-	return r, err
-}
-
-// requirementError is the error of a constraint that cannot be read, and where it stands.
-func requirementError(where string, err error) *Error {
-	e := &Error{
-		Kind: KindNoRequirement, Message: where + ": " + err.Error(),
-		Hint: "a constraint is the name of a module and the versions that will do, such as `std ~= 8.0`",
-	}
-	if errors.Is(err, errPackageName) {
-		e.Kind = KindNoValue
-	}
-	return e
-}
-
-const distributionPrefix = "inmanta-module-"
-
-// Distribution is the name of the Python package that holds a module.
-func Distribution(module string) string {
-	return distributionPrefix + strings.ReplaceAll(module, "_", "-")
-}
-
-// Name is the module that a Python package holds; empty when it holds none.
-func Name(distribution string) string {
-	name, ok := strings.CutPrefix(pep440.Normal(distribution), distributionPrefix)
-	if !ok {
-		return ""
-	}
-	return strings.ReplaceAll(name, "-", "_")
 }

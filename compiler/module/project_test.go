@@ -111,31 +111,32 @@ func TestMalformedProject(t *testing.T) {
 	for name, c := range map[string]struct {
 		yml  string
 		line int32
-		says string
+		says string // the message
+		hint string
 	}{
-		"not YAML":                {"name: x\nmodulepath: [libs\n", 2, "did not find"},
-		"a tab":                   {"name: x\n\tlicense: y\n", 2, "tab"},
-		"empty":                   {"", 1, "key: value"},
-		"a list":                  {"- name\n", 1, "key: value"},
-		"no name":                 {"\nlicense: x\n", 2, "`name` is missing"},
-		"a list for a name":       {"license: x\nname: [a]\n", 2, "name must be a text"},
-		"a map in requires":       {"name: x\nrequires:\n  - a: b\n", 3, "requires must be a text"},
-		"unknown mode":            {"name: x\ninstall_mode: newest\n", 2, "release, prerelease, master"},
-		"no rule":                 {"name: x\nrelation_precedence_policy:\n  - a.b\n", 3, "is not a rule"},
-		"repo without url":        {"name: x\nrepo:\n  - type: git\n", 3, "needs a url"},
-		"pip is a text":           {"name: x\npip: https://example.com\n", 2, "must be a section"},
-		"pip is nothing":          {"name: x\npip:\n", 2, "leave the key out"},
-		"one index as a text":     {"name: x\npip:\n  extra_index_url: https://example.com\n", 3, "must be a list"},
-		"repo alone without type": {"name: x\nrepo:\n  url: x\n", 3, "needs a type"},
-		"no mail address":         {"name: x\nauthor_email: ann\n", 2, "mail address"},
-		"two documents":           {"name: x\n---\nname: y\n", 2, "another document"},
-		"a truth value":           {"name: x\ndescription: yes\n", 2, "write it in quotes"},
-		"a date":                  {"name: 2026-01-01\n", 1, "for a date"},
-		"a number for a repo":     {"name: x\nrepo: [5]\n", 2, "a repo is a URL"},
-		"a list for a value":      {"name: x\nenvironment_settings:\n  a: [1]\n", 3, "the value of a must be"},
-		"a null for a value":      {"name: x\nenvironment_settings:\n  a:\n", 3, "the value of a must be"},
-		"not UTF-8":               {"name: x\nlicense: \xff\n", 1, "UTF-8"},
-		"settings are a list":     {"name: x\nenvironment_settings: [1]\n", 2, "must be a section"},
+		"not YAML":                {"name: x\nmodulepath: [libs\n", 2, `did not find`, ``},
+		"a tab":                   {"name: x\n\tlicense: y\n", 2, `tab`, ``},
+		"empty":                   {"", 1, `argument after ** must be a mapping, not NoneType`, `key: value`},
+		"a list":                  {"- name\n", 1, `must be a mapping, not list`, `key: value`},
+		"no name":                 {"\nlicense: x\n", 2, "\n  name\n    Field required [type=missing,", `add a line`},
+		"a list for a name":       {"license: x\nname: [a]\n", 2, `valid string [type=string_type, input_value=['a'], input_type=list]`, `write a text`},
+		"a map in requires":       {"name: x\nrequires:\n  - a: b\n", 3, `requires.0`, `write a text`},
+		"unknown mode":            {"name: x\ninstall_mode: newest\n", 2, `Input should be 'release', 'prerelease' or 'master' [type=enum`, ``},
+		"no rule":                 {"name: x\nrelation_precedence_policy:\n  - a.b\n", 3, `String should match pattern`, `Type.relation before Type.relation`},
+		"repo without url":        {"name: x\nrepo:\n  - type: git\n", 3, `repo.0.url`, "add a line `url"},
+		"pip is a text":           {"name: x\npip: https://example.com\n", 2, `'str' object has no attribute 'keys'`, `must be a section`},
+		"pip is nothing":          {"name: x\npip:\n", 2, `'NoneType' object has no attribute 'keys'`, `leave the key out`},
+		"one index as a text":     {"name: x\npip:\n  extra_index_url: https://example.com\n", 3, "  pip.extra_index_url\n    'str' instances are not allowed", `write a list`},
+		"repo alone without type": {"name: x\nrepo:\n  url: x\n", 3, `'type'`, `needs a type`},
+		"no mail address":         {"name: x\nauthor_email: ann\n", 2, `An email address must have an @-sign.`, `name@example.com`},
+		"two documents":           {"name: x\n---\nname: y\n", 2, `another document`, ``},
+		"a truth value":           {"name: x\ndescription: yes\n", 2, `input_value=True, input_type=bool`, `write it in quotes`},
+		"a date":                  {"name: 2026-01-01\n", 1, `input_value=datetime.date(2026, 1, 1), input_type=date`, `for a date`},
+		"a number for a repo":     {"name: x\nrepo: [5]\n", 2, `should be either a string of a dict, got 5 `, `a repo is a URL`},
+		"a list for a value":      {"name: x\nenvironment_settings:\n  a: [1]\n", 3, `environment_settings.a.dict[str,union[str,int,bool]]`, ``},
+		"a null for a value":      {"name: x\nenvironment_settings:\n  a:\n", 3, `5 validation errors for ProjectMetadata`, ``},
+		"not UTF-8":               {"name: x\nlicense: \xff\n", 1, `UTF-8`, ``},
+		"settings are a list":     {"name: x\nenvironment_settings: [1]\n", 2, `Input should be a valid dictionary`, `write a section`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := module.OpenProject(project(t, map[string]string{"project.yml": c.yml}))
@@ -154,8 +155,8 @@ func TestMalformedProject(t *testing.T) {
 			if !errors.As(err, &e) || e.Kind != kind {
 				t.Fatalf("got %v, want %s", err, kind)
 			}
-			if e.At.Start.Line != c.line || !strings.Contains(e.Message, c.says) {
-				t.Errorf("got %v, want line %d and %q", err, c.line, c.says)
+			if e.At.Start.Line != c.line || !strings.Contains(e.Message, c.says) || !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("got %v (%s), want line %d, %q and %q", err, e.Hint, c.line, c.says, c.hint)
 			}
 		})
 	}
