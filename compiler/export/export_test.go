@@ -541,21 +541,21 @@ t::A(name="gone")
 
 // What is wrong with resources is said with the resource's name.
 func TestExportErrors(t *testing.T) {
-	for _, c := range []struct{ name, main, message string }{
-		{"twice", `t::A(name="a") t::A(name="a")`, "Resource t::A[ag,name=a] exists more than once"},
-		{"cycle", `a = t::A(name="a", requires=b) b = t::A(name="b", requires=c) c = t::A(name="c", requires=a)`, "Cycle in dependencies: [t::A[ag,name=a], t::A[ag,name=c], t::A[ag,name=b]]"},
-		{"two sets", `a = t::A(name="a") std::ResourceSet(name="s", resources=a) std::ResourceSet(name="r", resources=a)`, "multiple ResourceSets"},
-		{"dangling", `t::M(name="m1")`, "a dependency manager made t::M[ag,name=m1] require this resource, which does not exist"},
-		{"agent", `t::A(name="a", agent="x,y")`, "cannot contain ','"},
-		{"id", `t::A(name="a]")`, "cannot contain ']'"},
-		{"reference in id", `t::A(name=t::ref("x"))`, "Encountered reference in resource's id attribute."},
-		{"unknown inside", `t::M(name="holding")`, "not JSON serializable at path y[0]"},
-		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable"},
+	for _, c := range []struct{ name, main, message, beside string }{
+		{"twice", `t::A(name="a") t::A(name="a")`, "Resource t::A[ag,name=a] exists more than once", ""},
+		{"cycle", `a = t::A(name="a", requires=b) b = t::A(name="b", requires=c) c = t::A(name="c", requires=a)`, "Cycle in dependencies: [t::A[ag,name=a], t::A[ag,name=c], t::A[ag,name=b]]", ""},
+		{"two sets", `a = t::A(name="a") std::ResourceSet(name="s", resources=a) std::ResourceSet(name="r", resources=a)`, "multiple ResourceSets", ""},
+		{"dangling", `t::M(name="m1")`, "t::A[ag,name=a1]", "a dependency manager made t::M[ag,name=m1] require this resource, which does not exist"},
+		{"agent", `t::A(name="a", agent="x,y")`, "cannot contain ','", ""},
+		{"id", `t::A(name="a]")`, "cannot contain ']'", ""},
+		{"reference in id", `t::A(name=t::ref("x"))`, "Encountered reference in resource's id attribute.", ""},
+		{"unknown inside", `t::M(name="holding")`, "Failed to get attribute 'y' for export on 't::M'", "not JSON serializable at path y[0]"},
+		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"), plugintest.Python(t), nil)
 			var failed *export.Error
-			if !errors.As(err, &failed) || !strings.Contains(failed.Render(), c.message) {
+			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) || !strings.Contains(failed.Render(), c.beside) {
 				t.Fatalf("got %v", err)
 			}
 			if len(doc.Resources) > 0 {
@@ -572,9 +572,9 @@ func TestSeveralExportErrors(t *testing.T) {
 	_, err := exported(t, write(t, std+"-- main.cf --\n"+main+"\n"), plugintest.Python(t), nil)
 	var said []string
 	for _, d := range export.Diagnostics(err) {
-		said = append(said, d.Render())
+		said = append(said, d.Message)
 	}
-	for i, want := range []string{"cannot contain ']'", "t::A[ag,name=a] exists more than once", "t::A[ag,name=b] exists more than once", "not JSON serializable at path y[0]"} {
+	for i, want := range []string{"cannot contain ']'", "t::A[ag,name=a] exists more than once", "t::A[ag,name=b] exists more than once", "Failed to get attribute 'y' for export on 't::M'"} {
 		if len(said) != 4 || !strings.Contains(said[i], want) {
 			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q", len(said), strings.Join(said, "\n"), i, want)
 		}
