@@ -51,7 +51,6 @@ func (r *run) stuck() *Error {
 	var first waiter
 	var names []string
 	var at node
-	seen := map[string]bool{}
 	for w := range r.waiting.all {
 		if first == nil {
 			first = w
@@ -62,11 +61,7 @@ func (r *run) stuck() *Error {
 		if at == nil {
 			at = waiting(w)
 		}
-		name := syntax.RenderRepr(waiting(w).tree())
-		if !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
+		names = append(names, syntax.RenderRepr(waiting(w).tree()))
 	}
 	if first == nil {
 		return nil
@@ -99,6 +94,8 @@ func waiting(w waiter) node {
 	case *setUnit:
 		return w.x
 	case *evalUnit:
+		return w.x
+	case *lazyRight:
 		return w.x
 	}
 	return w.by()
