@@ -113,7 +113,7 @@ func TestMalformedProject(t *testing.T) {
 		line int32
 		says string
 	}{
-		"not YAML":                {"name: x\nmodulepath: [libs\n", 2, "did not find"},
+		"not YAML":                {"name: x\nmodulepath: [libs\n", 3, "expected ',' or ']', but got '<stream end>'"},
 		"a tab":                   {"name: x\n\tlicense: y\n", 2, "tab"},
 		"empty":                   {"", 1, "key: value"},
 		"a list":                  {"- name\n", 1, "key: value"},
@@ -134,7 +134,7 @@ func TestMalformedProject(t *testing.T) {
 		"a number for a repo":     {"name: x\nrepo: [5]\n", 2, "a repo is a URL"},
 		"a list for a value":      {"name: x\nenvironment_settings:\n  a: [1]\n", 3, "the value of a must be"},
 		"a null for a value":      {"name: x\nenvironment_settings:\n  a:\n", 3, "the value of a must be"},
-		"not UTF-8":               {"name: x\nlicense: \xff\n", 1, "UTF-8"},
+		"not UTF-8":               {"name: x\nlicense: \xff\n", 2, "'utf-8' codec can't decode byte 0xff"},
 		"settings are a list":     {"name: x\nenvironment_settings: [1]\n", 2, "must be a section"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 	if e.Context != "" {
 		lines = append(lines, e.Context)
 	}
-	if !e.ContextMark.None() && e.ContextMark != e.ProblemMark {
+	if !e.ContextMark.None() && !e.ContextMark.shownAs(e.ProblemMark) {
 		lines = append(lines, e.ContextMark.in(e.Name))
 	}
 	lines = append(lines, e.Problem)

@@ -16,3 +16,6 @@ func (m Mark) None() bool { return m.Line == 0 }
 func (m Mark) in(name string) string {
 	return fmt.Sprintf("  in \"%s\", line %d, column %d", name, m.Line, m.Column)
 }
+
+// shownAs tells whether two places look the same. A byte order mark has no column.
+func (m Mark) shownAs(other Mark) bool { return m.Line == other.Line && m.Column == other.Column }

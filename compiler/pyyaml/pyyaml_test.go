@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/compiler/pyyaml"
 	"ordain.dev/ordain/compiler/pyyaml/yamltest"
@@ -53,13 +52,6 @@ func dump(n *pyyaml.Node, lines *[]string, seen map[*pyyaml.Node]int) {
 	}
 }
 
-func setting(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
-
 // With PYYAML_PYTHON=…/bin/python it is PyYAML itself that is asked, about
 // PYYAML_COUNT texts, from PYYAML_SEED on.
 func TestAgainstPyYAML(t *testing.T) {
@@ -67,18 +59,10 @@ func TestAgainstPyYAML(t *testing.T) {
 	if python == "" {
 		t.Skip("PYYAML_PYTHON names no interpreter")
 	}
-	seed, err := strconv.ParseUint(setting("PYYAML_SEED", strconv.FormatInt(time.Now().UnixNano(), 10)), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	count, err := strconv.Atoi(setting("PYYAML_COUNT", "5000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("PYYAML_SEED=%d", seed)
+	count, seed := yamltest.Settings(t)
 	var n struct{ texts, refused, differ int }
 	classes := map[string]int{}
-	err = yamltest.Ask(python, nil, yamltest.Texts(rand.New(rand.NewPCG(seed, 0)), count), func(text []byte, want yamltest.Answer) {
+	err := yamltest.Ask(python, nil, yamltest.Texts(rand.New(rand.NewPCG(seed, 0)), count), func(text []byte, want yamltest.Answer) {
 		n.texts++
 		if want.Class != "" {
 			n.refused++

@@ -1,6 +1,9 @@
 package pyyaml
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // charsAtOnce is how many characters PyYAML asks for at a time.
 const charsAtOnce = 4096
@@ -12,6 +15,7 @@ const end = 0
 // stands. It fails by panic with an *Error, which Parse recovers.
 type reader struct {
 	name         string
+	text         []byte
 	file         textFile
 	chars        []rune // all that were read so far; with end at the end
 	complete     bool
@@ -20,7 +24,7 @@ type reader struct {
 }
 
 func newReader(name string, text []byte) *reader {
-	r := &reader{name: name, file: textFile{left: text}, line: 1, column: 1}
+	r := &reader{name: name, text: text, file: textFile{left: text}, line: 1, column: 1}
 	// Two pieces come at once. Of a text of one character the second read is that
 	// which finds the end.
 	first := r.read()
@@ -38,7 +42,7 @@ func newReader(name string, text []byte) *reader {
 func (r *reader) read() []rune {
 	piece, err := r.file.read(charsAtOnce)
 	if err != nil {
-		err.Name, err.ProblemMark = r.name, r.placeBehind(nil)
+		err.Name, err.ProblemMark = r.name, r.badPlace()
 		panic(err)
 	}
 	r.complete = len(piece) == 0
@@ -59,6 +63,27 @@ func (r *reader) add(piece []rune) {
 	if r.complete {
 		r.chars = append(r.chars, end)
 	}
+}
+
+// badPlace is where the first byte stands that is of no character.
+func (r *reader) badPlace() Mark {
+	m := Mark{Line: 1, Column: 1}
+	for rest := r.text; len(rest) > 0; {
+		c, size := utf8.DecodeRune(rest)
+		if c == utf8.RuneError && size == 1 {
+			break
+		}
+		rest = rest[size:]
+		if c == '\r' { // which ends a line, unless the one that follows does
+			if len(rest) > 0 && rest[0] == '\n' {
+				continue
+			}
+			c = '\n'
+		}
+		m.step(c)
+		m.Index++
+	}
+	return m
 }
 
 // placeBehind is where a text ends that follows what was read.

@@ -48,13 +48,12 @@ def dump(node, out, seen):
 
 
 def value(v, out, within):
-    """Writes a value; what stands inside of itself, and what no key of a project takes, has no more than its kind."""
-    if isinstance(v, (set, tuple)) or id(v) in within:
+    """Writes a value; a set, and a list of pairs, which no key of a project takes, without what is in it."""
+    if id(v) in within:
+        out.append("loop")
+    elif isinstance(v, set) or v == [] or isinstance(v, list) and isinstance(v[0], tuple):
         out.append("set")
     elif isinstance(v, list):
-        if v and isinstance(v[0], tuple):
-            out.append("set")
-            return
         out.append(f"list {len(v)}")
         for e in v:
             value(e, out, within | {id(v)})

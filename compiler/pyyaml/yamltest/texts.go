@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"testing"
+	"time"
 )
 
 // pieces are what texts are made of and changed with: all that means something
@@ -116,4 +120,82 @@ func change(r *rand.Rand, t []byte) []byte {
 		return slices.Insert(t, from, []byte(other[at:min(len(other), at+r.IntN(30))])...)
 	}
 	return slices.Insert(t, from, []byte(pick(r, pieces))...)
+}
+
+var (
+	tags     = []string{"", "", "!!int ", "!!float ", "!!bool ", "!!null ", "!!str ", "!!timestamp ", "!!binary ", "!!seq ", "!!map ", "!!set ", "!!omap ", "!!pairs ", "! ", "!x "}
+	anchored = []string{"{a: 1, name: 2}", "{b: 1, c: {d: 2}, name: {}}", "[a, 1]", "{<<: {a: 0, bb: 1}, bb: 2}", "{=: x, a: 1}", "x", "=", "!!set {a, b}", "{<<: [{name: 1}, {name: 2}, {a: 3}, {a: 4}]}", "!!str {=: x}"}
+	// what a value may be where tags and words make one
+	words = []string{
+		"a", "b", "yes", "No", "oN", "maybe", "~", "null", "0", "-1", "+12", "0b101", "0b2", "-0x1F", "0o17", "017", "08", "1_000", "_", "-_", "1:30", "-1:59.5", "1:99", "1:x", "90:00:00",
+		"1.5", "-.5", "1e3", "1.5e+3", "1.5E-300", "1.e+400", ".inf", "-.INF", ".NaN", "-.nan", "nan", "inf", "-infinity", "1__0.5_", "0x1p3", "٣", "１２", "\"\\u00a05\"", "\" 7 \"", "\"-- 7\"", "\"--7\"", "\"\"", "-",
+		"2020-01-01", "2020-1-1", "2020-02-30", "0000-01-01", "2020-13-01", "2020-01-01 10:00:00", "2020-01-01T1:02:03.5Z", "2020-01-01 10:00:00 +1", "2020-01-01 10:00:00-1:30", "2020-01-01 10:00:00+24", "2020-01-01 10:00:00-30:59",
+		"2020-01-01 25:00:00", "2020-01-01 00:61:00", "2020-01-01 00:00:61", "\"2020-01-01\\n\"", "2019-12-31 23:00:00Z", "2020-01-01 00:00:00+1", "2020-01-01 00:00:00.1234567",
+		"aGk=", "aG", "aGk", "a", "\"a G\\nk=\"", "aGk=aGk=", "====", "é", "aé", "éé=x€", "=", "<<", "\"<<\"", "\"yes\\n\"", "\"\\uD800\"", "'it''s \"x\"'", "\"\\x00\"", "true", "1.0", "1", "True", "9007199254740993", "9007199254740992.0",
+		"*a", "*b", "[*a, *b]", "{<<: *a, name: 3}", "{<<: [*a, {name: 4, a: 5}]}", "{<<: [*b, {a: 5}], b: 7}", "{<<: x}", "{<<: [x]}", "{<<: [[a: b]]}", "{=: a}", "{=: {=: 5}}", "{=: [a]}",
+		"[a: b]", "[a: b, c: d]", "[{a: b, c: d}]", "[a]", "[[a]]", "{a: b}", "{a, b}", "{[a]: b}", "{{a: b}: c}", "{? !!set {a} : b}", "{? *a : b}", "[]", "{}", "{a: 1, a: 2, aa: 3, aa: 4}", "{<<: {a: 1, a: 2}, <<: {aa: 1, aa: 2}}",
+	}
+)
+
+// ValueTexts makes texts in which values are in doubt, and some as Texts does.
+func ValueTexts(r *rand.Rand, n int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for range n {
+			t := []byte(nil)
+			if r.IntN(4) == 0 {
+				t = text(r)
+			} else {
+				t = values(r)
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+func values(r *rand.Rand) []byte {
+	var t []byte
+	begin := pick(r, []string{"- ", "k: ", "? "})
+	if r.IntN(3) > 0 { // so that the aliases name something
+		for _, anchor := range []string{"&a ", "&b "} {
+			line := strings.Replace(begin, "k", anchor[1:2], 1) + anchor + pick(r, anchored)
+			t = append(t, line+"\n"...)
+		}
+	}
+	for i := range 1 + r.IntN(3) {
+		line := begin
+		if begin == "k: " {
+			line = string(rune('k'+i)) + ": "
+			if r.IntN(4) == 0 {
+				line = pick(r, tags) + pick(r, words) + " : "
+			}
+		}
+		t = append(t, line...)
+		depth := max(0, r.IntN(6)-3)
+		for range depth {
+			t = append(t, pick(r, []string{"[", "[1, ", "[" + pick(r, tags)})...)
+		}
+		t = append(t, pick(r, tags)+pick(r, words)+strings.Repeat("]", depth)+"\n"...)
+	}
+	return t
+}
+
+// Settings are how many texts a test tries, PYYAML_COUNT, and which, PYYAML_SEED.
+func Settings(t testing.TB) (count int, seed uint64) {
+	t.Helper()
+	count, seed = 5000, uint64(time.Now().UnixNano())
+	var err error
+	if v := os.Getenv("PYYAML_COUNT"); v != "" {
+		if count, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := os.Getenv("PYYAML_SEED"); v != "" {
+		if seed, err = strconv.ParseUint(v, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("PYYAML_SEED=%d", seed)
+	return count, seed
 }
