@@ -41,10 +41,21 @@ func (d data) of(v value) any {
 			dict.Values = append(dict.Values, d.of(is.values[i]))
 		}
 		return dict
+	case *tuple:
+		return &pydantic.Items{Kind: pydantic.Tuple, Of: []any{d.of(is.key), d.of(is.value)}}
 	case set:
-		return &pydantic.Items{Kind: pydantic.Set}
+		items := &pydantic.Items{Kind: pydantic.Set}
+		for _, k := range is.keys {
+			items.Of = append(items.Of, d.of(k))
+		}
+		return items
+	case tangle:
+		if is == "{...}" {
+			return pydantic.Other{Type: "dict", Repr: string(is), Text: string(is)}
+		}
+		return pydantic.Other{Type: "list", Repr: string(is), Text: string(is)}
 	case time.Time:
-		return dateOf(v.node.Value, is)
+		return dateOf(is)
 	}
 	return v.is
 }

@@ -135,14 +135,18 @@ func (f *fields) truth(m *mapping, key string) *bool {
 	return &yes
 }
 
-// several gives the elements of a list, or a single value as a list; null has none.
+// several gives the elements of a list or a set, or a single value as a list; null
+// has none.
 func (f *fields) several(m *mapping, key string) []value {
 	v := m.get(key)
 	if v == nil || v.is == nil {
 		return nil
 	}
-	if list, ok := v.is.([]value); ok {
-		return list
+	switch is := v.is.(type) {
+	case []value:
+		return is
+	case set:
+		return is.keys
 	}
 	return []value{*v}
 }

@@ -114,7 +114,7 @@ func TestMalformedProject(t *testing.T) {
 		says string // the message
 		hint string
 	}{
-		"not YAML":                {"name: x\nmodulepath: [libs\n", 2, `did not find`, ``},
+		"not YAML":                {"name: x\nmodulepath: [libs\n", 3, "expected ',' or ']', but got '<stream end>'", ``},
 		"a tab":                   {"name: x\n\tlicense: y\n", 2, `tab`, ``},
 		"empty":                   {"", 1, `argument after ** must be a mapping, not NoneType`, `key: value`},
 		"a list":                  {"- name\n", 1, `must be a mapping, not list`, `key: value`},
@@ -135,7 +135,7 @@ func TestMalformedProject(t *testing.T) {
 		"a number for a repo":     {"name: x\nrepo: [5]\n", 2, `should be either a string of a dict, got 5 `, `a repo is a URL`},
 		"a list for a value":      {"name: x\nenvironment_settings:\n  a: [1]\n", 3, `environment_settings.a.dict[str,union[str,int,bool]]`, ``},
 		"a null for a value":      {"name: x\nenvironment_settings:\n  a:\n", 3, `5 validation errors for ProjectMetadata`, ``},
-		"not UTF-8":               {"name: x\nlicense: \xff\n", 1, `UTF-8`, ``},
+		"not UTF-8":               {"name: x\nlicense: \xff\n", 2, "'utf-8' codec can't decode byte 0xff", ``},
 		"settings are a list":     {"name: x\nenvironment_settings: [1]\n", 2, `Input should be a valid dictionary`, `write a section`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,8 +29,13 @@ func readText(path string) ([]byte, error) {
 	if err == nil && !utf8.Valid(text) {
 		err = &Error{Kind: KindNoText, Message: path + " is no text: it must be UTF-8", At: at(path, 1, 0), Hint: "save it as UTF-8, without a byte order mark of another encoding"}
 	}
+	return text, orDirectory(path, err)
+}
+
+// orDirectory tells of a folder that stands where a file should.
+func orDirectory(path string, err error) error {
 	if err != nil && isDir(path) {
-		err = &Error{Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
+		return &Error{Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
 	}
-	return text, err
+	return err
 }

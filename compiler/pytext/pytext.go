@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Quote writes a text as Python's repr does: in single quotes, or in double
@@ -20,7 +21,9 @@ func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteRune(quote)
-	for _, r := range s {
+	for s != "" {
+		r, size := Decode(s)
+		s = s[size:]
 		switch {
 		case r == quote || r == '\\':
 			b.WriteByte('\\')
@@ -44,7 +47,9 @@ func Quote(s string) string {
 // ASCII escapes what is not ASCII, as Python's ascii does.
 func ASCII(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	for s != "" {
+		r, size := Decode(s)
+		s = s[size:]
 		if r < 0x80 {
 			b.WriteRune(r)
 		} else {
@@ -52,6 +57,15 @@ func ASCII(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// Decode gives the first character of a text. Half of a character, which texts of
+// Python may hold, is one too: ours have it as the three bytes of its number.
+func Decode(s string) (r rune, size int) {
+	if len(s) >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf {
+		return 0xd000 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f), 3
+	}
+	return utf8.DecodeRuneInString(s)
 }
 
 func escape(b *strings.Builder, r rune) {
