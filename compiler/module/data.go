@@ -50,10 +50,7 @@ func (d data) of(v value) any {
 		}
 		return items
 	case tangle:
-		if is == "{...}" {
-			return pydantic.Other{Type: "dict", Repr: string(is), Text: string(is)}
-		}
-		return pydantic.Other{Type: "list", Repr: string(is), Text: string(is)}
+		return d.of(value{v.node, is.is})
 	case time.Time:
 		return dateOf(is)
 	}

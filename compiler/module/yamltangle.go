@@ -23,7 +23,7 @@ func untangle(root value) {
 		}
 		if h, known := heights[id]; known {
 			if h >= deepestValue {
-				v.is = tangleOf(v.is)
+				v.is = tangle{v.is}
 				h = 0
 			}
 			if len(stack) > 0 {
@@ -32,7 +32,7 @@ func untangle(root value) {
 			return
 		}
 		if open[id] {
-			v.is = tangleOf(v.is)
+			v.is = tangle{v.is}
 			return
 		}
 		open[id] = true
@@ -53,13 +53,6 @@ func untangle(root value) {
 		heights[done.id] = done.height
 		push(done.in) // its height is known now
 	}
-}
-
-func tangleOf(is any) tangle {
-	if _, ok := is.(*mapping); ok {
-		return "{...}"
-	}
-	return "[...]"
 }
 
 // within gives what a collection holds, and what it is known by; nil if it holds

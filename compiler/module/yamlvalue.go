@@ -28,9 +28,8 @@ type (
 	set struct{ *mapping }
 	// tuple is an element of an ordered map, or of a list of pairs.
 	tuple struct{ key, value value }
-	// tangle stands in a collection in place of that collection itself; it is how
-	// Python shows it there.
-	tangle string
+	// tangle stands in a collection in place of that collection itself.
+	tangle struct{ is any }
 )
 
 // get finds the value of a text key; nil when there is none.
