@@ -13,6 +13,7 @@ package compiler
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -23,6 +24,7 @@ import (
 	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/pyworker"
 )
@@ -142,6 +144,17 @@ func (r *run) fail(d ...diag.Diagnostic) *eval.Result {
 	return nil
 }
 
+// warnedOnTheWay tells what was found before a project could not be opened.
+func (r *run) warnedOnTheWay(err error) {
+	var m *module.Error
+	if !errors.As(err, &m) {
+		return
+	}
+	for _, text := range m.Warnings {
+		r.doc.Warnings = append(r.doc.Warnings, warning(syntax.Warning{Kind: module.KindConfiguration, Message: text}))
+	}
+}
+
 // timed records how long a part took.
 func (r *run) timed(name string, do func()) {
 	began := time.Now()
@@ -191,6 +204,7 @@ func roomy(used bool) (sum byte) {
 func (r *run) compile(ctx context.Context) *eval.Result {
 	project, err := module.OpenProject(r.o.Project)
 	if err != nil {
+		r.warnedOnTheWay(err)
 		return r.fail(reading(err))
 	}
 	if r.o.SitePackages != nil {

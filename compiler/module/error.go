@@ -42,6 +42,8 @@ type Error struct {
 	Statement string
 	Hint      string
 	Cause     error // *Error, or the system's
+	// Warnings are what was found on the way to it.
+	Warnings []string
 }
 
 // Error gives message, place and cause.

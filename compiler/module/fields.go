@@ -52,7 +52,7 @@ func (f *fields) stumble(kind, message string, v value, hint string) *Error {
 }
 
 // check holds the file against a schema.
-func (f *fields) check(schema *pydantic.Model) error {
+func (f *fields) check(schema *pydantic.Model) *Error {
 	data, _ := dataOf(f.top).(*pydantic.Dict)
 	wrong := schema.Check(data)
 	if wrong == nil {

@@ -89,10 +89,11 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	if err := f.repoTypes(m); err != nil {
 		return nil, err
 	}
-	if err := f.pipSection(); err != nil {
+	if err := f.pipSection(m); err != nil {
 		return nil, err
 	}
 	if err := f.check(projectSchema()); err != nil {
+		err.Warnings = m.Warnings
 		return nil, err
 	}
 	m.Name = f.text(f.root, "name")
@@ -153,31 +154,39 @@ func (f *fields) repos(m *ProjectMetadata) {
 	}
 }
 
-// pipSection looks whether pip is a section, if it is there.
-func (f *fields) pipSection() error {
+// pipSection looks whether pip is a section, if it is there, and what in it means
+// nothing.
+func (f *fields) pipSection(m *ProjectMetadata) error {
 	v := f.root.get("pip")
 	if v == nil {
 		return nil
 	}
-	if _, ok := v.is.(*mapping); ok {
-		return nil
+	section, ok := v.is.(*mapping)
+	if !ok {
+		return f.stumble(KindNoSection, "'"+className(v.is)+"' object has no attribute 'keys'", *v,
+			"pip must be a section; without settings leave the key out")
 	}
-	return f.stumble(KindNoSection, "'"+className(v.is)+"' object has no attribute 'keys'", *v,
-		"pip must be a section; without settings leave the key out")
+	var known []any
+	for _, field := range pipSchema().Fields {
+		known = append(known, field.Name, field.Alias)
+	}
+	for _, k := range section.keys {
+		if !slices.Contains(known, k.is) {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value))
+		}
+	}
+	return nil
 }
 
-// pip reads the section; its keys may have underscores or hyphens, all of one kind.
+// pip reads the section; its keys may have underscores or hyphens.
 func (f *fields) pip(m *ProjectMetadata) {
 	v := f.root.get("pip")
 	if v == nil {
 		return
 	}
 	section := v.is.(*mapping)
-	known := []string{"pre"}
 	key := func(name string) string {
-		hyphens := hyphenated(name)
-		known = append(known, name, hyphens)
-		if section.get(hyphens) != nil {
+		if hyphens := hyphenated(name); section.get(hyphens) != nil {
 			return hyphens
 		}
 		return name
@@ -187,11 +196,6 @@ func (f *fields) pip(m *ProjectMetadata) {
 	m.Pip.Pre = f.truth(section, "pre")
 	if system := f.truth(section, key("use_system_config")); system != nil {
 		m.Pip.UseSystemConfig = *system
-	}
-	for _, k := range section.keys {
-		if name, ok := k.is.(string); !ok || !slices.Contains(known, name) {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value))
-		}
 	}
 }
 
