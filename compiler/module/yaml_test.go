@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -164,4 +165,19 @@ func depthOf(v value) (depth int) {
 		depth = max(depth, 1+depthOf(*s))
 	}
 	return depth
+}
+
+// No values end the program.
+func FuzzReadYAML(f *testing.F) {
+	for text := range yamltest.ValueTexts(rand.New(rand.NewPCG(1, 1)), 300) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := readYAML("project.yml", text)
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || e.At.Start.Line < 1) {
+			t.Errorf("%v has no place", err)
+		}
+		depthOf(v)
+	})
 }

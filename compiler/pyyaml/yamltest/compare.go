@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
 // Comparison holds what we make of texts against what PyYAML makes of them.
@@ -24,14 +26,10 @@ type Comparison struct {
 	Incomparable func(Answer) bool
 }
 
-// WithPyYAML asks PyYAML itself, if PYYAML_PYTHON names a Python that has it,
-// about PYYAML_COUNT texts, from PYYAML_SEED on.
+// WithPyYAML asks PyYAML itself about PYYAML_COUNT texts, from PYYAML_SEED on.
 func (c Comparison) WithPyYAML(t *testing.T) {
-	python := os.Getenv("PYYAML_PYTHON")
-	if python == "" {
-		t.Skip("PYYAML_PYTHON names no interpreter")
-	}
-	count := setting(t, "PYYAML_COUNT", 5000)
+	python := interpreter(t)
+	count := setting(t, "PYYAML_COUNT", 3000)
 	seed := setting(t, "PYYAML_SEED", time.Now().UnixNano())
 	t.Logf("PYYAML_SEED=%d", seed)
 	classes := map[string]int{}
@@ -43,6 +41,15 @@ func (c Comparison) WithPyYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("texts by what is raised: %v", classes)
+}
+
+// interpreter is one that has PyYAML: PYYAML_PYTHON, or that of a virtual environment.
+func interpreter(t *testing.T) string {
+	t.Helper()
+	if python := os.Getenv("PYYAML_PYTHON"); python != "" {
+		return python
+	}
+	return plugintest.Venv(t, plugintest.PyYAML)
 }
 
 func setting(t *testing.T, name string, otherwise int64) int64 {
@@ -117,7 +124,7 @@ func (c Comparison) record(t *testing.T, path string) {
 	}
 	defer file.Close()
 	kept := map[string]int{}
-	err = Ask(os.Getenv("PYYAML_PYTHON"), c.Args, c.Texts(rand.New(rand.NewPCG(1, 0)), 20000), func(text []byte, a Answer) {
+	err = Ask(interpreter(t), c.Args, c.Texts(rand.New(rand.NewPCG(1, 0)), 20000), func(text []byte, a Answer) {
 		most, like := 3, detail.ReplaceAllString(a.Message, "")
 		if a.Class == "" {
 			most, like = 3, fmt.Sprint(len(text)) // of each length
