@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -80,26 +79,105 @@ func valuesOf(text []byte) yamltest.Answer {
 	return yamltest.Answer{Text: strings.Join(lines, "\n")}
 }
 
-// With PYYAML_PYTHON=…/bin/python it is PyYAML itself that is asked, about
-// PYYAML_COUNT texts, from PYYAML_SEED on.
-func TestValuesAgainstPyYAML(t *testing.T) {
-	python := os.Getenv("PYYAML_PYTHON")
-	if python == "" {
-		t.Skip("PYYAML_PYTHON names no interpreter")
+// Sets, and what is in itself, are written otherwise.
+var values = yamltest.Comparison{
+	Args: []string{yamltest.Values}, Texts: yamltest.ValueTexts, Ours: valuesOf,
+	Incomparable: func(a yamltest.Answer) bool { return strings.Contains(a.Text, "loop") },
+}
+
+func TestValuesAgainstPyYAML(t *testing.T) { values.WithPyYAML(t) }
+
+// What PyYAML 6.0.4 made of texts in which values are in doubt.
+func TestRecordedValues(t *testing.T) { values.Recorded(t, "testdata/yaml.jsonl") }
+
+func read(t *testing.T, text string) (value, *Error) {
+	t.Helper()
+	v, err := readYAML("project.yml", []byte(text))
+	var e *Error
+	if err != nil && !errors.As(err, &e) {
+		t.Fatalf("%.40q: %v", text, err)
 	}
-	count, seed := yamltest.Settings(t)
-	classes := map[string]int{}
-	differ := 0
-	err := yamltest.Ask(python, []string{yamltest.Values}, yamltest.ValueTexts(rand.New(rand.NewPCG(seed, 0)), count), func(text []byte, want yamltest.Answer) {
-		classes[want.Class]++
-		if got := valuesOf(text); got != want && !strings.Contains(want.Text, "loop") {
-			if differ++; differ <= 20 {
-				t.Errorf("%q\n got %s %s\n%s\nwant %s %s\n%s", text, got.Class, got.Message, got.Text, want.Class, want.Message, want.Text)
-			}
+	return v, e
+}
+
+// The message is the reference's, the place is that of the problem, and what to
+// do stands in the hint.
+func TestRefusedYAML(t *testing.T) {
+	for text, want := range map[string]Error{
+		"name: p\n\tx: y":       {Message: "while scanning for the next token\nfound character '\\t' that cannot start any token\n  in \"project.yml\", line 2, column 1", Hint: "put spaces"},
+		"name: p\n---\nname: q": {Message: "expected a single document in the stream\n  in \"project.yml\", line 1, column 1\nbut found another document\n  in \"project.yml\", line 2, column 1", Hint: "remove the line"},
+		"name: p\n{a: b}: c":    {Message: "while constructing a mapping\n  in \"project.yml\", line 1, column 1\nfound unhashable key\n  in \"project.yml\", line 2, column 1", Hint: "cannot be a key"},
+		"name: p\nx: !!int y":   {Kind: KindNoValue, Message: "invalid literal for int() with base 10: 'y'", Hint: "in quotes"},
+		"name: p\nx: !!bool y":  {Kind: KindNoKey, Message: "'y'", Hint: "in quotes"},
+	} {
+		_, e := read(t, text)
+		if want.Kind == "" {
+			want.Kind, want.Message = KindInvalidMetadata, "Invalid yaml syntax in project.yml:\n"+want.Message
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
+		if e == nil || e.Kind != want.Kind || e.Message != want.Message || e.At.Start.Line != 2 || !strings.Contains(e.Hint, want.Hint) {
+			t.Errorf("%q: %+v, want %+v", text, e, want)
+		}
 	}
-	t.Logf("%d differ, of %v", differ, classes)
+}
+
+// Aliases can ask for more than any computer has, for values without an end, and
+// for such that are deeper than the stack.
+func TestAliasesThatMultiply(t *testing.T) {
+	var chain, merges, deep strings.Builder
+	chain.WriteString("- &a0 [x]\n")
+	merges.WriteString("- &a0 {k0: x}\n")
+	for i := 1; i <= 100_000; i++ {
+		fmt.Fprintf(&chain, "- &a%d [*a%d]\n", i, i-1)
+	}
+	for i := 1; i <= 3000; i++ {
+		fmt.Fprintf(&merges, "- &a%d {<<: *a%d, k%d: x}\n", i, i-1, i)
+	}
+	deep.WriteString("- [&a0 {k: x}")
+	for i := 1; i <= 3000; i++ {
+		fmt.Fprintf(&deep, ", &a%d {<<: *a%d}", i, i-1)
+	}
+	deep.WriteString("]\n- {<<: *a3000}\n")
+	start := time.Now()
+	if v, e := read(t, chain.String()); e != nil || len(v.is.([]value)) != 100_001 {
+		t.Errorf("a chain of aliases: %v", e)
+	} else if depth := depthOf(v); depth > deepestValue+2 {
+		t.Errorf("a value is %d deep", depth)
+	}
+	if _, e := read(t, merges.String()); e == nil || e.Kind != classMemory {
+		t.Errorf("merges of merges: %v, want %s", e, classMemory)
+	}
+	if _, e := read(t, deep.String()); e == nil || e.Kind != KindTooDeep {
+		t.Errorf("merges in each other: %v, want %s", e, KindTooDeep)
+	}
+	for _, text := range []string{"&a [*a]", "&a {x: *a}", "- &a {x: &b {<<: *a}}\n- *b", "&a [[*a], {y: *a}]", "- &a [&b [*a]]\n- *b"} {
+		if v, e := read(t, text); e != nil || depthOf(v) > 5 {
+			t.Errorf("%s: %v", text, e)
+		}
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func depthOf(v value) (depth int) {
+	_, slots := within(&v)
+	for _, s := range slots {
+		depth = max(depth, 1+depthOf(*s))
+	}
+	return depth
+}
+
+// No values end the program.
+func FuzzReadYAML(f *testing.F) {
+	for text := range yamltest.ValueTexts(rand.New(rand.NewPCG(1, 1)), 300) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := readYAML("project.yml", text)
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || e.At.Start.Line < 1) {
+			t.Errorf("%v has no place", err)
+		}
+		depthOf(v)
+	})
 }

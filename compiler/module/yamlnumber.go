@@ -19,17 +19,21 @@ func oldDigits(text string) string {
 	return lower(strings.ReplaceAll(text, "_", ""))
 }
 
-// signed takes the sign from a number. What has no character left Python does
-// not look at.
+// noCharacter is what Python says where it looks for a sign or a digit and the
+// text is at its end.
+func (c *construction) noCharacter(n *pyyaml.Node) error {
+	return c.raise(classIndex, n, "string index out of range")
+}
+
+// signed takes the sign from a number.
 func (c *construction) signed(n *pyyaml.Node, text string) (negative bool, digits string, err error) {
-	digits = text
-	if text != "" && (text[0] == '-' || text[0] == '+') {
-		negative, digits = text[0] == '-', text[1:]
+	switch {
+	case text == "":
+		return false, "", c.noCharacter(n)
+	case text[0] == '-' || text[0] == '+':
+		return text[0] == '-', text[1:], nil
 	}
-	if text == "" {
-		return false, "", c.raise(classIndex, n, "string index out of range")
-	}
-	return negative, digits, nil
+	return false, text, nil
 }
 
 // integer reads a number as YAML 1.1 writes them: 0b1, 017, 0x1f, 1:30 and 90.
@@ -39,7 +43,7 @@ func (c *construction) integer(n *pyyaml.Node, text string) (any, error) {
 		return nil, err
 	}
 	if digits == "" {
-		return nil, c.raise(classIndex, n, "string index out of range")
+		return nil, c.noCharacter(n)
 	}
 	i, problem := new(big.Int), ""
 	switch {

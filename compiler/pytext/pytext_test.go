@@ -42,3 +42,14 @@ func TestFloat(t *testing.T) {
 		t.Errorf("nan: %s", got)
 	}
 }
+
+// Halves of characters, which texts of Python may hold, are shown by their numbers.
+func TestHalvesOfCharacters(t *testing.T) {
+	const text = "a\xed\xa0\xbdb\xed\xb8\x80é"
+	if got := pytext.Quote(text); got != `'a\ud83db\ude00é'` {
+		t.Errorf("Quote gives %s", got)
+	}
+	if got := pytext.ASCII(text); got != `a\ud83db\ude00\xe9` {
+		t.Errorf("ASCII gives %s", got)
+	}
+}

@@ -204,9 +204,7 @@ func (c *composer) properties() *Node {
 		take(tag)
 	} else {
 		take(tag)
-		if tagged.kind == tag {
-			take(anchor)
-		}
+		take(anchor)
 	}
 	n.Tag = tagged.value
 	if tagged.handle != "" {

@@ -1,13 +1,14 @@
 package pyyaml_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ordain.dev/ordain/compiler/pyyaml"
 	"ordain.dev/ordain/compiler/pyyaml/yamltest"
@@ -52,30 +53,107 @@ func dump(n *pyyaml.Node, lines *[]string, seen map[*pyyaml.Node]int) {
 	}
 }
 
-// With PYYAML_PYTHON=…/bin/python it is PyYAML itself that is asked, about
-// PYYAML_COUNT texts, from PYYAML_SEED on.
-func TestAgainstPyYAML(t *testing.T) {
-	python := os.Getenv("PYYAML_PYTHON")
-	if python == "" {
-		t.Skip("PYYAML_PYTHON names no interpreter")
-	}
-	count, seed := yamltest.Settings(t)
-	var n struct{ texts, refused, differ int }
-	classes := map[string]int{}
-	err := yamltest.Ask(python, nil, yamltest.Texts(rand.New(rand.NewPCG(seed, 0)), count), func(text []byte, want yamltest.Answer) {
-		n.texts++
-		if want.Class != "" {
-			n.refused++
-			classes[want.Class]++
+var nodes = yamltest.Comparison{Texts: yamltest.Texts, Ours: ours}
+
+func TestAgainstPyYAML(t *testing.T) { nodes.WithPyYAML(t) }
+
+// What PyYAML 6.0.4 made of random texts, a few for each of its messages.
+func TestRecordedAnswers(t *testing.T) { nodes.Recorded(t, "testdata/recorded.jsonl") }
+
+// Bytes that are no text: what is decoded, and so what the position counts from,
+// is what Python reads at a time.
+func TestBytesThatAreNoText(t *testing.T) {
+	long := strings.Repeat("x", 8190)
+	for text, want := range map[string]string{
+		"a: \xff\n":                        "'utf-8' codec can't decode byte 0xff in position 3: invalid start byte",
+		"a: \xc3":                          "'utf-8' codec can't decode byte 0xc3 in position 0: unexpected end of data",
+		"a: \xe2\x82":                      "'utf-8' codec can't decode bytes in position 0-1: unexpected end of data",
+		"a: \xe2\x82\n":                    "'utf-8' codec can't decode bytes in position 3-4: invalid continuation byte",
+		"a: \xed\xa0\x80":                  "'utf-8' codec can't decode byte 0xed in position 3: invalid continuation byte",
+		"@ \xff":                           "'utf-8' codec can't decode byte 0xff in position 2: invalid start byte",
+		"# " + long + "\n\xff":             "'utf-8' codec can't decode byte 0xff in position 1: invalid start byte",
+		"#" + long + "\xe2\xff":            "'utf-8' codec can't decode byte 0xe2 in position 0: invalid continuation byte",
+		"@ " + long + "\n" + long + "\xff": "while scanning for the next token\nfound character '@' that cannot start any token\n  in \"project.yml\", line 1, column 1",
+	} {
+		_, err := pyyaml.Parse("project.yml", []byte(text))
+		if err == nil || err.Error() != want {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
-		if got := ours(text); got != want {
-			if n.differ++; n.differ <= 20 {
-				t.Errorf("%q\n got %s %s\n%s\nwant %s %s\n%s", text, got.Class, got.Message, got.Text, want.Class, want.Message, want.Text)
+	}
+}
+
+// Collections in each other end the reading, not the program; and however long a
+// text is, each character is looked at a few times.
+func TestHugeTexts(t *testing.T) {
+	const n = 200_000
+	for name, c := range map[string]struct{ text, class string }{
+		"lists":           {strings.Repeat("[", n), pyyaml.ClassRecursion},
+		"blocks":          {strings.Repeat("- ", n) + "a", pyyaml.ClassRecursion},
+		"pairs":           {strings.Repeat("[a: ", n), pyyaml.ClassRecursion},
+		"keys":            {strings.Repeat("? ", n), pyyaml.ClassRecursion},
+		"sections":        {strings.Repeat("{a: ", n), pyyaml.ClassRecursion},
+		"a long list":     {strings.Repeat("- a\n", n), ""},
+		"a long line":     {"[" + strings.Repeat("a, ", n) + "]", ""},
+		"quotes":          {"[" + strings.Repeat("'a', ", n) + "]", ""},
+		"a long word":     {strings.Repeat("a", n), ""},
+		"a long text":     {"|\n" + strings.Repeat("  a\n\n", n), ""},
+		"comments":        {strings.Repeat("# a\n", n), ""},
+		"empty lines":     {"a:" + strings.Repeat("\n", n) + "  b", ""},
+		"anchors":         {strings.Repeat("&a", n), pyyaml.ClassScanner},
+		"closed":          {strings.Repeat("]", n), pyyaml.ClassParser},
+		"colons":          {strings.Repeat(": ", n), pyyaml.ClassParser},
+		"tags":            {"[" + strings.Repeat("!a,b ", n), pyyaml.ClassParser},
+		"deepest":         {strings.Repeat("[", pyyaml.Deepest) + strings.Repeat("]", pyyaml.Deepest), ""},
+		"one too deep":    {strings.Repeat("[", pyyaml.Deepest+1) + strings.Repeat("]", pyyaml.Deepest+1), pyyaml.ClassRecursion},
+		"halves of a key": {strings.Repeat("[a, ", 300) + strings.Repeat("b\n, ", n), pyyaml.ClassParser},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			if got := ours([]byte(c.text)); got.Class != c.class {
+				t.Errorf("it is %s %s, want %s", got.Class, got.Message, c.class)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// No text ends the program, and what is told lies inside of it.
+func FuzzParse(f *testing.F) {
+	for _, seed := range yamltest.Seeds {
+		f.Add([]byte(seed))
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for text := range yamltest.Texts(r, 200) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + bytes.Count(text, []byte("\u0085")) +
+			bytes.Count(text, []byte("\u2028")) + bytes.Count(text, []byte("\u2029")) + 1
+		inside := func(m pyyaml.Mark) {
+			if m.Line < 1 || m.Line > lines || m.Column < 1 || m.Column > len(text)+1 || m.Index < 0 || m.Index > len(text) {
+				t.Errorf("%+v lies outside of %d lines", m, lines)
 			}
 		}
+		root, err := pyyaml.Parse("project.yml", text)
+		var e *pyyaml.Error
+		if errors.As(err, &e) {
+			if inside(e.ProblemMark); !e.ContextMark.None() {
+				inside(e.ContextMark)
+			}
+			return
+		}
+		var walk func(*pyyaml.Node)
+		walk = func(n *pyyaml.Node) {
+			inside(n.Mark)
+			inside(n.End)
+			for _, child := range n.Content {
+				walk(child)
+			}
+		}
+		if root != nil {
+			walk(root)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v %v", n, classes)
 }

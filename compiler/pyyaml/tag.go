@@ -1,7 +1,7 @@
 package pyyaml
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -117,9 +117,8 @@ func (s *scanner) uriEscapes(of string, start Mark) string {
 				s.fail("while scanning a "+of, start, "expected URI escape sequence of 2 hexadecimal numbers, but found %s", quoted(c))
 			}
 		}
-		var b byte
-		fmt.Sscanf(s.take(2), "%02x", &b)
-		data = append(data, b)
+		b, _ := strconv.ParseUint(s.take(2), 16, 8)
+		data = append(data, byte(b))
 	}
 	if !utf8.Valid(data) {
 		_, err := new(textFile).decode(data, true)

@@ -42,7 +42,6 @@ var lattice = []struct {
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/pytext", ""},
 	{"compiler/pyregex", "compiler/pytext"},
-	{"compiler/pyyaml/yamltest", ""},
 	{"compiler/pyyaml", "compiler/pytext"},
 	{"compiler/syntax", "compiler/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
@@ -54,6 +53,7 @@ var lattice = []struct {
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{"compiler/plugin", "compiler/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},
 	{"compiler/plugin/plugintest", ""},
+	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{"compiler/export", "compiler/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/pyworker internal/fault compiler/lineage internal/provenance"},
 	{"compiler/modeldoc", "compiler/pytext compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},
 	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/pyworker internal/intent internal/diag internal/fault"},

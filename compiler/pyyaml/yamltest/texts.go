@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"testing"
-	"time"
 )
 
 // pieces are what texts are made of and changed with: all that means something
@@ -179,23 +175,4 @@ func values(r *rand.Rand) []byte {
 		t = append(t, pick(r, tags)+pick(r, words)+strings.Repeat("]", depth)+"\n"...)
 	}
 	return t
-}
-
-// Settings are how many texts a test tries, PYYAML_COUNT, and which, PYYAML_SEED.
-func Settings(t testing.TB) (count int, seed uint64) {
-	t.Helper()
-	count, seed = 5000, uint64(time.Now().UnixNano())
-	var err error
-	if v := os.Getenv("PYYAML_COUNT"); v != "" {
-		if count, err = strconv.Atoi(v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if v := os.Getenv("PYYAML_SEED"); v != "" {
-		if seed, err = strconv.ParseUint(v, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("PYYAML_SEED=%d", seed)
-	return count, seed
 }
