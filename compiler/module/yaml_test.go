@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,10 +46,6 @@ func inWords(v value, lines *[]string) {
 			add("datetime %s", is.Format(layout))
 		}
 	case []value:
-		if len(is) == 0 {
-			add("set")
-			return
-		}
 		add("list %d", len(is))
 		for _, e := range is {
 			inWords(e, lines)
@@ -59,8 +56,20 @@ func inWords(v value, lines *[]string) {
 			inWords(k, lines)
 			inWords(is.values[i], lines)
 		}
+	case *tuple:
+		add("tuple 2")
+		inWords(is.key, lines)
+		inWords(is.value, lines)
 	case set:
-		add("set")
+		add("set %d", len(is.keys))
+		var parts []string
+		for _, k := range is.keys {
+			var part []string
+			inWords(k, &part)
+			parts = append(parts, strings.Join(part, "\n"))
+		}
+		slices.Sort(parts)
+		*lines = append(*lines, parts...)
 	}
 }
 
@@ -79,7 +88,7 @@ func valuesOf(text []byte) yamltest.Answer {
 	return yamltest.Answer{Text: strings.Join(lines, "\n")}
 }
 
-// Sets, and what is in itself, are written otherwise.
+// What is in itself is written otherwise.
 var values = yamltest.Comparison{
 	Args: []string{yamltest.Values}, Texts: yamltest.ValueTexts, Ours: valuesOf,
 	Incomparable: func(a yamltest.Answer) bool { return strings.Contains(a.Text, "loop") },

@@ -48,13 +48,19 @@ def dump(node, out, seen):
 
 
 def value(v, out, within):
-    """Writes a value; a set, and a list of pairs, which no key of a project takes, without what is in it."""
+    """Writes a value; what is in a set is sorted, since Python has it in any order."""
     if id(v) in within:
         out.append("loop")
-    elif isinstance(v, set) or v == [] or isinstance(v, list) and isinstance(v[0], tuple):
-        out.append("set")
-    elif isinstance(v, list):
-        out.append(f"list {len(v)}")
+    elif isinstance(v, set):
+        parts = []
+        for e in v:
+            part = []
+            value(e, part, within)
+            parts.append("\n".join(part))
+        out.append(f"set {len(v)}")
+        out.extend(sorted(parts))
+    elif isinstance(v, (list, tuple)):
+        out.append(f"{type(v).__name__} {len(v)}")
         for e in v:
             value(e, out, within | {id(v)})
     elif isinstance(v, dict):
