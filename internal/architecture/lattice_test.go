@@ -30,7 +30,6 @@ var lattice = []struct {
 	{"internal/lean", ""},
 	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
-	{"internal/pep440", ""},
 	{"docs/errors", ""},
 	{"layout", "internal/fault internal/intent"},
 	{"internal/bus", "internal/intent"},
@@ -41,6 +40,7 @@ var lattice = []struct {
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/pytext", ""},
+	{"internal/pep440", "compiler/pytext"},
 	{"compiler/pyregex", "compiler/pytext"},
 	{"compiler/syntax", "compiler/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
