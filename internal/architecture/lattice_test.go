@@ -41,11 +41,12 @@ var lattice = []struct {
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/pytext", ""},
 	{"internal/pep440", "compiler/pytext"},
+	{"compiler/inifile", "compiler/pytext"},
 	{"compiler/pyregex", "compiler/pytext"},
 	{"compiler/syntax", "compiler/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "compiler/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module", "compiler/pytext internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
+	{"compiler/module", "compiler/pytext compiler/inifile internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{"compiler/plugin", "compiler/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},

@@ -2,7 +2,8 @@ package pep440
 
 import (
 	"strings"
-	"unicode"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // Specifiers are conditions on a version that hold together: >=1.2,!=1.3.
@@ -20,7 +21,7 @@ type Specifier struct {
 func ParseSpecifiers(text string) (Specifiers, error) {
 	var all Specifiers
 	for one := range strings.SplitSeq(text, ",") {
-		if one = strings.TrimFunc(one, isPySpace); one == "" {
+		if one = strings.TrimFunc(one, pytext.Space); one == "" {
 			continue
 		}
 		s, err := parseSpecifier(one)
@@ -32,8 +33,6 @@ func ParseSpecifiers(text string) (Specifiers, error) {
 	return all, nil
 }
 
-func isPySpace(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }
-
 func parseSpecifier(text string) (Specifier, error) {
 	if specifierText().FindString(text) != text {
 		return Specifier{}, invalidSpecifier(text)
@@ -41,7 +40,7 @@ func parseSpecifier(text string) (Specifier, error) {
 	s := Specifier{}
 	for _, sign := range []string{"===", "~=", "==", "!=", "<=", ">=", "<", ">"} {
 		if rest, ok := strings.CutPrefix(text, sign); ok {
-			s.Operator, s.Text = sign, strings.TrimFunc(rest, isPySpace)
+			s.Operator, s.Text = sign, strings.TrimFunc(rest, pytext.Space)
 			break
 		}
 	}
