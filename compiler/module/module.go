@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/pep440"
 )
 
 // Module is one module as found on disk.
@@ -49,9 +51,10 @@ type Module struct {
 // virtual environment, then on the modulepath.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
+		_, err := pep440.ParseRequirement(name)
 		return nil, &Error{
-			Kind: KindNoRequirement, Like: KindNotFound, Message: "There can be no module " + name + ": no package has such a name",
-			Hint: "the name of a module begins with a letter; what the project defines itself needs no import",
+			Kind: KindNoRequirement, Like: KindNotFound, Message: err.Error(),
+			Hint: "there can be no module " + name + ": the name of one begins with a letter; what the project defines itself needs no import",
 		}
 	}
 	first := ""
@@ -72,6 +75,11 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if first != "" {
 		return openV1(first)
 	}
+	return nil, p.notFound(s, name)
+}
+
+// notFound says where a module was looked for, and what may help.
+func (p *Project) notFound(s *site, name string) *Error {
 	where := "there is no virtual environment (.env) in the project"
 	if len(p.SitePackages) > 0 {
 		where = "it is not installed in .env"
@@ -79,15 +87,16 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if len(p.ModulePath) > 0 {
 		where += ", nor a folder on the modulepath"
 	}
-	hint := ""
+	hint := where + ": "
 	if near := diag.Nearest(name, p.moduleNames(s)); near != "" {
-		hint = "did you mean " + near + "? Otherwise "
+		hint = "did you mean " + near + "? Otherwise " + hint
 	}
 	for _, key := range p.Metadata.Misspelt {
-		hint = key + "; "
+		hint = key + "; " + where + ": "
 	}
-	return nil, &Error{
-		Kind: KindNotFound, Message: "Could not find module " + name + ": " + where + ".",
+	return &Error{
+		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 requirements with `inmanta module add --v2` and " +
+			"to install all the project's dependencies with `inmanta project install`.",
 		Hint: hint + "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
 	}
 }
@@ -170,7 +179,7 @@ func notLoaded(path string, why *Error) *Error {
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
-		return nil, notLoaded(path, &Error{Message: yml + " is a directory"})
+		return nil, notLoaded(path, systemError(yml, syscall.EISDIR, "module.yml must be a file"))
 	}
 	if !isFile(yml) {
 		if cfg := filepath.Join(path, "setup.cfg"); isFile(cfg) {

@@ -1,11 +1,12 @@
 package module
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
-	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/inifile"
+	"ordain.dev/ordain/internal/pep440"
 )
 
 // setupCfg is what counts of a setup.cfg.
@@ -15,98 +16,174 @@ type setupCfg struct {
 	Deprecated      bool
 }
 
-// readSetupCfg reads the sections metadata, options and egg_info. It follows
-// Python's configparser: a value goes on over indented lines; lines that begin
-// with # or ; are comments.
+// readSetupCfg reads the sections metadata, options and egg_info.
 func readSetupCfg(path string) (*setupCfg, error) {
-	text, err := readFile(path)
+	text, err := readText(path)
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(text) {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": it is not UTF-8", At: at(path, 1, 0)}
-	}
-	values, err := parseINI(path, string(text))
+	raw, err := rawMetadata(path, string(text))
 	if err != nil {
 		return nil, err
 	}
-	fail := func(format string, args ...any) (*setupCfg, error) {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid: " + fmt.Sprintf(format, args...), At: at(path, 1, 0)}
-	}
-	meta, ok := values["metadata"]
-	if !ok {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Metadata file " + path + " doesn't have a metadata section.", At: at(path, 1, 0)}
-	}
-	for _, key := range []string{"name", "version", "license"} {
-		if _, ok := meta[key]; !ok {
-			return fail("the key `%s` is missing in [metadata]", key)
+	return raw.check(path)
+}
+
+// rawMetadata reads the values in the order in which the reference does, which
+// shows in the first error.
+func rawMetadata(path, text string) (*rawSetupCfg, error) {
+	fail := func(err error) error {
+		line := 1
+		if e := (*inifile.Error)(nil); errors.As(err, &e) {
+			line = max(1, e.Line)
+		}
+		return &Error{
+			Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ":\n" + err.Error(), At: at(path, line, 0),
+			Hint: "setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%",
 		}
 	}
-	c := &setupCfg{Name: meta["name"], Version: meta["version"] + tag(values["egg_info"]["tag_build"])}
-	name, ok := strings.CutPrefix(c.Name, "inmanta-module-")
-	if !ok || name == "" || strings.Contains(c.Name, "_") {
-		return fail("the name %q must be inmanta-module-<name>, with hyphens", c.Name)
+	file, err := inifile.Parse(text)
+	if err != nil {
+		return nil, fail(err)
 	}
-	if !baseVersion().MatchString(meta["version"]) {
-		return fail("version %s is not a version such as 1.2.3; what comes after that goes to tag_build in [egg_info]", meta["version"])
+	requires, _, err := file.Get("options", "install_requires")
+	if err != nil {
+		return nil, fail(err)
 	}
-	if !isVersion(c.Version) {
-		return fail("tag_build %s in [egg_info] makes no version", values["egg_info"]["tag_build"])
+	tag, _, err := file.Get("egg_info", "tag_build")
+	if err != nil {
+		return nil, fail(err)
 	}
-	for line := range strings.SplitSeq(values["options"]["install_requires"], "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			c.InstallRequires = append(c.InstallRequires, line)
+	if !file.Has("metadata") {
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata file " + path + " doesn't have a metadata section.", At: at(path, 1, 0),
+			Hint: "it needs a section [metadata] with name, version and license",
 		}
 	}
-	switch strings.ToLower(meta["deprecated"]) {
-	case "true", "yes", "on", "1":
-		c.Deprecated = true
+	raw := &rawSetupCfg{values: map[string]string{}}
+	for _, key := range file.Options("metadata") {
+		if raw.values[key], _, err = file.Get("metadata", key); err != nil {
+			return nil, fail(err)
+		}
+		raw.keys = append(raw.keys, key)
+	}
+	for line := range strings.SplitSeq(requires, "\n") {
+		if line != "" {
+			raw.requires = append(raw.requires, line)
+		}
+	}
+	raw.tag = tag
+	return raw, nil
+}
+
+// rawSetupCfg is what stands in the file: the section metadata, what the package
+// needs, and the ending of the version.
+type rawSetupCfg struct {
+	keys     []string
+	values   map[string]string
+	requires []string
+	tag      string
+}
+
+// check reads the fields, in the order of the reference's model.
+func (r *rawSetupCfg) check(path string) (*setupCfg, error) {
+	wrong := modelErrors{model: "ModuleV2Metadata"}
+	c := &setupCfg{InstallRequires: r.requires}
+	text := func(key string, judge func(string) string) string {
+		v, ok := r.values[key]
+		if !ok {
+			wrong.missing(key, r.shown())
+		} else if complaint := judge(v); complaint != "" {
+			wrong.value(key, complaint, v)
+		}
+		return v
+	}
+	truth := func(key string) bool {
+		v, there := r.values[key]
+		yes, ok := truthOf(v)
+		if there && !ok {
+			wrong.text(key, "Input should be a valid boolean, unable to interpret input", "bool_parsing", v)
+		}
+		return yes
+	}
+	c.Name = text("name", packageName)
+	truth("freeze_recursive")
+	if v, ok := r.values["freeze_operator"]; ok && v != "==" && v != "~=" && v != ">=" {
+		wrong.text("freeze_operator", `String should match pattern '^(==|\~=|>=)$'`, "string_pattern_mismatch", v)
+	}
+	c.Version = text("version", baseVersion)
+	text("license", func(string) string { return "" })
+	c.Deprecated = truth("deprecated")
+	if _, err := tagged("1.0.0", r.tag); err != nil {
+		wrong.value("version_tag", "Version tag "+r.tag+" is not PEP440 compliant", r.tag)
+	}
+	truth("four_digit_version")
+	if wrong.count > 0 {
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid:\n" + wrong.String(), At: at(path, 1, 0),
+			Hint: "the section [metadata] needs a name, inmanta-module-<name> with hyphens, a version such as 1.2.3, whose ending goes to tag_build in [egg_info], and a license",
+		}
+	}
+	full, err := tagged(c.Version, r.tag)
+	if err == nil {
+		c.Version = full.String()
 	}
 	return c, nil
 }
 
-var baseVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*v?(\d+!)?\d+(\.\d+)*\s*$`) })
-
-// tag is the suffix that a pre-release or development version has.
-func tag(build string) string {
-	if strings.HasPrefix(build, "dev") || strings.HasPrefix(build, "post") {
-		return "." + build
+// packageName tells what is wrong with the name of a module's package.
+func packageName(name string) string {
+	if rest, ok := strings.CutPrefix(name, distributionPrefix); !ok || rest == "" {
+		return `The name field should follow the format "inmanta-module-<module-name>"`
 	}
-	return build
+	if strings.Contains(name, "_") {
+		return "Module names should not contain underscores, use '-' instead."
+	}
+	return ""
 }
 
-func parseINI(path, text string) (map[string]map[string]string, error) {
-	values := map[string]map[string]string{}
-	fail := func(line int, format string, args ...any) *Error {
-		return &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": " + fmt.Sprintf(format, args...), At: at(path, line, 0)}
+// baseVersion tells what is wrong with a version that must be that of a release.
+func baseVersion(text string) string {
+	v, err := pep440.Parse(text)
+	if err != nil {
+		return "Version " + text + " is not PEP440 compliant"
 	}
-	var section map[string]string
-	key := ""
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimRight(line, " \t\r")
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
-		case key != "" && (line[0] == ' ' || line[0] == '\t'):
-			section[key] += "\n" + trimmed
-		case line[0] == '[' && strings.HasSuffix(line, "]"):
-			name := line[1 : len(line)-1]
-			if values[name] != nil {
-				return nil, fail(i+1, "the section [%s] is there twice", name)
-			}
-			values[name] = map[string]string{}
-			section, key = values[name], ""
-		default:
-			cut := strings.IndexAny(trimmed, "=:")
-			if section == nil || cut < 1 {
-				return nil, fail(i+1, "expected a [section] or `key = value`")
-			}
-			key = strings.ToLower(strings.TrimSpace(trimmed[:cut]))
-			if _, twice := section[key]; twice {
-				return nil, fail(i+1, "the key %s is there twice", key)
-			}
-			section[key] = strings.TrimSpace(trimmed[cut+1:])
+	if !v.Base() {
+		return "setup.cfg version should be a base version without tag. Use egg_info.tag_build to configure a tag"
+	}
+	return ""
+}
+
+// tagged is a version with the ending of one before or behind the release.
+func tagged(version, tag string) (pep440.Version, error) {
+	if tag == "" {
+		return pep440.Parse(version)
+	}
+	return pep440.Parse(version + "." + strings.TrimLeft(tag, "."))
+}
+
+// shown is how Python shows all that was read.
+func (r *rawSetupCfg) shown() string {
+	var items []string
+	add := func(key, value string) { items = append(items, fmt.Sprintf("%s: %s", quote(key), value)) }
+	requires := make([]string, len(r.requires))
+	for i, one := range r.requires {
+		requires[i] = quote(one)
+	}
+	list, seen := "["+strings.Join(requires, ", ")+"]", map[string]bool{}
+	special := map[string]string{"install_requires": list, "version_tag": quote(r.tag)}
+	for _, key := range r.keys {
+		if value, ok := special[key]; ok {
+			add(key, value)
+			seen[key] = true
+			continue
+		}
+		add(key, quote(r.values[key]))
+	}
+	for _, key := range []string{"install_requires", "version_tag"} {
+		if !seen[key] {
+			add(key, special[key])
 		}
 	}
-	return values, nil
+	return "{" + strings.Join(items, ", ") + "}"
 }
