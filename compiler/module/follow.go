@@ -63,6 +63,9 @@ func (f *following) enter(w wanted, parts []string) *Module {
 	}
 	f.judge()
 	m, err := f.module(parts[0])
+	if m != nil && f.prog.Errors == nil { // the reference stops at the first one
+		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
+	}
 	if err != nil {
 		f.done[w.name] = true
 		for i := range parts {
@@ -73,9 +76,6 @@ func (f *following) enter(w wanted, parts []string) *Module {
 	}
 	f.known[parts[0]] = m
 	f.prog.Modules = append(f.prog.Modules, m)
-	if f.prog.Errors == nil { // the reference stops at the first one
-		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
-	}
 	return m
 }
 

@@ -48,7 +48,8 @@ type Module struct {
 }
 
 // findModule looks a top-level module up: first among the packages of the
-// virtual environment, then on the modulepath.
+// virtual environment, then on the modulepath. A module that has warnings may be
+// given beside an error.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
 		_, err := pep440.ParseRequirement(name)
@@ -67,7 +68,7 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	}
 	if pkg := s.find(name); pkg != "" {
 		m, err := openV2(s, name, pkg)
-		if err == nil {
+		if m != nil {
 			m.ShadowsV1 = first != ""
 		}
 		return m, err
@@ -128,6 +129,7 @@ func folders(dir string) []string {
 }
 
 // openV2 reads a module of the second generation from the folder of its package.
+// Without a model it is given beside the error, for its warnings.
 func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
 		return nil, &Error{Kind: KindInvalid, Message: "Package inmanta_plugins." + name + " was installed in " + pkg + ", but it has no __init__.py."}
@@ -148,7 +150,7 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	}
 	cfg, err := readSetupCfg(filepath.Join(m.Path, "setup.cfg"))
 	if err != nil {
-		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
+		return nil, notLoaded(name, err)
 	}
 	m.Name = strings.ReplaceAll(strings.TrimPrefix(cfg.Name, "inmanta-module-"), "-", "_")
 	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, cfg.Deprecated
@@ -157,7 +159,7 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	}
 	m.folders()
 	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
-		return nil, &Error{
+		return m, &Error{
 			Kind: KindInvalid, Message: "The module at " + m.Path + " contains no _init.cf file.",
 			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
 		}
@@ -166,27 +168,32 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	return m, nil
 }
 
-// notLoaded is about a module whose metadata cannot be read. Upstream it does
-// not say why, so the reason is for people.
-func notLoaded(path string, why *Error) *Error {
-	return &Error{
-		Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Hint: why.Hint,
-		Cause: &Error{Kind: KindInvalidMetadata, Message: why.Message},
+// notLoaded is about a module whose metadata cannot be read. What the reference's
+// own Python stumbles over is not told there, so that is for people.
+func notLoaded(name string, err error) *Error {
+	out := &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
+	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
+		out.Hint = e.Hint
+		out.Cause = &Error{Kind: KindInvalidMetadata, Message: e.Message, At: e.At}
 	}
+	return out
 }
 
-// openV1 reads a module of the first generation from its folder.
+// openV1 reads a module of the first generation from its folder. One of the
+// second that lies there is given beside the error, for its warnings.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
-		return nil, notLoaded(path, systemError(yml, syscall.EISDIR, "module.yml must be a file"))
+		return nil, notLoaded(filepath.Base(path), systemError(yml, syscall.EISDIR, "module.yml must be a file"))
 	}
 	if !isFile(yml) {
 		if cfg := filepath.Join(path, "setup.cfg"); isFile(cfg) {
-			if _, err := readSetupCfg(cfg); err != nil {
-				return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Cause: err}
+			meta, err := readSetupCfg(cfg)
+			if err != nil {
+				return nil, notLoaded(filepath.Base(path), err)
 			}
-			return nil, &Error{
+			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: meta.Deprecated}
+			return m, &Error{
 				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
 				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
 					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
@@ -197,7 +204,7 @@ func openV1(path string) (*Module, error) {
 	}
 	meta, err := readModuleMetadata(yml)
 	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
-		return nil, notLoaded(path, e)
+		return nil, notLoaded(filepath.Base(path), e)
 	}
 	if err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}
