@@ -88,17 +88,17 @@ func (p *Project) notFound(s *site, name string) *Error {
 	if len(p.ModulePath) > 0 {
 		where += ", nor a folder on the modulepath"
 	}
-	hint := where + ": "
+	how := "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml"
 	if near := diag.Nearest(name, p.moduleNames(s)); near != "" {
-		hint = "did you mean " + near + "? Otherwise " + hint
+		how = "did you mean " + near + "? Otherwise " + how
 	}
 	for _, key := range p.Metadata.Misspelt {
-		hint = key + "; " + where + ": "
+		how = key + "; " + how
 	}
 	return &Error{
 		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 requirements with `inmanta module add --v2` and " +
 			"to install all the project's dependencies with `inmanta project install`.",
-		Hint: hint + "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
+		Hint: where + ";\n" + how,
 	}
 }
 
