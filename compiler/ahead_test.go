@@ -153,7 +153,7 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := plugin.New(t.Context(), plugin.Config{Python: plugintest.Python(t), RuntimeDir: runtime, ProjectDir: dir, ProjectName: "test"})
+	host := plugin.New(t.Context(), plugin.Config{Python: plugintest.Python(t), RuntimeDir: runtime, ProjectDir: dir, ProjectName: "test", ModulePath: project.ModulePath})
 	t.Cleanup(func() { host.Close() })
 	program, err := module.NewLoader(project).Load("main.cf", false)
 	if err != nil {

@@ -53,7 +53,7 @@ func exported(t testing.TB, dir, interpreter string, site []string, change ...fu
 		t.Fatal(err)
 	}
 	host := plugin.Start(t.Context(), plugin.Config{
-		Python: interpreter, RuntimeDir: unpacked, Path: project.SitePackages, ProjectDir: project.Dir, ProjectName: "test",
+		Python: interpreter, RuntimeDir: unpacked, Path: project.SitePackages, ProjectDir: project.Dir, ProjectName: "test", ModulePath: project.ModulePath,
 		Settings: map[string]map[string]any{"config": {"environment": "9b7b1d8c-0000-4000-8000-000000000001"}},
 	})
 	t.Cleanup(func() { host.Close() })

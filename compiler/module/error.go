@@ -19,6 +19,8 @@ const (
 	KindNoFile          = "builtins.FileNotFoundError"
 	KindDirectory       = "builtins.IsADirectoryError"
 	KindNoDirectory     = "builtins.NotADirectoryError"
+	KindForbidden       = "builtins.PermissionError"
+	KindSystem          = "builtins.OSError"
 	// What the reference's own Python stumbles over: told by the same class.
 	KindNoMapping     = "builtins.TypeError"
 	KindNoSection     = "builtins.AttributeError"

@@ -2,7 +2,6 @@ package module
 
 import (
 	"math/big"
-	"strings"
 
 	"ordain.dev/ordain/compiler/module/pydantic"
 	"ordain.dev/ordain/compiler/pytext"
@@ -61,20 +60,9 @@ func (f *fields) check(schema *pydantic.Model) *Error {
 	first := wrong.Problems[0]
 	v := f.find(first.Path)
 	return &Error{
-		Kind: KindInvalidMetadata, Message: "Metadata defined in " + f.path + " is invalid:\n" + indented(wrong.Error()),
+		Kind: KindInvalidMetadata, Message: "Metadata defined in " + f.path + " is invalid:\n" + setIn(wrong.Error()),
 		At: at(f.path, max(1, v.node.Line), v.node.Column), Hint: hintOf(first, v),
 	}
-}
-
-func indented(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) != "" {
-			b.WriteString("  ")
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }
 
 // find gives the value that a path leads to, or the last one on the way.

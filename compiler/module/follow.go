@@ -2,7 +2,6 @@ package module
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -64,6 +63,9 @@ func (f *following) enter(w wanted, parts []string) *Module {
 	}
 	f.judge()
 	m, err := f.module(parts[0])
+	if m != nil && f.prog.Errors == nil { // the reference stops at the first one
+		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
+	}
 	if err != nil {
 		f.done[w.name] = true
 		for i := range parts {
@@ -74,9 +76,6 @@ func (f *following) enter(w wanted, parts []string) *Module {
 	}
 	f.known[parts[0]] = m
 	f.prog.Modules = append(f.prog.Modules, m)
-	if f.prog.Errors == nil { // the reference stops at the first one
-		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
-	}
 	return m
 }
 
@@ -92,41 +91,24 @@ func (f *following) judge() {
 }
 
 // requires tells why the constraints of a module, or those of the project, -1,
-// cannot be read.
+// cannot be read. Those of a module are judged after its packages, as upstream.
 func (f *following) requires(i int) error {
-	by, specs := "project.yml", f.project.Metadata.Requires
-	var packages []string
-	var err error
-	if i < 0 {
-		packages, err = readRequirements(filepath.Join(f.project.Dir, "requirements.txt"))
-	} else {
+	if i >= 0 {
 		m := f.prog.Modules[i]
-		by, specs, packages, err = "module "+m.Name, m.Requires, m.Requirements, m.requirementsErr
-	}
-	for _, spec := range specs {
-		if _, err := requirement(spec); err != nil {
-			return requirementError("requires of "+by, err)
+		if m.requirementsErr != nil {
+			return m.requirementsErr
 		}
+		if err := modulePackages("module "+m.Name, m.Requirements); err != nil {
+			return err
+		}
+		return constraints("module "+m.Name, m.Requires)
 	}
+	if err := constraints("project.yml", f.project.Metadata.Requires); err != nil {
+		return err
+	}
+	packages, err := readRequirements(filepath.Join(f.project.Dir, "requirements.txt"))
 	if err != nil {
 		return err
 	}
-	for _, line := range packages {
-		if spec, ok := strings.CutPrefix(line, distributionPrefix); ok {
-			if err := checkModulePackage(spec); err != nil {
-				return requirementError("requirements.txt of "+strings.TrimPrefix(by, "module "), err)
-			}
-		}
-	}
-	return nil
-}
-
-// checkModulePackage reads what follows inmanta-module- in a requirements.txt.
-// All its hyphens count as the underscores of a module's name, as upstream.
-func checkModulePackage(spec string) error {
-	if spec == "" {
-		return fmt.Errorf("%q %w without the name of a module", distributionPrefix, errPackageName)
-	}
-	_, err := requirement(strings.ReplaceAll(spec, "-", "_"))
-	return err
+	return modulePackages("the project", packages)
 }

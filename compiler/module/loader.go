@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 
 	"ordain.dev/ordain/compiler/syntax"
 )
@@ -134,11 +133,8 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 				Hint: "a project begins in main.cf beside project.yml; another file can be named with --main",
 			}
 		}
-		if errors.Is(err, errDirectory) {
-			err = &Error{
-				Kind: KindDirectory, Like: KindInvalid, Message: l.show(main) + " is a directory",
-				Hint: "the entry file must be a file; another one can be named with --main",
-			}
+		if e := systemError(l.show(main), err, "the entry file must be a file that can be read; another one can be named with --main"); e != nil {
+			return nil, e
 		}
 		return nil, err
 	}
@@ -304,23 +300,15 @@ func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	if r.panicked != "" {
 		panic(r.panicked) // where the compile can tell of it
 	}
-	if errors.Is(r.err, errDirectory) {
-		return nil, &Error{
-			Kind: KindDirectory, Like: KindInvalid, Message: l.show(m.modelFile(namespace)) + " is a directory",
-			Hint: "the model of " + namespace + " must be a file",
-		}
-	}
-	if errors.Is(r.err, syscall.ENOTDIR) {
-		return nil, &Error{
-			Kind: KindNoDirectory, Like: KindInvalid, Message: "there can be no file " + l.show(m.modelFile(namespace)) + ": something on the way to it is not a folder",
-			Hint: "a module keeps its model in the folder `model`",
-		}
-	}
 	if errors.Is(r.err, fs.ErrNotExist) {
 		return nil, &Error{
 			Kind: KindInvalid, Message: "could not locate module with name: " + namespace,
 			Hint: "there is no file " + l.show(m.modelFile(namespace)),
 		}
+	}
+	path := l.show(m.modelFile(namespace))
+	if e := systemError(path, r.err, "the model of "+namespace+" must be the file "+path); e != nil {
+		return nil, e
 	}
 	var parse *syntax.Error
 	if r.err != nil && !errors.As(r.err, &parse) {
@@ -329,13 +317,8 @@ func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	return r.file, r.err
 }
 
-var errDirectory = errors.New("is a directory")
-
 // read parses a file and begins to read what it imports.
 func (l *Loader) read(path, namespace string) (*syntax.File, error) {
-	if isDir(path) {
-		return nil, errDirectory
-	}
 	text, err := readFile(path)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/pep440"
 )
 
 // Module is one module as found on disk.
@@ -46,12 +48,14 @@ type Module struct {
 }
 
 // findModule looks a top-level module up: first among the packages of the
-// virtual environment, then on the modulepath.
+// virtual environment, then on the modulepath. A module that has warnings may be
+// given beside an error.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
+		_, err := pep440.ParseRequirement(name)
 		return nil, &Error{
-			Kind: KindNoRequirement, Like: KindNotFound, Message: "There can be no module " + name + ": no package has such a name",
-			Hint: "the name of a module begins with a letter; what the project defines itself needs no import",
+			Kind: KindNoRequirement, Like: KindNotFound, Message: err.Error(),
+			Hint: "there can be no module " + name + ": the name of one begins with a letter; what the project defines itself needs no import",
 		}
 	}
 	first := ""
@@ -64,7 +68,7 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	}
 	if pkg := s.find(name); pkg != "" {
 		m, err := openV2(s, name, pkg)
-		if err == nil {
+		if m != nil {
 			m.ShadowsV1 = first != ""
 		}
 		return m, err
@@ -72,6 +76,11 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if first != "" {
 		return openV1(first)
 	}
+	return nil, p.notFound(s, name)
+}
+
+// notFound says where a module was looked for, and what may help.
+func (p *Project) notFound(s *site, name string) *Error {
 	where := "there is no virtual environment (.env) in the project"
 	if len(p.SitePackages) > 0 {
 		where = "it is not installed in .env"
@@ -79,16 +88,17 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if len(p.ModulePath) > 0 {
 		where += ", nor a folder on the modulepath"
 	}
-	hint := ""
+	how := "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml"
 	if near := diag.Nearest(name, p.moduleNames(s)); near != "" {
-		hint = "did you mean " + near + "? Otherwise "
+		how = "did you mean " + near + "? Otherwise " + how
 	}
 	for _, key := range p.Metadata.Misspelt {
-		hint = key + "; "
+		how = key + "; " + how
 	}
-	return nil, &Error{
-		Kind: KindNotFound, Message: "Could not find module " + name + ": " + where + ".",
-		Hint: hint + "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml",
+	return &Error{
+		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 requirements with `inmanta module add --v2` and " +
+			"to install all the project's dependencies with `inmanta project install`.",
+		Hint: where + ";\n" + how,
 	}
 }
 
@@ -119,6 +129,7 @@ func folders(dir string) []string {
 }
 
 // openV2 reads a module of the second generation from the folder of its package.
+// Without a model it is given beside the error, for its warnings.
 func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
 		return nil, &Error{Kind: KindInvalid, Message: "Package inmanta_plugins." + name + " was installed in " + pkg + ", but it has no __init__.py."}
@@ -139,7 +150,7 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	}
 	cfg, err := readSetupCfg(filepath.Join(m.Path, "setup.cfg"))
 	if err != nil {
-		return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
+		return nil, notLoaded(name, err)
 	}
 	m.Name = strings.ReplaceAll(strings.TrimPrefix(cfg.Name, "inmanta-module-"), "-", "_")
 	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, cfg.Deprecated
@@ -148,7 +159,7 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	}
 	m.folders()
 	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
-		return nil, &Error{
+		return m, &Error{
 			Kind: KindInvalid, Message: "The module at " + m.Path + " contains no _init.cf file.",
 			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
 		}
@@ -157,27 +168,32 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	return m, nil
 }
 
-// notLoaded is about a module whose metadata cannot be read. Upstream it does
-// not say why, so the reason is for people.
-func notLoaded(path string, why *Error) *Error {
-	return &Error{
-		Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Hint: why.Hint,
-		Cause: &Error{Kind: KindInvalidMetadata, Message: why.Message},
+// notLoaded is about a module whose metadata cannot be read. What the reference's
+// own Python stumbles over is not told there, so that is for people.
+func notLoaded(name string, err error) *Error {
+	out := &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
+	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
+		out.Hint = e.Hint
+		out.Cause = &Error{Kind: KindInvalidMetadata, Message: e.Message, At: e.At}
 	}
+	return out
 }
 
-// openV1 reads a module of the first generation from its folder.
+// openV1 reads a module of the first generation from its folder. One of the
+// second that lies there is given beside the error, for its warnings.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
-		return nil, notLoaded(path, &Error{Message: yml + " is a directory"})
+		return nil, notLoaded(filepath.Base(path), systemError(yml, syscall.EISDIR, "module.yml must be a file"))
 	}
 	if !isFile(yml) {
 		if cfg := filepath.Join(path, "setup.cfg"); isFile(cfg) {
-			if _, err := readSetupCfg(cfg); err != nil {
-				return nil, &Error{Kind: KindInvalid, Message: "Could not load module " + filepath.Base(path), Cause: err}
+			meta, err := readSetupCfg(cfg)
+			if err != nil {
+				return nil, notLoaded(filepath.Base(path), err)
 			}
-			return nil, &Error{
+			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: meta.Deprecated}
+			return m, &Error{
 				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
 				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
 					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
@@ -188,7 +204,7 @@ func openV1(path string) (*Module, error) {
 	}
 	meta, err := readModuleMetadata(yml)
 	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
-		return nil, notLoaded(path, e)
+		return nil, notLoaded(filepath.Base(path), e)
 	}
 	if err != nil {
 		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}

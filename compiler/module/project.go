@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -40,12 +41,6 @@ func OpenProject(dir string) (*Project, error) {
 			Hint: "give the folder that holds project.yml, relative to the root of the repository",
 		}
 	}
-	if isDir(path) {
-		return nil, &Error{
-			Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0),
-			Hint: "project.yml must be a file; it holds at least a line such as `name: example`",
-		}
-	}
 	metadata, err := readProjectMetadata(path)
 	if err != nil {
 		return nil, err
@@ -70,19 +65,19 @@ func (p *Project) downloadable() error {
 	}
 	path := p.DownloadPath()
 	up := filepath.Dir(path)
-	e := &Error{Message: "downloadpath: " + path + " cannot be made in " + up, At: at(filepath.Join(p.Dir, "project.yml"), 1, 0)}
-	info, err := os.Stat(up)
-	switch {
-	case exists(path):
-		return nil
-	case err != nil:
-		e.Kind, e.Hint = KindNoFile, "make the folder "+up+", or name another one"
-	case !info.IsDir():
-		e.Kind, e.Like, e.Hint = KindNoDirectory, KindInvalid, up+" is no folder: name another one"
-	default:
+	if exists(path) {
 		return nil
 	}
-	return e
+	info, err := os.Stat(up)
+	hint := "make the folder " + up + ", or name another one under downloadpath in project.yml"
+	if err == nil && !info.IsDir() {
+		err, hint = syscall.ENOTDIR, up+" is no folder: name another one under downloadpath in project.yml"
+	}
+	if e := systemError(path, err, hint); e != nil {
+		e.At = at(filepath.Join(p.Dir, "project.yml"), 1, 0)
+		return e
+	}
+	return nil
 }
 
 // PipConfig is the pip section, for whoever installs packages.

@@ -223,14 +223,15 @@ func TestMalformedSetupCfg(t *testing.T) {
 	const good = "[metadata]\nname = inmanta-module-a\nversion = 1.0\nlicense = x\n"
 	for name, c := range map[string]struct{ cfg, says string }{
 		"empty":               {"", "metadata section"},
-		"before any section":  {"name = x\n", "expected a [section]"},
-		"a section twice":     {good + "[metadata]\n", "[metadata] is there twice"},
-		"a key twice":         {good + "name = b\n", "the key name is there twice"},
-		"no name":             {"[metadata]\nversion = 1\nlicense = x\n", "`name` is missing"},
-		"a name of another":   {"[metadata]\nname = foo\nversion = 1\nlicense = x\n", "must be inmanta-module-"},
+		"before any section":  {"name = x\n", "File contains no section headers."},
+		"a section twice":     {good + "[metadata]\n", "[line  5]: section 'metadata' already exists"},
+		"a key twice":         {good + "name = b\n", "option 'name' in section 'metadata' already exists"},
+		"no name":             {"[metadata]\nversion = 1\nlicense = x\n", "name\n    Field required [type=missing"},
+		"a name of another":   {"[metadata]\nname = foo\nversion = 1\nlicense = x\n", "should follow the format \"inmanta-module-"},
 		"a version and a tag": {"[metadata]\nname = inmanta-module-a\nversion = 1.0.dev1\nlicense = x\n", "tag_build"},
-		"a tag that is none":  {good + "[egg_info]\ntag_build = foo\n", "tag_build foo"},
-		"not UTF-8":           {"[metadata]\nname = \xff\n", "not UTF-8"},
+		"a tag that is none":  {good + "[egg_info]\ntag_build = foo\n", "Version tag foo is not PEP440 compliant"},
+		"a percent sign":      {good + "description = 100%\n", "'%' must be followed by '%' or '('"},
+		"not UTF-8":           {"[metadata]\nname = \xff\n", "can't decode byte 0xff in position 18"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t, map[string]string{

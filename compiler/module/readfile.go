@@ -1,10 +1,13 @@
 package module
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 var errNoFile = errors.New("it is no regular file")
@@ -22,20 +25,43 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readText reads a file that must be UTF-8. What else is wrong with it is told as
-// upstream's Python does, beside the system's own errors.
+// readText reads a file that must be UTF-8. What is wrong with it is told as
+// upstream's Python does, except that a file is not there: that is the system's
+// own error.
 func readText(path string) ([]byte, error) {
 	text, err := readFile(path)
-	if err == nil && !utf8.Valid(text) {
-		err = &Error{Kind: KindNoText, Message: path + " is no text: it must be UTF-8", At: at(path, 1, 0), Hint: "save it as UTF-8, without a byte order mark of another encoding"}
+	if err == nil {
+		if why := pytext.DecodeError(text); why != "" {
+			err = &Error{
+				Kind: KindNoText, Message: why, At: at(path, 1+bytes.Count(validPart(text), []byte{'\n'}), 0),
+				Hint: "the file must be UTF-8: save it so, without a byte order mark of another encoding",
+			}
+		}
 	}
-	return text, orDirectory(path, err)
+	return text, unreadable(path, err)
 }
 
-// orDirectory tells of a folder that stands where a file should.
-func orDirectory(path string, err error) error {
-	if err != nil && isDir(path) {
-		return &Error{Kind: KindDirectory, Like: KindInvalid, Message: path + " is a directory", At: at(path, 1, 0), Hint: "it must be a file, or not be there"}
+// unreadable tells of a file that cannot be read as upstream's Python does, except
+// that it is not there: that is the system's own error.
+func unreadable(path string, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if e := systemError(path, err, "it must be a file that can be read, or not be there"); e != nil {
+		e.At = at(path, 1, 0)
+		return e
 	}
 	return err
+}
+
+// validPart is the text up to the first byte that is not UTF-8.
+func validPart(text []byte) []byte {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size <= 1 {
+			return text[:i]
+		}
+		i += size
+	}
+	return text
 }

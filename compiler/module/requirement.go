@@ -1,8 +1,6 @@
 package module
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 
 	"ordain.dev/ordain/internal/pep440"
@@ -12,30 +10,6 @@ import (
 func isVersion(text string) bool {
 	_, err := pep440.Parse(text)
 	return err == nil
-}
-
-// errPackageName: a constraint names a Python package where a module is meant.
-var errPackageName = errors.New("names a Python package")
-
-// requirement reads a constraint on a module, by the module's name.
-func requirement(spec string) (pep440.Requirement, error) {
-	r, err := pep440.ParseRequirement(spec)
-	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
-		err = fmt.Errorf("%q %w; write the name of the module, %s", spec, errPackageName, Name(r.Name))
-	}
-	return r, err
-}
-
-// requirementError is the error of a constraint that cannot be read, and where it stands.
-func requirementError(where string, err error) *Error {
-	e := &Error{
-		Kind: KindNoRequirement, Message: where + ": " + err.Error(),
-		Hint: "a constraint is the name of a module and the versions that will do, such as `std ~= 8.0`",
-	}
-	if errors.Is(err, errPackageName) {
-		e.Kind = KindNoValue
-	}
-	return e
 }
 
 const distributionPrefix = "inmanta-module-"

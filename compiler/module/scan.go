@@ -47,8 +47,11 @@ func (p *Project) Scan(main string) Scan {
 		if !looked {
 			if m, err = l.module(parts[0]); err == nil {
 				out.Modules = append(out.Modules, m)
-			} else if e := (*Error)(nil); errors.As(err, &e) && e.Kind == KindNotFound {
-				out.Missing = append(out.Missing, Missing{parts[0], w.at})
+			} else {
+				m = nil
+				if e := (*Error)(nil); errors.As(err, &e) && e.Kind == KindNotFound {
+					out.Missing = append(out.Missing, Missing{parts[0], w.at})
+				}
 			}
 			known[parts[0]] = m
 		}

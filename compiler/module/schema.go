@@ -28,8 +28,12 @@ func common() []pydantic.Field {
 		{Name: "name", Required: true, Is: loose},
 		{Name: "description", Is: optional},
 		{Name: "freeze_recursive", Is: pydantic.Truth{}},
-		{Name: "freeze_operator", Is: pydantic.Text{Numbers: true, Pattern: freezeOperator(), Python: `^(==|\~=|>=)$`}},
+		freezeOperatorField(),
 	}
+}
+
+func freezeOperatorField() pydantic.Field {
+	return pydantic.Field{Name: "freeze_operator", Is: pydantic.Text{Numbers: true, Pattern: freezeOperator(), Python: `^(==|\~=|>=)$`}}
 }
 
 var projectSchema = sync.OnceValue(func() *pydantic.Model {

@@ -1,11 +1,14 @@
 package module
 
 import (
-	"fmt"
-	"regexp"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/inifile"
+	"ordain.dev/ordain/compiler/module/pydantic"
+	"ordain.dev/ordain/internal/pep440"
 )
 
 // setupCfg is what counts of a setup.cfg.
@@ -15,98 +18,168 @@ type setupCfg struct {
 	Deprecated      bool
 }
 
-// readSetupCfg reads the sections metadata, options and egg_info. It follows
-// Python's configparser: a value goes on over indented lines; lines that begin
-// with # or ; are comments.
+// readSetupCfg reads the sections metadata, options and egg_info.
 func readSetupCfg(path string) (*setupCfg, error) {
-	text, err := readFile(path)
+	text, err := readText(path)
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(text) {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": it is not UTF-8", At: at(path, 1, 0)}
-	}
-	values, err := parseINI(path, string(text))
+	raw, err := rawMetadata(path, string(text))
 	if err != nil {
 		return nil, err
 	}
-	fail := func(format string, args ...any) (*setupCfg, error) {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid: " + fmt.Sprintf(format, args...), At: at(path, 1, 0)}
-	}
-	meta, ok := values["metadata"]
-	if !ok {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Metadata file " + path + " doesn't have a metadata section.", At: at(path, 1, 0)}
-	}
-	for _, key := range []string{"name", "version", "license"} {
-		if _, ok := meta[key]; !ok {
-			return fail("the key `%s` is missing in [metadata]", key)
+	return raw.check(path)
+}
+
+// rawMetadata reads the values in the order in which the reference does, which
+// shows in the first error.
+func rawMetadata(path, text string) (*rawSetupCfg, error) {
+	fail := func(err error) error {
+		line := 1
+		if e := (*inifile.Error)(nil); errors.As(err, &e) {
+			line = max(1, e.Line)
+		}
+		return &Error{
+			Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ":\n" + err.Error(), At: at(path, line, 0),
+			Hint: "setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%",
 		}
 	}
-	c := &setupCfg{Name: meta["name"], Version: meta["version"] + tag(values["egg_info"]["tag_build"])}
-	name, ok := strings.CutPrefix(c.Name, "inmanta-module-")
-	if !ok || name == "" || strings.Contains(c.Name, "_") {
-		return fail("the name %q must be inmanta-module-<name>, with hyphens", c.Name)
+	file, err := inifile.Parse(text)
+	if err != nil {
+		return nil, fail(err)
 	}
-	if !baseVersion().MatchString(meta["version"]) {
-		return fail("version %s is not a version such as 1.2.3; what comes after that goes to tag_build in [egg_info]", meta["version"])
+	requires, _, err := file.Get("options", "install_requires")
+	if err != nil {
+		return nil, fail(err)
 	}
-	if !isVersion(c.Version) {
-		return fail("tag_build %s in [egg_info] makes no version", values["egg_info"]["tag_build"])
+	tag, _, err := file.Get("egg_info", "tag_build")
+	if err != nil {
+		return nil, fail(err)
 	}
-	for line := range strings.SplitSeq(values["options"]["install_requires"], "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			c.InstallRequires = append(c.InstallRequires, line)
+	if !file.Has("metadata") {
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata file " + path + " doesn't have a metadata section.", At: at(path, 1, 0),
+			Hint: "it needs a section [metadata] with name, version and license",
 		}
 	}
-	switch strings.ToLower(meta["deprecated"]) {
-	case "true", "yes", "on", "1":
-		c.Deprecated = true
+	raw := &rawSetupCfg{values: map[string]string{}}
+	for _, key := range file.Options("metadata") {
+		if raw.values[key], _, err = file.Get("metadata", key); err != nil {
+			return nil, fail(err)
+		}
+		raw.keys = append(raw.keys, key)
+	}
+	for line := range strings.SplitSeq(requires, "\n") {
+		if line != "" {
+			raw.requires = append(raw.requires, line)
+		}
+	}
+	raw.tag = tag
+	return raw, nil
+}
+
+// rawSetupCfg is what stands in the file: the section metadata, what the package
+// needs, and the ending of the version.
+type rawSetupCfg struct {
+	keys     []string
+	values   map[string]string
+	requires []string
+	tag      string
+}
+
+// check holds the values against the reference's model.
+func (r *rawSetupCfg) check(path string) (*setupCfg, error) {
+	data := r.data()
+	if wrong := releaseSchema().Check(data); wrong != nil {
+		return nil, &Error{
+			Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid:\n" + setIn(wrong.Error()), At: at(path, 1, 0),
+			Hint: "the section [metadata] needs a name, inmanta-module-<name> with hyphens, a version such as 1.2.3, whose ending goes to tag_build in [egg_info], and a license",
+		}
+	}
+	c := &setupCfg{Name: r.values["name"], Version: r.values["version"], InstallRequires: r.requires}
+	c.Deprecated, _ = pydantic.TruthOf(r.values["deprecated"])
+	if full, err := tagged(c.Version, r.tag); err == nil {
+		c.Version = full.String()
 	}
 	return c, nil
 }
 
-var baseVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*v?(\d+!)?\d+(\.\d+)*\s*$`) })
-
-// tag is the suffix that a pre-release or development version has.
-func tag(build string) string {
-	if strings.HasPrefix(build, "dev") || strings.HasPrefix(build, "post") {
-		return "." + build
+// data are the values as the model takes them. What other sections say comes over
+// what the section metadata says, in its place.
+func (r *rawSetupCfg) data() *pydantic.Dict {
+	requires := &pydantic.Items{Kind: pydantic.List}
+	for _, one := range r.requires {
+		requires.Of = append(requires.Of, one)
 	}
-	return build
-}
-
-func parseINI(path, text string) (map[string]map[string]string, error) {
-	values := map[string]map[string]string{}
-	fail := func(line int, format string, args ...any) *Error {
-		return &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": " + fmt.Sprintf(format, args...), At: at(path, line, 0)}
-	}
-	var section map[string]string
-	key := ""
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimRight(line, " \t\r")
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
-		case key != "" && (line[0] == ' ' || line[0] == '\t'):
-			section[key] += "\n" + trimmed
-		case line[0] == '[' && strings.HasSuffix(line, "]"):
-			name := line[1 : len(line)-1]
-			if values[name] != nil {
-				return nil, fail(i+1, "the section [%s] is there twice", name)
-			}
-			values[name] = map[string]string{}
-			section, key = values[name], ""
+	data, more := &pydantic.Dict{}, []string{"install_requires", "version_tag"}
+	for _, key := range append(slices.Clone(r.keys), more...) {
+		if slices.Contains(data.Keys, any(key)) {
+			continue
+		}
+		data.Keys = append(data.Keys, key)
+		switch key {
+		case "install_requires":
+			data.Values = append(data.Values, requires)
+		case "version_tag":
+			data.Values = append(data.Values, r.tag)
 		default:
-			cut := strings.IndexAny(trimmed, "=:")
-			if section == nil || cut < 1 {
-				return nil, fail(i+1, "expected a [section] or `key = value`")
-			}
-			key = strings.ToLower(strings.TrimSpace(trimmed[:cut]))
-			if _, twice := section[key]; twice {
-				return nil, fail(i+1, "the key %s is there twice", key)
-			}
-			section[key] = strings.TrimSpace(trimmed[cut+1:])
+			data.Values = append(data.Values, r.values[key])
 		}
 	}
-	return values, nil
+	return data
+}
+
+// releaseSchema is what setup.cfg may hold.
+var releaseSchema = sync.OnceValue(func() *pydantic.Model {
+	return &pydantic.Model{Title: "ModuleV2Metadata", Fields: []pydantic.Field{
+		{Name: "name", Required: true, Is: pydantic.Text{Numbers: true, Then: packageName}},
+		{Name: "description", Is: optional},
+		{Name: "freeze_recursive", Is: pydantic.Truth{}},
+		freezeOperatorField(),
+		{Name: "version", Required: true, Is: pydantic.Text{Numbers: true, Then: baseVersion}},
+		{Name: "license", Required: true, Is: loose},
+		{Name: "deprecated", Is: pydantic.Optional{Is: pydantic.Truth{}}},
+		{Name: "install_requires", Required: true, Is: pydantic.ListOf{Each: loose}},
+		{Name: "version_tag", Is: pydantic.Text{Numbers: true, Then: versionTag}},
+		{Name: "four_digit_version", Is: pydantic.Truth{}},
+	}}
+})
+
+// versionTag tells what is wrong with the ending of a version.
+func versionTag(tag string) string {
+	if _, err := tagged("1.0.0", tag); err != nil {
+		return "Version tag " + tag + " is not PEP440 compliant"
+	}
+	return ""
+}
+
+// packageName tells what is wrong with the name of a module's package.
+func packageName(name string) string {
+	if rest, ok := strings.CutPrefix(name, distributionPrefix); !ok || rest == "" {
+		return `The name field should follow the format "inmanta-module-<module-name>"`
+	}
+	if strings.Contains(name, "_") {
+		return "Module names should not contain underscores, use '-' instead."
+	}
+	return ""
+}
+
+// baseVersion tells what is wrong with a version that must be that of a release.
+func baseVersion(text string) string {
+	v, err := pep440.Parse(text)
+	if err != nil {
+		return noVersion(text)
+	}
+	if !v.Base() {
+		return "setup.cfg version should be a base version without tag. Use egg_info.tag_build to configure a tag"
+	}
+	return ""
+}
+
+// tagged is a version with the ending of one before or behind the release.
+func tagged(version, tag string) (pep440.Version, error) {
+	if tag == "" {
+		return pep440.Parse(version)
+	}
+	return pep440.Parse(version + "." + strings.TrimLeft(tag, "."))
 }

@@ -16,7 +16,7 @@ const (
 func parseYAML(path string) (value, error) {
 	text, err := readFile(path)
 	if err != nil {
-		return value{}, orDirectory(path, err)
+		return value{}, unreadable(path, err)
 	}
 	return readYAML(path, text)
 }

@@ -148,7 +148,7 @@ func tryOpen(t testing.TB, archive string, change ...func(*Config)) (*project, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: dir, ProjectName: "test", CallTimeout: time.Minute}
+	c := Config{Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: dir, ProjectName: "test", ModulePath: []string{filepath.Join(dir, "libs")}, CallTimeout: time.Minute}
 	for _, f := range change {
 		f(&c)
 	}

@@ -31,8 +31,8 @@ type Config struct {
 	ProjectName string
 	// Metadata is project.yml, for plug-ins that look at Project.get().metadata.
 	Metadata map[string]any
-	// ModulePath are the folders with modules of the first generation: code may
-	// import what the model does not load.
+	// ModulePath are the folders with modules of the first generation, in which
+	// their Python is found: also of those that the model does not load.
 	ModulePath []string
 	// Settings are configuration options by section and name: config.environment …
 	Settings map[string]map[string]any

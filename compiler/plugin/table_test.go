@@ -42,6 +42,7 @@ func newCheckout(t testing.TB, archive string) *checkout {
 		Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: t.TempDir(), ProjectName: "test",
 		Path: []string{site}, Env: []string{"PATH=/usr/bin:/bin"}, CallTimeout: time.Minute, CacheDir: t.TempDir(),
 	}}
+	c.config.ModulePath = []string{filepath.Join(c.config.ProjectDir, "libs")}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		c.write(f.Name, string(f.Data))
 		if name, _, _ := strings.Cut(f.Name, "/"); !slices.Contains(c.order, name) {

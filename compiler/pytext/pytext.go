@@ -85,6 +85,9 @@ func Printable(r rune) bool {
 	return unicode.IsPrint(r) || 0x2ebf0 <= r && r <= 0x2ee5d || 0x2ffc <= r && r <= 0x2fff || r == 0x31ef
 }
 
+// Space is str.isspace of one character.
+func Space(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }
+
 // Float writes a float as Python does: the shortest digits that read back the
 // same, with an exponent below 1e-4 and from 1e16 on, otherwise with a point.
 func Float(f float64) string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 //go:generate go tool goyacc -l -o grammar.go -v /dev/null grammar.y
@@ -37,8 +39,8 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 		line := bytes.Count(text[:at], []byte{'\n'}) + 1
 		start := Pos{int32(line), int32(at - bytes.LastIndexByte(text[:at], '\n'))}
 		return nil, &Error{
-			Kind: KindDecode, Message: "the file is not valid UTF-8",
-			At: Span{File: file, Start: start, End: start}, Hint: "save the file as UTF-8",
+			Kind: KindDecode, Message: pytext.DecodeError(text),
+			At: Span{File: file, Start: start, End: start}, Hint: "the file is not valid UTF-8: save it as UTF-8",
 		}
 	}
 	text = uniformLines(text)

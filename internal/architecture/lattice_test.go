@@ -30,7 +30,6 @@ var lattice = []struct {
 	{"internal/lean", ""},
 	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
-	{"internal/pep440", ""},
 	{"docs/errors", ""},
 	{"layout", "internal/fault internal/intent"},
 	{"internal/bus", "internal/intent"},
@@ -41,6 +40,8 @@ var lattice = []struct {
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
 	{"compiler/pytext", ""},
+	{"internal/pep440", "compiler/pytext"},
+	{"compiler/inifile", "compiler/pytext"},
 	{"compiler/pyregex", "compiler/pytext"},
 	{"compiler/pyyaml", "compiler/pytext"},
 	{"compiler/syntax", "compiler/pytext compiler/pyregex"},
@@ -48,7 +49,7 @@ var lattice = []struct {
 	{"compiler/types", "compiler/pytext compiler/pyregex compiler/syntax"},
 	{"compiler/module/pydantic", "compiler/pytext"},
 	{"compiler/module/mailaddress", "compiler/pytext"},
-	{"compiler/module", "compiler/module/pydantic compiler/module/mailaddress compiler/pytext compiler/pyyaml internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
+	{"compiler/module", "compiler/module/pydantic compiler/module/mailaddress compiler/pytext compiler/pyyaml compiler/inifile internal/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
 	{"compiler/eval", "compiler/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{"compiler/plugin", "compiler/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/pyworker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},

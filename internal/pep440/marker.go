@@ -1,74 +1,193 @@
 package pep440
 
 import (
-	"regexp"
+	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 )
 
-var markerTokens = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ \t]*(?:(\()|(\))|('[^']*'|"[^"]*")|(===|==|~=|!=|<=|>=|<|>)|(and|or)\b|(not[ \t]+in|in)\b|` +
-		`(python_version|python_full_version|os[._]name|sys[._]platform|platform_(?:release|system)|platform[._](?:version|machine|python_implementation)|` +
-		`python_implementation|implementation_(?:name|version)|extras?|dependency_groups)\b)`)
-})
+// marker is a condition in the form that packaging writes it in: alone, and as
+// a part of another one, where several stand in parentheses.
+type marker struct{ open, nested string }
 
-// kinds of markerTokens, by group.
-const (
-	markOpen = iota + 1
-	markClose
-	markText
-	markCompare
-	markJoin
-	markIn
-	markVariable
-)
+// deepest is how many parentheses of a marker may be open at once. Python gives
+// up earlier; nobody writes as many.
+const deepest = 1000
 
-// ValidMarker tells whether a condition of a requirement can be read (PEP 508):
-// comparisons of variables and texts, joined by `and` and `or`.
-func ValidMarker(text string) bool {
-	open := 0
-	next := func() int {
-		m := markerTokens().FindStringSubmatchIndex(text)
-		if m == nil {
-			return 0
-		}
-		text = text[m[1]:]
-		for kind := markOpen; kind <= markVariable; kind++ {
-			if m[2*kind] >= 0 {
-				return kind
-			}
-		}
-		return 0
-	}
+var markerVariables = []string{
+	"python_version", "python_full_version", "os_name", "os.name", "sys_platform", "sys.platform", "platform_release", "platform_system",
+	"platform_version", "platform.version", "platform_machine", "platform.machine",
+	"platform_python_implementation", "platform.python_implementation", "python_implementation",
+	"implementation_name", "implementation_version", "extras", "extra", "dependency_groups",
+}
+
+// marker reads comparisons of variables and texts, joined by `and` and `or`.
+func (s *scanner) marker() marker {
+	first := s.markerAtom()
+	parts := []string{first.nested}
 	for {
-		token := next()
-		for ; token == markOpen; token = next() {
-			open++
+		join := s.word("or", "and")
+		if join == "" {
+			break
 		}
-		operand := func(kind int) bool { return kind == markText || kind == markVariable }
-		if !operand(token) {
-			return false
+		parts = append(parts, join, s.markerAtom().nested)
+	}
+	if len(parts) == 1 {
+		return first
+	}
+	all := strings.Join(parts, " ")
+	return marker{all, "(" + all + ")"}
+}
+
+// markerAtom reads one comparison, or a condition in parentheses.
+func (s *scanner) markerAtom() marker {
+	s.space()
+	open := s.pos
+	if !s.sign('(') {
+		item := s.comparison()
+		s.space()
+		return marker{item, item}
+	}
+	if s.depth++; s.depth > deepest {
+		s.fail("Expected fewer parentheses in each other", s.pos)
+	}
+	s.space()
+	inner := s.marker()
+	s.space()
+	if !s.sign(')') {
+		s.fail("Expected matching RIGHT_PARENTHESIS for LEFT_PARENTHESIS, after marker expression", open)
+	}
+	s.depth--
+	s.space()
+	return inner
+}
+
+func (s *scanner) comparison() string {
+	left, name := s.operand()
+	s.space()
+	operator := s.comparator()
+	s.space()
+	right, other := s.operand()
+	s.space()
+	switch { // names of extras are compared in their normal form
+	case name == "extra" && other == "":
+		right = quoted(Normal(unquoted(right)))
+	case other == "extra" && name == "":
+		left = quoted(Normal(unquoted(left)))
+	}
+	return left + " " + operator + " " + right
+}
+
+func (s *scanner) comparator() string {
+	if s.word("in") != "" {
+		return "in"
+	}
+	if s.word("not") != "" {
+		if !s.space() {
+			s.fail("Expected whitespace after 'not'", s.pos)
 		}
-		if op := next(); op != markCompare && op != markIn {
-			return false
+		if s.word("in") == "" {
+			s.fail("Expected 'in' after 'not'", s.pos)
 		}
-		if !operand(next()) {
-			return false
+		return "not in"
+	}
+	found := s.operator("===", "==", "~=", "!=", "<=", ">=", "<", ">")
+	if found == "" {
+		s.fail("Expected marker operator, one of <=, <, !=, ==, >=, >, ~=, ===, in, not in", s.pos)
+	}
+	return found
+}
+
+// operand reads a variable or a text in quotes, as packaging writes it; name is
+// that of a variable.
+func (s *scanner) operand() (written, name string) {
+	if name = s.word(markerVariables...); name != "" {
+		name = strings.ReplaceAll(name, ".", "_")
+		if name == "python_implementation" {
+			name = "platform_python_implementation"
 		}
-		for {
-			if strings.TrimLeft(text, " \t") == "" {
-				return open == 0
+		return name, name
+	}
+	start := s.pos
+	if q := s.at(start); q == '\'' || q == '"' {
+		for end := start + 1; end < len(s.text); end++ {
+			if s.text[end] == q {
+				s.pos = end + 1
+				value, ok := pythonText(s.text[start+1 : end])
+				if !ok {
+					s.fail("Invalid quoted string", start)
+				}
+				return quoted(value), ""
 			}
-			token = next()
-			if token != markClose {
-				break
-			}
-			if open--; open < 0 {
-				return false
-			}
-		}
-		if token != markJoin {
-			return false
 		}
 	}
+	s.fail("Expected a marker variable or quoted string", s.pos)
+	return "", ""
+}
+
+func quoted(value string) string {
+	if strings.Contains(value, `"`) {
+		return "'" + value + "'"
+	}
+	return `"` + value + `"`
+}
+
+func unquoted(written string) string { return written[1 : len(written)-1] }
+
+// pythonText gives what stands between the quotes of a text of Python. The
+// names of characters, \N{…}, stay as they are.
+func pythonText(text []rune) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\n' || c == '\r' || c == 0 {
+			return "", false
+		}
+		if c != '\\' {
+			b.WriteRune(c)
+			continue
+		}
+		if i++; i == len(text) {
+			return "", false
+		}
+		digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[text[i]]
+		switch c = text[i]; {
+		case digits > 0:
+			end := i + 1 + digits
+			if end > len(text) {
+				return "", false
+			}
+			code, err := strconv.ParseUint(string(text[i+1:end]), 16, 32)
+			if err != nil || code > utf8.MaxRune {
+				return "", false
+			}
+			b.WriteRune(rune(code))
+			i = end - 1
+		case '0' <= c && c <= '7':
+			code := rune(0)
+			end := min(i+3, len(text))
+			for ; i < end && '0' <= text[i] && text[i] <= '7'; i++ {
+				code = code*8 + text[i] - '0'
+			}
+			b.WriteRune(code)
+			i--
+		case c == 'N':
+			length := strings.IndexByte(string(text[i:]), '}')
+			if i+1 >= len(text) || text[i+1] != '{' || length < 3 {
+				return "", false
+			}
+			b.WriteString(`\N`)
+		case c == '\r' && i+1 < len(text) && text[i+1] == '\n':
+			i++
+		case c == '\n' || c == '\r': // the line goes on
+		case c == '\\' || c == '\'' || c == '"':
+			b.WriteRune(c)
+		case strings.ContainsRune("abfnrtv", c):
+			b.WriteString(map[rune]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}[c])
+		default:
+			b.WriteRune('\\')
+			b.WriteRune(c)
+		}
+	}
+	return b.String(), true
 }

@@ -52,13 +52,13 @@ func TestAgreesWithPackaging(t *testing.T) {
 
 func TestRequirements(t *testing.T) {
 	for text, want := range map[string]string{
-		"std":                         "std",
-		" std ~= 8.0 ":                "std~=8.0",
-		"my_mod>=1, !=1.3":            "my_mod>=1,!=1.3",
-		"a[x,y] (>=2)":                "a[x,y]>=2",
-		"a @ https://h/x.whl":         "a @ https://h/x.whl",
-		`a>1 ; python_version > "3"`:  `a>1 ; python_version > "3"`,
-		"a@git+ssh://git@h/x.git ; b": "a @ git+ssh://git@h/x.git ; b",
+		"std":                                  "std",
+		" std ~= 8.0 ":                         "std~=8.0",
+		"my_mod>=1, !=1.3":                     "my_mod>=1,!=1.3",
+		"a[x,y] (>=2)":                         "a[x,y]>=2",
+		"a @ https://h/x.whl":                  "a @ https://h/x.whl",
+		`a>1 ; python_version > "3"`:           `a>1 ; python_version > "3"`,
+		`a@git+ssh://git@h/x.git ; extra=="b"`: `a @ git+ssh://git@h/x.git ; extra=="b"`,
 	} {
 		r, err := pep440.ParseRequirement(text)
 		if err != nil || r.String() != want {
@@ -74,8 +74,8 @@ func TestRequirements(t *testing.T) {
 
 // Tags and requirements come from strangers.
 func FuzzRequirement(f *testing.F) {
-	f.Add("a[x]>=1,<2 ; b")
-	f.Add("a @ https://x ; y")
+	f.Add("a[x]>=1,<2 ; extra in 'b'")
+	f.Add("a @ https://x ; os_name == 'y'")
 	f.Add("1!2.0rc1.post2.dev3+local.4")
 	f.Fuzz(func(t *testing.T, text string) {
 		if r, err := pep440.ParseRequirement(text); err == nil {

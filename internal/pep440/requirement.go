@@ -3,8 +3,11 @@ package pep440
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // Requirement is what a package or module asks for: name[extra]>=1 ; marker.
@@ -13,51 +16,181 @@ type Requirement struct {
 	Extras   string // with the brackets, as written; empty: none
 	Versions Specifiers
 	URL      string // name @ URL
-	Marker   string // the condition after the semicolon
+	Marker   string // the condition after the semicolon, as written
+
+	extras    []string
+	condition string // the marker in the form that packaging gives it
 }
 
-var requirementPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*(.*)$`)
+// ParseRequirement reads a requirement, as Python's packaging library does
+// (PEP 508). The error is in its words: a *SyntaxError, or one that names the
+// condition that it cannot read.
+func ParseRequirement(text string) (r Requirement, err error) {
+	s := &scanner{text: []rune(text)}
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case *SyntaxError:
+			r, err = Requirement{}, cause
+		default:
+			panic(cause)
+		}
+	}()
+	s.space()
+	if r.Name = s.name(); r.Name == "" {
+		s.fail("Expected package name at the start of dependency specifier", s.pos)
+	}
+	s.space()
+	start := s.pos
+	r.extras = s.extras()
+	r.Extras = string(s.text[start:s.pos])
+	s.space()
+	versions := ""
+	if start = s.pos; s.sign('@') {
+		s.url(&r)
+	} else {
+		versions = s.versions()
+		s.space()
+		expected := "semicolon (after name with no version specifier)"
+		if versions != "" {
+			expected = "comma (within version specifier), semicolon (after version specifier)"
+		}
+		s.condition(&r, expected, start)
+	}
+	if !s.ended() {
+		s.fail("Expected end of dependency specifier", s.pos)
+	}
+	r.Versions, err = ParseSpecifiers(versions)
+	return r, err
+}
+
+// extras reads [a, b].
+func (s *scanner) extras() []string {
+	open := s.pos
+	if !s.sign('[') {
+		return nil
+	}
+	s.space()
+	var names []string
+	for name := s.name(); name != ""; {
+		names = append(names, name)
+		s.space()
+		here := s.pos
+		if s.name() != "" {
+			s.pos = here
+			s.fail("Expected comma between extra names", here)
+		}
+		if !s.sign(',') {
+			break
+		}
+		s.space()
+		if name = s.name(); name == "" {
+			s.fail("Expected extra name after comma", s.pos)
+		}
+	}
+	s.space()
+	if !s.sign(']') {
+		s.fail("Expected matching RIGHT_BRACKET for LEFT_BRACKET, after extras", open)
+	}
+	return names
+}
+
+// url reads what follows the @: the URL, and behind white space a condition.
+func (s *scanner) url(r *Requirement) {
+	s.space()
+	start := s.pos
+	for !s.ended() && s.text[s.pos] != ' ' && s.text[s.pos] != '\t' {
+		s.pos++
+	}
+	if r.URL = string(s.text[start:s.pos]); r.URL == "" {
+		s.fail("Expected URL after @", s.pos)
+	}
+	s.space()
+	s.condition(r, "semicolon (after URL and whitespace)", start)
+}
+
+// condition reads what follows a semicolon, unless the text is at its end.
+func (s *scanner) condition(r *Requirement, expected string, start int) {
+	if s.ended() {
+		return
+	}
+	if !s.sign(';') {
+		s.fail("Expected "+expected+" or end", start)
+	}
+	from := s.pos
+	r.condition = s.marker().open
+	r.Marker = strings.TrimSpace(string(s.text[from:s.pos]))
+}
+
+// versions reads conditions on the version, which may stand in parentheses.
+func (s *scanner) versions() string {
+	open := s.pos
+	enclosed := s.sign('(')
+	s.space()
+	all := ""
+	for {
+		start := s.pos
+		one := s.specifier()
+		if one == "" {
+			break
+		}
+		all += one
+		s.nothingBehind(one, start)
+		s.space()
+		if !s.sign(',') {
+			break
+		}
+		all += ","
+		s.space()
+	}
+	s.space()
+	if enclosed && !s.sign(')') {
+		s.fail("Expected matching RIGHT_PARENTHESIS for LEFT_PARENTHESIS, after version specifier", open)
+	}
+	return all
+}
+
+// nothingBehind refuses endings that do not go with the condition before them.
+func (s *scanner) nothingBehind(condition string, start int) {
+	if s.startsWith(".*") {
+		message := ".* suffix can only be used with `==` or `!=` operators"
+		if strings.HasPrefix(condition, "!=") || strings.HasPrefix(condition, "==") && !strings.HasPrefix(condition, "===") {
+			message = ".* suffix cannot be used with pre-release, post-release, dev or local versions"
+		}
+		s.pos++
+		s.fail(message, start)
+	}
+	if next := s.at(s.pos + 1); s.at(s.pos) == '+' && ('a' <= next && next <= 'z' || '0' <= next && next <= '9') {
+		s.fail("Local version label can only be used with `==` or `!=` operators", start)
+	}
+}
+
+// pySpace is what Python's \s is for a text.
+const pySpace = `\t-\r\x1c-\x20\x{85}\p{Z}`
+
+var specifierText = sync.OnceValue(func() *regexp.Regexp {
+	const (
+		start   = `[` + pySpace + `]*[vV]?(?:[0-9]+!)?[0-9]+`
+		pre     = `(?:[-_.]?(?i:alpha|beta|preview|pre|a|b|c|rc)[-_.]?[0-9]*)?`
+		post    = `(?:-[0-9]+|[-_.]?(?:[pP][oO][sS][tT]|(?i:rev|r))[-_.]?[0-9]*)?`
+		anyPost = `(?:-[0-9]+|[-_.]?(?i:post|rev|r)[-_.]?[0-9]*)?` // ſ is an s too
+		dev     = `(?:[-_.]?(?i:dev)[-_.]?[0-9]*)?`
+		local   = `(?:\+[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*)?`
+	)
+	return regexp.MustCompile(`^(?:===[` + pySpace + `]*[^` + pySpace + `;)]*` +
+		`|(?:==|!=)` + start + `(?:\.[0-9]+)*(?:\.\*|` + pre + post + dev + local + `)` +
+		`|~=` + start + `(?:\.[0-9]+)+` + pre + anyPost + dev +
+		`|(?:<=|>=|<|>)` + start + `(?:\.[0-9]+)*` + pre + post + dev + `)`)
 })
 
-// ParseRequirement reads a requirement.
-func ParseRequirement(text string) (Requirement, error) {
-	body, marker, conditional := strings.Cut(strings.TrimSpace(text), ";")
-	if name, url, ok := strings.Cut(text, "@"); ok && requirementPattern().MatchString(strings.TrimSpace(name)) && !strings.ContainsAny(name, "<>=~!") {
-		// The semicolon of a marker stands alone; one in a URL does not.
-		url, marker, _ := strings.Cut(strings.TrimSpace(url), " ;")
-		m := requirementPattern().FindStringSubmatch(strings.TrimSpace(name))
-		if m[3] != "" || url == "" {
-			return Requirement{}, malformed(text)
-		}
-		return Requirement{Name: m[1], Extras: m[2], URL: strings.TrimSpace(url), Marker: strings.TrimSpace(marker)}, nil
+// specifier reads one condition on the version; empty when there is none.
+func (s *scanner) specifier() string {
+	if s.ended() || !strings.ContainsRune("=!~<>", s.text[s.pos]) {
+		return ""
 	}
-	m := requirementPattern().FindStringSubmatch(strings.TrimSpace(body))
-	if m == nil {
-		return Requirement{}, malformed(text)
-	}
-	if conditional && !ValidMarker(marker) {
-		return Requirement{}, malformed(text)
-	}
-	r := Requirement{Name: m[1], Extras: m[2], Marker: strings.TrimSpace(marker)}
-	conditions := strings.TrimSpace(m[3])
-	if inner, ok := strings.CutPrefix(conditions, "("); ok {
-		if conditions, ok = strings.CutSuffix(inner, ")"); !ok {
-			return Requirement{}, malformed(text)
-		}
-	}
-	if conditions != "" && !strings.ContainsAny(conditions[:1], "<>=!~") {
-		return Requirement{}, malformed(text)
-	}
-	var err error
-	if r.Versions, err = ParseSpecifiers(conditions); err != nil {
-		return Requirement{}, fmt.Errorf("%w: %w", malformed(text), err)
-	}
-	return r, nil
-}
-
-func malformed(text string) error {
-	return fmt.Errorf("%q is not a requirement such as `std ~= 8.0`", strings.TrimSpace(text))
+	found := specifierText().FindString(string(s.text[s.pos:]))
+	s.pos += len([]rune(found))
+	return found
 }
 
 // String writes it out again.
@@ -70,6 +203,30 @@ func (r Requirement) String() string {
 	}
 	if r.Marker != "" {
 		s += " ; " + r.Marker
+	}
+	return s
+}
+
+// Canonical writes it as packaging does, with the normal form of the name.
+func (r Requirement) Canonical() string {
+	s := Normal(r.Name)
+	if names := slices.Compact(slices.Sorted(slices.Values(r.extras))); len(names) > 0 {
+		s += "[" + strings.Join(names, ",") + "]"
+	}
+	var conditions []string
+	for _, one := range r.Versions {
+		conditions = append(conditions, one.Operator+one.Text)
+	}
+	slices.Sort(conditions)
+	s += strings.Join(slices.Compact(conditions), ",")
+	if r.URL != "" {
+		s += " @ " + r.URL
+	}
+	if r.condition != "" {
+		if r.URL != "" {
+			s += " "
+		}
+		s += "; " + r.condition
 	}
 	return s
 }
@@ -90,4 +247,9 @@ func Normal(name string) string {
 		}
 	}
 	return strings.ToLower(string(b))
+}
+
+// invalidSpecifier is the error of a condition, in packaging's words.
+func invalidSpecifier(text string) error {
+	return fmt.Errorf("Invalid specifier: %s", pytext.Quote(text)) // the words of packaging
 }

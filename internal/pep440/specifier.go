@@ -1,10 +1,9 @@
 package pep440
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // Specifiers are conditions on a version that hold together: >=1.2,!=1.3.
@@ -18,13 +17,11 @@ type Specifier struct {
 	wildcard bool // 1.2.*
 }
 
-var specifierPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(~=|===|==|!=|<=|>=|<|>)\s*(\S+)$`) })
-
 // ParseSpecifiers reads conditions separated by commas; none is fine.
 func ParseSpecifiers(text string) (Specifiers, error) {
 	var all Specifiers
 	for one := range strings.SplitSeq(text, ",") {
-		if one = strings.TrimSpace(one); one == "" {
+		if one = strings.TrimFunc(one, pytext.Space); one == "" {
 			continue
 		}
 		s, err := parseSpecifier(one)
@@ -37,31 +34,25 @@ func ParseSpecifiers(text string) (Specifiers, error) {
 }
 
 func parseSpecifier(text string) (Specifier, error) {
-	m := specifierPattern().FindStringSubmatch(text)
-	if m == nil {
-		return Specifier{}, fmt.Errorf("%q is not a condition on a version, such as >=1.2", text)
+	if specifierText().FindString(text) != text {
+		return Specifier{}, invalidSpecifier(text)
 	}
-	s := Specifier{Operator: m[1], Text: m[2]}
+	s := Specifier{}
+	for _, sign := range []string{"===", "~=", "==", "!=", "<=", ">=", "<", ">"} {
+		if rest, ok := strings.CutPrefix(text, sign); ok {
+			s.Operator, s.Text = sign, strings.TrimFunc(rest, pytext.Space)
+			break
+		}
+	}
 	if s.Operator == "===" {
 		s.version, _ = Parse(s.Text) // any text may be compared with
 		return s, nil
 	}
 	bare, wildcard := strings.CutSuffix(s.Text, ".*")
-	if s.wildcard = wildcard; wildcard && s.Operator != "==" && s.Operator != "!=" {
-		return Specifier{}, fmt.Errorf("%q: .* goes with == and != only", text)
-	}
+	s.wildcard = wildcard
 	var err error
 	if s.version, err = Parse(bare); err != nil {
-		return Specifier{}, err
-	}
-	if v := s.version; wildcard && (v.Prerelease() || v.post != nil || v.local != nil) {
-		return Specifier{}, fmt.Errorf("%q: .* goes behind the numbers of a release", text)
-	}
-	if s.Operator == "~=" && len(s.version.release) < 2 {
-		return Specifier{}, fmt.Errorf("%q: ~= needs a version of two parts or more", text)
-	}
-	if s.version.local != nil && s.Operator != "==" && s.Operator != "!=" {
-		return Specifier{}, fmt.Errorf("%q: a local version goes with == and != only", text)
+		return Specifier{}, invalidSpecifier(text)
 	}
 	return s, nil
 }

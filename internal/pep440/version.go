@@ -102,6 +102,9 @@ func number(digits string) *big.Int {
 // candidate or a development version.
 func (v Version) Prerelease() bool { return v.pre != "" || v.dev != nil }
 
+// Base tells a version that is nothing but a release, with or without an epoch.
+func (v Version) Base() bool { return !v.Prerelease() && v.post == nil && v.local == nil }
+
 // IsZero tells the zero Version, which is none.
 func (v Version) IsZero() bool { return v.release == nil }
 

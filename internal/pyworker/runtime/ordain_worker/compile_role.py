@@ -111,7 +111,7 @@ class CompileRole:
             )
         )
         lazy = args.get("lazy")
-        self.finder.modulepath = list(args.get("modulepath") or ())
+        self.finder.path.folders = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
         self._compiler = Compiler(self.modules.has_space)
         gc.disable()  # imports make much and free little

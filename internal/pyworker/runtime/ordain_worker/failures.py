@@ -48,7 +48,8 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         message = f"(its message cannot be shown: {type(broken).__name__})"
     if importers or not importing:
         innermost = _innermost(importers or frames)
-    elif unread is not None:  # nothing of the file ran, so no line of it did
+    elif unread is not None or importing.endswith(".pyc"):
+        # Nothing of the file ran, so no line of it did; or its lines are those of a source that may be elsewhere.
         innermost = traceback.FrameSummary(importing, 0, "<module>", line="")
     else:
         innermost = _innermost(frames)

@@ -7,7 +7,12 @@ import sys
 
 # What importlib.machinery and importlib.util hand on, without what they import beside.
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import SourceFileLoader, cache_from_source, spec_from_file_location
+from _frozen_importlib_external import (
+    SourceFileLoader,
+    SourcelessFileLoader,
+    cache_from_source,
+    spec_from_file_location,
+)
 
 from inmanta import _lazy
 
@@ -38,19 +43,13 @@ class ImportStopped(Exception):
 
 
 class Finder:
-    """Finds the packages of the modules that the model loads, wherever their folders are.
-
-    A v1 module's folder is called ``plugins``, an editable v2 module's lies in its own tree: neither is where
-    the interpreter would look.
+    """Finds the packages of the modules of the second generation that the model loads, wherever their folders are: an
+    editable one lies in its own tree, where the interpreter would not look.
     """
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
-        # Folders with modules of the first generation, of which code may import what the model does not load.
-        self.modulepath: list[str] = []
-        self.looked: set[str] = set()  # folders of these in which something was looked for
-        # Told of the end of the import of a module's package, in a load that imports modules when they are used.
-        self.imported: Optional[Callable[[str, ModuleType], None]] = None
+        self.path = ModulePath()
 
     def add(self, module: str, folder: str) -> None:
         self._folders[f"{PACKAGE}.{module}"] = folder
@@ -66,58 +65,93 @@ class Finder:
             return spec
         folder = self._folders.get(fullname)
         if folder is None:
-            folder = self._beside(fullname)
-        if folder is None:
             return None
-        init = os.path.join(folder, "__init__.py")
-        if os.path.isfile(init):
-            loader = None if self.imported is None else _Telling(fullname, init, self.imported)
-            return spec_from_file_location(fullname, init, loader=loader, submodule_search_locations=[folder])
+        for init in ("__init__.py", "__init__.pyc"):
+            file = os.path.join(folder, init)
+            if os.path.isfile(file):
+                return self.path.spec(fullname, file)
         spec = ModuleSpec(fullname, None, is_package=True)
         spec.submodule_search_locations = [folder]
         return spec
 
 
-    def _beside(self, fullname: str) -> Optional[str]:
-        """The package of a module that the model does not load: one that is installed goes before those on the
-        modulepath.
-        """
-        package, _, name = fullname.partition(".")
-        if package != PACKAGE or not name.isidentifier():
+class ModulePath:
+    """Finds the packages of modules of the first generation, which lie in folders of the module path, loaded by the
+    model or not. It comes last, as upstream: ``inmanta_plugins.a.b`` is the first of a/plugins/b.pyc,
+    a/plugins/b/__init__.pyc, a/plugins/b.py and a/plugins/b/__init__.py that the Python of the package itself did not
+    find. So plugins.py, and bytecode beside its source, go before a package ``plugins``.
+    """
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+        self.looked: set[str] = set()  # folders in which something was looked for
+        # Told of the end of the import of a module's package, in a load that imports modules when they are used.
+        self.imported: Optional[Callable[[str, ModuleType], None]] = None
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        package, *parts = fullname.split(".")
+        if package != PACKAGE or not parts:
             return None
-        for entry in sys.path:
-            there = os.path.join(entry, PACKAGE, name)
-            if os.path.isdir(there) or os.path.isfile(there + ".py"):
-                return None
-        for path in self.modulepath:
-            self.looked.update(each for each in (path, os.path.join(path, name)) if os.path.isdir(each))
-            folder = os.path.join(path, name, "plugins")
-            if os.path.isfile(os.path.join(folder, "__init__.py")):
-                self.looked.add(folder)
-                return folder
+        parts.insert(1, "plugins")
+        if parts[-1] == "__init__":
+            parts.pop()
+        for folder in self.folders:
+            base = os.path.join(folder, *parts)
+            steps = (folder, os.path.join(folder, parts[0]), os.path.dirname(base), base)
+            self.looked.update(each for each in steps if os.path.isdir(each))
+            for ending in (".pyc", ".py"):
+                for file in (base + ending, os.path.join(base, "__init__" + ending)):
+                    if os.path.exists(file):
+                        return self.spec(fullname, file)
         return None
 
+    def spec(self, fullname: str, file: str) -> Optional[ModuleSpec]:
+        loader = None
+        if self.imported is not None and fullname.count(".") == 1:
+            kind = _TellingBytecode if file.endswith(".pyc") else _Telling
+            loader = kind(fullname, file, self.imported)
+        inner = [os.path.dirname(file)] if os.path.basename(file).startswith("__init__.") else None
+        return spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=inner)
 
-class _Telling(SourceFileLoader):
+
+class _Tells:
+    """A loader that tells when the import of a module's package is done."""
+
     def __init__(self, fullname: str, path: str, imported: Callable[[str, ModuleType], None]) -> None:
-        super().__init__(fullname, path)
+        super().__init__(fullname, path)  # type: ignore[call-arg]
         self._imported = imported
 
     def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
+        super().exec_module(module)  # type: ignore[misc]
         self._imported(module.__name__.partition(".")[2], module)
+
+
+class _Telling(_Tells, SourceFileLoader):
+    pass
+
+
+class _TellingBytecode(_Tells, SourcelessFileLoader):
+    pass
 
 
 def install() -> Finder:
     finder = Finder()
     sys.meta_path.insert(0, finder)
+    sys.meta_path.append(finder.path)
     return finder
+
+
+def _first_generation(module: dict[str, Any]) -> bool:
+    """Whether the Python files of a module lie in its folder ``plugins``."""
+    return bool(module["dir"] == os.path.join(module["root"], "plugins"))
 
 
 def _named(module: str, folder: str, files: list[str]) -> Iterator[tuple[str, str]]:
     """The files of a module with the names that Python has for them, in the order in which they are imported."""
-    for file in sorted(files, key=lambda path: (not path.endswith("__init__.py"), path)):
-        inner = os.path.relpath(file, folder)[: -len(".py")].split(os.sep)
+    for file in sorted(files, key=lambda path: (not os.path.basename(path).startswith("__init__."), path)):
+        inner = os.path.splitext(os.path.relpath(file, folder))[0].split(os.sep)
         if inner[-1] == "__init__":
             inner.pop()
         yield ".".join([PACKAGE, module, *inner]), file
@@ -172,7 +206,10 @@ class Modules:
 
     def __init__(self, finder: Finder, modules: list[dict[str, Any]], lazy: Optional[dict[str, Any]] = None) -> None:
         self._finder = finder
-        self._waiting = {each["name"]: each for each in modules if each.get("files")}
+        self._waiting: dict[str, list[dict[str, Any]]] = {}
+        for each in modules:
+            if each.get("files"):  # a module.yml may name another module than its folder
+                self._waiting.setdefault(each["name"], []).append(each)
         self._order = {name: position for position, name in enumerate(self._waiting)}
         self._shared = [] if lazy is None else lazy.get("shared") or []
         self._early = set() if lazy is None else set(lazy.get("early") or ())
@@ -180,11 +217,11 @@ class Modules:
         self._begun: list[str] = []  # modules that others began to import before their turn
         self._spaces = {each["name"] for each in modules}.union(*(each.get("namespaces") or () for each in modules))
         for each in modules:
-            if each.get("dir"):
+            if each.get("dir") and not _first_generation(each):
                 finder.add(each["name"], each["dir"])
             _distrust(each.get("files") or ())
         if lazy is not None:
-            finder.imported = self._follow
+            finder.path.imported = self._follow
             _lazy.when_whole(self.rest)
 
     def has_space(self, python: str) -> bool:
@@ -232,6 +269,8 @@ class Modules:
                 stopped = ImportStopped(each["name"], name, file)
                 try:
                     if any(name.startswith(other + ".") for other in dead):
+                        if file.endswith(".pyc"):
+                            continue
                         with open(file, "rb") as source:
                             compile(source.read(), file, "exec", dont_inherit=True)
                         continue
@@ -249,8 +288,7 @@ class Modules:
         return self._order.get(name, len(self._order))
 
     def _import(self, name: str) -> None:
-        module = self._waiting.pop(name, None)
-        if module is not None:
+        for module in self._waiting.pop(name, ()):
             import_files(name, module["dir"], module["files"])
 
     def _follow(self, name: str, package: ModuleType) -> None:
