@@ -516,13 +516,13 @@ func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *
 	return typeName(info.result), typeError(types.Returned(info.result, v))
 }
 
-// Entities lists the names of all entities.
-func (h *heap) Entities() []string {
-	names := make([]string, len(h.r.prog.entities))
-	for i, e := range h.r.prog.entities {
-		names[i] = e.Name
-	}
-	return names
+// TypeNames lists the types that the model defines: see TypeNames.
+func (h *heap) TypeNames() []string { return TypeNames(h.r.prog.files()) }
+
+// Call gives the call as it is written.
+func (h *heap) Call() *syntax.Call {
+	written, _ := h.n.ast.(*syntax.Call)
+	return written
 }
 
 // Type implements Heap.
@@ -540,6 +540,8 @@ func (h *heap) Type(name string) any {
 		return thing.entity
 	case *typedefInfo:
 		return thing.t
+	case *implementationInfo:
+		return thing.told()
 	}
 	return nil
 }

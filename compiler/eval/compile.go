@@ -63,7 +63,11 @@ type Result struct {
 	Variables []Variable
 	Entities  []*types.Entity
 	Typedefs  []*types.Typedef
-	Warnings  []Warning
+	// Implementations in the order of their definition.
+	Implementations []*types.Implementation
+	// Files of the model in the order in which they were loaded.
+	Files    []*syntax.File
+	Warnings []Warning
 	// Output are the lines that plug-ins printed.
 	Output []string
 	// Err is nil for a successful compile: the error that the reference reports.
@@ -201,6 +205,10 @@ func (r *run) fill(result *Result, err *Error) {
 	for _, t := range r.prog.typedefs {
 		result.Typedefs = append(result.Typedefs, t.t)
 	}
+	for _, info := range r.prog.impls {
+		result.Implementations = append(result.Implementations, info.told())
+	}
+	result.Files = r.prog.files()
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
 	result.Output = append(result.Output, r.prog.output...)
 	result.Rounds = r.rounds

@@ -77,8 +77,21 @@ class Owner:
     def get_namespace(self) -> Namespace:
         return self.namespace
 
+    @property
+    def _written(self) -> Any:
+        """The call as the model has it. The engine knows, while it runs; few ask."""
+        if "_told" not in self.__dict__:
+            self._told = runtime.model().owner() if runtime.is_installed() else None
+        return self._told
+
+    def __getattr__(self, name: str) -> Any:
+        """What its text says: arguments, kwargs and the like."""
+        if name.startswith("_") or self._written is None:
+            raise AttributeError(f"the call of {self.name} has no attribute {name!r}")
+        return getattr(self._written, name)
+
     def __str__(self) -> str:
-        return f"{self.name}(...)"
+        return f"{self.name}(...)" if self._written is None else str(self._written)
 
     __repr__ = __str__
 

@@ -114,6 +114,7 @@ class CompileRole:
         self.finder.modulepath = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
         self._compiler = Compiler(self.modules.has_space)
+        self.model.loaded = self.modules.has_space
         gc.disable()  # imports make much and free little
         try:
             if lazy is None:

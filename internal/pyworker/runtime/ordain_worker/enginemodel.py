@@ -7,6 +7,7 @@ from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Optional
 
     from ordain_worker.frames import Dialogue
@@ -21,6 +22,8 @@ class EngineModel:
         self._codec = codec
         self._missing: set[tuple[str, str]] = set()
         self._types: dict[str, Any] = {}
+        # Whether there is a namespace of the model for a Python module.
+        self.loaded: Callable[[str], bool] = bool
         # Variables without a value, one object for each, for as long as a call runs.
         self.unset: dict[Any, ResultVariable] = {}
         # Warnings that Go was not told of yet.
@@ -89,13 +92,33 @@ class EngineModel:
             return Entity(described)
         if described["kind"] == "typedef":
             return types.ConstraintType(described)
+        if described["kind"] == "implementation":
+            from inmanta.ast.entity import Implementation
+
+            return Implementation(described)
         return types.TYPES.get(name) or types.Any()
 
     def instances_of(self, name: str) -> list[Instance]:
         return self._codec.decode(self._talk.ask("instances", {"n": name}))
 
-    def entities(self) -> list[str]:
-        return self._talk.ask("entities", {})
+    def types(self) -> list[str]:
+        return self._talk.ask("types", {})
+
+    def defaults_of(self, entity: str) -> list[Any]:
+        from inmanta.ast.statements import told
+
+        return [(name, each and told(each, self._codec.decode)) for name, each in self._talk.ask("defaults", {"n": entity})]
+
+    def owner(self) -> Any:
+        from inmanta.ast.statements import WrittenCall
+
+        written = self._talk.ask("owner", {})
+        return None if written is None else WrittenCall(written, self._codec.decode)
+
+    def plugins(self) -> dict[str, Any]:
+        from inmanta.plugins import all_plugins
+
+        return all_plugins(self.loaded)
 
     def accepts(self, name: str, value: object) -> bool:
         return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(value)})
