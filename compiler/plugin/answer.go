@@ -17,8 +17,8 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	if h.onAnswer != nil {
 		h.onAnswer(op)
 	}
-	if h.heap == nil {
-		return unanswered(op, args)
+	if h.heap == nil || op == "imports" || op == "module" {
+		return h.unanswered(op, args)
 	}
 	var request struct {
 		Instance uint64          `json:"i"`

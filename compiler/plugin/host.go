@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/pyworker"
 )
@@ -34,6 +35,11 @@ type Config struct {
 	// ModulePath are the folders with modules of the first generation: code may
 	// import what the model does not load.
 	ModulePath []string
+	// AutoStd: every file imports std.
+	AutoStd bool
+	// About tells what the files in the folder of a module say of it, when Python
+	// code looks at that; nil: nothing.
+	About func(root string) (*module.About, error)
 	// Settings are configuration options by section and name: config.environment …
 	Settings map[string]map[string]any
 	// Known is what the server knows; nil where there is none.

@@ -105,9 +105,10 @@ class CompileRole:
             project.Project(
                 args["project"],
                 args.get("name") or "",
-                [project.Module(each["name"], each["root"], each.get("version") or "") for each in modules],
+                modules,
                 args.get("metadata"),
                 args.get("modulepath") or (),
+                bool(args.get("autostd")),
             )
         )
         lazy = args.get("lazy")

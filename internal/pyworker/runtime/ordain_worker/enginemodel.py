@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException
+from inmanta.ast import Location, NotFoundException, OptionalValueException, RuntimeException, TypeNotFoundException
 from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
+from ordain_worker.frames import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,6 +115,20 @@ class EngineModel:
 
         written = self._talk.ask("owner", {})
         return None if written is None else WrittenCall(written, self._codec.decode)
+
+    def imports_in(self, file: str) -> list[Any]:
+        try:
+            return self._talk.ask("imports", {"n": file})
+        except Failure as failure:
+            raise RuntimeException(None, str(failure)) from None
+
+    def about_module(self, folder: str) -> Any:
+        from inmanta.module import InvalidMetadata
+
+        try:
+            return self._talk.ask("module", {"n": folder})
+        except Failure as failure:
+            raise InvalidMetadata(str(failure)) from None
 
     def plugins(self) -> dict[str, Any]:
         from inmanta.plugins import all_plugins

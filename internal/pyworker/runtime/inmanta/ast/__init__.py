@@ -16,7 +16,7 @@ class Location:
         self.file, self.lnr = file, lnr
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self})"
+        return f"{self.__class__.__name__}({self})"  # type is a module of this package
 
     def merge(self, other: "Location") -> "Location":
         return self

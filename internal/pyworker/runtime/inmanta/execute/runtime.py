@@ -38,6 +38,12 @@ class Model:
     def owner(self) -> Any:
         """The call that runs, as it is written."""
 
+    def imports_in(self, file: str) -> list[Any]:
+        """Name, alias and line of the imports of a file."""
+
+    def about_module(self, folder: str) -> Any:
+        """The generation and the metadata of the module in a folder."""
+
     def plugins(self) -> dict[str, Any]:
         """The plug-ins that there are for the model, by name."""
 
