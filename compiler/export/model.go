@@ -45,6 +45,15 @@ func Finished(result *eval.Result) eval.Heap {
 // managers that walk over it.
 func (f *finished) TypeNames() []string { return eval.TypeNames(f.result.Files) }
 
+// CheckResult says what is wrong with the result of a plug-in that Python code
+// called.
+func (f *finished) CheckResult(plugin string, v types.Value) (declared string, err *eval.Error) {
+	if f.result.CheckResult == nil {
+		return "", nil
+	}
+	return f.result.CheckResult(plugin, v)
+}
+
 func (f *finished) implementation(name string) *types.Implementation {
 	if f.impls == nil {
 		f.impls = map[string]*types.Implementation{}

@@ -117,6 +117,7 @@ type Host struct {
 	introduced []bool            // plug-ins that the worker was told of
 	pending    []string          // printed while no call ran
 	printed    []string          // by what runs now
+	warned     []string          // of deprecated plug-ins that were called while no call ran
 
 	onAnswer func(op string) // for tests: called for every crossing
 }
@@ -294,6 +295,14 @@ func (h *Host) TakeOutput() []string {
 	lines := h.pending
 	h.pending = nil
 	return lines
+}
+
+// TakeWarnings gives what was told of deprecated plug-ins outside of calls: by
+// finalizers and an export.
+func (h *Host) TakeWarnings() []string {
+	warned := h.warned
+	h.warned = nil
+	return warned
 }
 
 // HangError says that Python code did not come back in time.
@@ -498,11 +507,13 @@ func (h *Host) Request(op string, args, reply any, heap eval.Heap, what string) 
 	var common struct {
 		Output []string   `json:"output"`
 		Error  *exception `json:"error"`
+		Warn   []string   `json:"warn"`
 	}
 	if err := json.Unmarshal(raw, &common); err != nil {
 		return fmt.Errorf("plugin: reply to %s: %w", op, err)
 	}
 	h.pending = append(h.pending, common.Output...)
+	h.warned = append(h.warned, common.Warn...)
 	if common.Error != nil {
 		return &RequestError{PluginError: common.Error.pluginError()}
 	}

@@ -374,11 +374,12 @@ type CodeOf struct {
 }
 
 // Finalize implements eval.Host. Where several finalizers fail the error is all of theirs, joined.
-func (h *Host) Finalize() error {
+func (h *Host) Finalize(heap eval.Heap) error {
 	var reply struct {
 		Output []string     `json:"output"`
 		Errors []*exception `json:"errors"`
 		Error  *exception   `json:"error"`
+		Warn   []string     `json:"warn"`
 	}
 	request := struct {
 		Modules []string `json:"modules"`
@@ -392,9 +393,12 @@ func (h *Host) Finalize() error {
 			h.used[topModule(name)] = true
 		}
 	}
+	h.heap, h.slots = heap, nil
+	defer func() { h.heap = nil }()
 	if err := h.ask("finalize", request, &reply, "a finalizer"); err != nil {
 		return err
 	}
+	h.warned = append(h.warned, reply.Warn...)
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil { // it ended the others
 		return &finalizerError{reply.Error.pluginError()}

@@ -232,6 +232,8 @@ class CompileRole:
     def _call(self, args: dict[str, Any]) -> dict[str, Any]:
         try:
             plugin, convert = self.plugins.get(args["p"]) or self._introduced(args)
+            if plugin._is_patched() and "direct" not in args:
+                return self._through_methods(plugin, convert, args)
             positional = [convert.at(index)(each) for index, each in enumerate(args["a"])]
             named = {name: convert.named(name)(each) for name, each in (args.get("k") or {}).items()}
             if plugin._context >= 0:
@@ -256,6 +258,24 @@ class CompileRole:
             return {"err": describe(exc)} if plugin.opts.get("emits_statements") else {"v": self.codec.encode(exc.unknown)}
         except BaseException as exc:
             return {"err": describe(exc)}
+
+    def _through_methods(self, plugin: Any, convert: Converters, args: dict[str, Any]) -> dict[str, Any]:
+        """A call of a plug-in whose methods a module replaced: it takes their way, and what they give is not looked at again."""
+        from inmanta import plugins
+
+        named = args.get("k") or {}
+        if type(plugin).check_args is not plugins._CHECK:
+            checked = plugin.check_args(args["a"], named)
+        else:
+            shown = [convert.at(index)(each) for index, each in enumerate(args["a"])]
+            checked = plugins.CheckedArgs(shown, {name: convert.named(name)(each) for name, each in named.items()}, False)
+        context = self._context(plugin, args)
+        if plugin._context >= 0 and plugin.context_keyword_only:
+            checked.kwargs[plugin.context_name] = context
+        elif plugin._context >= 0:
+            checked.args.insert(plugin._context, context)
+        result = plugin.call_in_context(checked, context.resolver, context.queue, context.owner.location)
+        return {"v": self.codec.encode(result), "checked": True}
 
     def _introduced(self, args: dict[str, Any]) -> tuple[Any, "Converters"]:
         """A plug-in that is called for the first time: its module is imported now if it was not before."""
@@ -282,6 +302,7 @@ class CompileRole:
         )
 
     def finalize(self, args: Any) -> dict[str, Any]:
+        """Run what is to run after the compile; plug-ins that it calls are part of it."""
         from inmanta.compiler import Finalizers
 
         for module in args["modules"]:
@@ -297,6 +318,8 @@ class CompileRole:
             raise
         except BaseException as exc:
             reply = {"error": describe(exc)}
+        if self.model.warned:
+            reply["warn"], self.model.warned = self.model.warned, []
         lines = self.output.take(all=True)
         if lines:
             reply["output"] = lines

@@ -36,7 +36,7 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
     positional, rest, named, extra = [], None, {}, None
     namespace = signature["name"].rpartition("::")[0]
     for param in signature["params"]:
-        convert = _converter(param["name"], _with_twins(param["type"], namespace, twins))
+        convert = converter(param["name"], _with_twins(param["type"], namespace, twins))
         kind = param["kind"]
         if kind == "positional":
             positional.append(convert)
@@ -47,7 +47,7 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
             named[param["name"]] = convert
         else:
             extra = convert
-    plain = _converter("argument", {"k": "any"})
+    plain = converter("argument", {"k": "any"})
     result = _PLAIN.get((signature["return"] or {}).get("name"))
     return Converters(positional, rest or plain, named, extra or plain, result)
 
@@ -55,7 +55,8 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
 _PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
 
 
-def _converter(name: str, annotation: dict[str, Any]) -> Any:
+def converter(name: str, annotation: dict[str, Any]) -> Any:
+    """What shows the value of a parameter with this annotation to the plug-in."""
     if _mentions_dataclass(annotation):
         return lambda value: _to_python(value, annotation, name)
     context = ProxyContext(path=name)  # Go held it against the annotation
