@@ -328,14 +328,25 @@ func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (
 		return thing.entity, nil
 	case *typedefInfo:
 		return thing.t, nil
-	case *implementationInfo:
-		return types.Nominal(thing.ns.name + "::" + thing.ast.Name.Name), nil
-	case *pluginInfo:
-		return types.Nominal(thing.sig.Name), nil
+	}
+	if t := nominal(thing); t != nil {
+		return t, nil
 	}
 	e := typingError("%s is not a type", name.Text)
 	e.Stmt, e.at = syntax.Render(stmt), &name.At
 	return nil, e
+}
+
+// nominal is what has a name in the model and is no type of values, where it is
+// named as one: any value is of it, as upstream.
+func nominal(thing any) types.Type {
+	switch thing := thing.(type) {
+	case *implementationInfo:
+		return types.Nominal(thing.impl.name)
+	case *pluginInfo:
+		return types.Nominal(thing.sig.Name)
+	}
+	return nil
 }
 
 func (p *program) entityNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (*entityInfo, *Error) {

@@ -258,6 +258,9 @@ func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
 	case *typedefInfo:
 		return thing.t, nil
 	}
+	if t := nominal(thing); t != nil {
+		return t, nil
+	}
 	return nil, typingError("%s is not a type", text)
 }
 
