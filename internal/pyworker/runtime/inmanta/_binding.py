@@ -48,6 +48,13 @@ def _missing(name: str, sort: str, parameters: list[Any]) -> None:
         raise _unfit(f"{name}() missing {len(names)} required {sort} arguments: {', '.join(names[:-1])} and {names[-1]}")
 
 
+def incompatible(plugin: Plugin, parameter: Any, value: object, why: RuntimeException) -> PluginTypeException:
+    """The error about an argument that is not what the plug-in declares."""
+    expected = parameter.resolved_type.type_string_internal()
+    about = f"Value {value!r} for argument {parameter.arg_name} of plugin {plugin.get_full_name()}"
+    return PluginTypeException(None, f"{about} has incompatible type. Expected type: {expected}", why)
+
+
 def _show(plugin: Plugin, value: object, parameter: Any) -> object:
     """What the function sees of one argument."""
     from ordain_worker.annotations import Normalizer
@@ -60,11 +67,10 @@ def _show(plugin: Plugin, value: object, parameter: Any) -> object:
     except (UnsetException, MultiUnsetException):
         raise
     except RuntimeException as exc:
-        about = f"Value {value!r} for argument {parameter.arg_name} of plugin {plugin.get_full_name()}"
         if isinstance(value, ReferenceBase) and not parameter.resolved_type.supports_references():
+            about = f"Value {value!r} for argument {parameter.arg_name} of plugin {plugin.get_full_name()}"
             hint = "To allow references, use `| Reference[...]` in your type annotation."
             raise PluginTypeException(None, f"{about} is a reference. {hint}", exc) from exc
-        expected = parameter.resolved_type.type_string_internal()
-        raise PluginTypeException(None, f"{about} has incompatible type. Expected type: {expected}", exc) from exc
+        raise incompatible(plugin, parameter, value, exc) from exc
     told = Normalizer(plugin.get_full_name()).parameter(parameter.type_expression, parameter.arg_name)
     return converter(parameter.arg_name, told)(value)
