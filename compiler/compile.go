@@ -231,7 +231,13 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	if err != nil {
 		return err
 	}
-	settings := map[string]map[string]any{"config": {}}
+	settings, err := project.Settings()
+	if err != nil {
+		return err
+	}
+	if settings["config"] == nil {
+		settings["config"] = map[string]any{}
+	}
 	if r.o.Environment != "" {
 		settings["config"]["environment"] = r.o.Environment
 	}
