@@ -248,6 +248,8 @@ class CompileRole:
             return {"v": self.codec.encode(result)}
         except UnsetException as exc:
             variable = exc.get_result_variable()
+            if variable is None and "direct" not in args:
+                return {"err": _nothing_to_wait_for(exc)}
             if getattr(variable, "slot", None) is None:
                 return {"err": describe(exc)}
             return {"unset": [variable.slot]}
@@ -324,6 +326,18 @@ class CompileRole:
         if lines:
             reply["output"] = lines
         return reply
+
+
+def _nothing_to_wait_for(exc: UnsetException) -> dict[str, Any]:
+    """About an UnsetException that a plug-in made itself: upstream it ends the compile with this."""
+    return {
+        **describe(exc),
+        "kind": "exit",
+        "class": "AttributeError",
+        "message": "'NoneType' object has no attribute 'waitfor'",
+        "hint": f"UnsetException({exc.get_message()!r}) names no variable that the plug-in could wait for: raise a PluginException",
+        "causes": [],
+    }
 
 
 def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:
