@@ -245,7 +245,13 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	if err != nil {
 		return err
 	}
-	settings := map[string]map[string]any{"config": {}}
+	settings, err := project.Settings()
+	if err != nil {
+		return err
+	}
+	if settings["config"] == nil {
+		settings["config"] = map[string]any{}
+	}
 	if r.o.Environment != "" {
 		settings["config"]["environment"] = r.o.Environment
 	}
@@ -255,7 +261,8 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	}
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
-		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project.Metadata), Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project), Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		AutoStd: !r.o.NoStd, About: module.AboutModule,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
 	r.release = context.AfterFunc(ctx, r.host.Interrupt)
@@ -267,17 +274,44 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 
 // shownMetadata is what plug-ins see of project.yml; what it does not say is None
 // there, or an empty list.
-func shownMetadata(m module.ProjectMetadata) map[string]any {
+func shownMetadata(p *module.Project) map[string]any {
+	m := p.Metadata
 	shown := map[string]any{
-		"modulepath": slices.Concat([]string{}, m.ModulePath), "requires": slices.Concat([]string{}, m.Requires), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
-		"install_mode": m.InstallMode,
+		"requires": slices.Concat([]string{}, m.Requires), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
+		"install_mode": m.InstallMode, "relation_precedence_policy": shownRules(m.RelationPrecedencePolicy), "repo": shownRepos(m.Repo),
+		"pip": map[string]any{"index_url": nil, "extra_index_url": slices.Concat([]string{}, m.Pip.ExtraIndexURL), "pre": m.Pip.Pre, "use_system_config": m.Pip.UseSystemConfig},
+	}
+	if m.DownloadPath != "" {
+		shown["downloadpath"] = p.DownloadPath()
+	}
+	if m.Pip.IndexURL != "" {
+		shown["pip"].(map[string]any)["index_url"] = m.Pip.IndexURL
+	}
+	if m.EnvironmentSettings != nil {
+		shown["environment_settings"] = m.EnvironmentSettings
 	}
 	for name, value := range map[string]string{
-		"description": m.Description, "author": m.Author, "author_email": m.AuthorEmail, "license": m.License, "copyright": m.Copyright, "downloadpath": m.DownloadPath,
+		"description": m.Description, "author": m.Author, "author_email": m.AuthorEmail, "license": m.License, "copyright": m.Copyright,
 	} {
 		if value != "" {
 			shown[name] = value
 		}
+	}
+	return shown
+}
+
+func shownRules(rules []module.PrecedenceRule) []string {
+	shown := []string{}
+	for _, rule := range rules {
+		shown = append(shown, rule.String())
+	}
+	return shown
+}
+
+func shownRepos(repos []module.Repo) [][2]string {
+	shown := [][2]string{}
+	for _, repo := range repos {
+		shown = append(shown, [2]string{repo.URL, repo.Type})
 	}
 	return shown
 }

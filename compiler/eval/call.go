@@ -335,7 +335,7 @@ func (u *callUnit) call(r *run) *Error {
 		u.retry(r, out.Unset)
 		return nil
 	}
-	v, err := u.result(r, out.Value)
+	v, err := u.result(r, out.Value, out.Checked)
 	if err != nil {
 		return err
 	}
@@ -421,7 +421,7 @@ func (u *callUnit) about(cause *Error) *Error {
 	return cause.located(u.n, &u.n.span)
 }
 
-func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
+func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Error) {
 	if v == nil {
 		v = null
 	}
@@ -429,7 +429,7 @@ func (u *callUnit) result(r *run, v types.Value) (types.Value, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	if isUnknown(v) {
+	if checked || isUnknown(v) {
 		return v, nil
 	}
 	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil && err.foreign { // the condition of a typedef failed
@@ -506,23 +506,39 @@ func (h *heap) Instances(entity string) []types.Instance {
 func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *Error) {
 	prefix, last, _ := cutLast(plugin)
 	space := h.r.prog.spaces[prefix]
-	if space == nil || isUnknown(v) {
+	if space == nil {
 		return "", nil
 	}
 	info, is := space.things[last].(*pluginInfo)
 	if !is {
 		return "", nil
 	}
+	return info.check(v)
+}
+
+func (info *pluginInfo) check(v types.Value) (declared string, err *Error) {
+	if isUnknown(v) {
+		return "", nil
+	}
 	return typeName(info.result), typeError(types.Returned(info.result, v))
 }
 
-// Entities lists the names of all entities.
-func (h *heap) Entities() []string {
-	names := make([]string, len(h.r.prog.entities))
-	for i, e := range h.r.prog.entities {
-		names[i] = e.Name
-	}
-	return names
+// afterwards is what finalizers may ask: they run in no scope.
+type afterwards struct{ heap }
+
+// Variable implements Heap.
+func (*afterwards) Variable(string) Read { return Read{State: Missing} }
+
+// Call gives nothing: no call runs.
+func (*afterwards) Call() *syntax.Call { return nil }
+
+// TypeNames lists the types that the model defines: see TypeNames.
+func (h *heap) TypeNames() []string { return TypeNames(h.r.prog.files()) }
+
+// Call gives the call as it is written.
+func (h *heap) Call() *syntax.Call {
+	written, _ := h.n.ast.(*syntax.Call)
+	return written
 }
 
 // Type implements Heap.
@@ -540,6 +556,8 @@ func (h *heap) Type(name string) any {
 		return thing.entity
 	case *typedefInfo:
 		return thing.t
+	case *implementationInfo:
+		return thing.told()
 	}
 	return nil
 }

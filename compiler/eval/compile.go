@@ -63,7 +63,14 @@ type Result struct {
 	Variables []Variable
 	Entities  []*types.Entity
 	Typedefs  []*types.Typedef
-	Warnings  []Warning
+	// Implementations in the order of their definition.
+	Implementations []*types.Implementation
+	// Files of the model in the order in which they were loaded.
+	Files []*syntax.File
+	// CheckResult says what is wrong with the result of a plug-in that Python code
+	// called after the compile, and what that plug-in declares.
+	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
+	Warnings    []Warning
 	// Output are the lines that plug-ins printed.
 	Output []string
 	// Err is nil for a successful compile: the error that the reference reports.
@@ -85,6 +92,7 @@ type Variable struct {
 func Compile(ctx context.Context, in Input) *Result {
 	result := &Result{}
 	var loaded *Loaded
+	var after Heap // for the finalizers
 	if in.Host != nil {
 		var err error
 		loaded, err = in.Host.Load(in.code())
@@ -95,7 +103,7 @@ func Compile(ctx context.Context, in Input) *Result {
 			return result
 		}
 		result.Warnings = append(result.Warnings, loaded.Warnings...)
-		defer finalize(in.Host, result)
+		defer func() { finalize(in.Host, after, result) }()
 	}
 	if loaded == nil {
 		loaded = &Loaded{}
@@ -110,6 +118,7 @@ func Compile(ctx context.Context, in Input) *Result {
 	}
 	r := newRun(p, in)
 	r.host, r.ctx = in.Host, ctx
+	after = &afterwards{heap{r: r}}
 	err := r.begin()
 	if err != nil && !r.settled {
 		result.Further = r.salvage(err)
@@ -201,6 +210,11 @@ func (r *run) fill(result *Result, err *Error) {
 	for _, t := range r.prog.typedefs {
 		result.Typedefs = append(result.Typedefs, t.t)
 	}
+	for _, info := range r.prog.impls {
+		result.Implementations = append(result.Implementations, info.told())
+	}
+	result.Files = r.prog.files()
+	result.CheckResult = checkedBy(r.prog.plugins)
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
 	result.Output = append(result.Output, r.prog.output...)
 	result.Rounds = r.rounds

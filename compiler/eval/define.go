@@ -25,6 +25,7 @@ type program struct {
 	entities    []*types.Entity
 	info        []*entityInfo // by number of the entity
 	typedefs    []*typedefInfo
+	impls       []*implementationInfo
 	warnings    []Warning
 	plugins     []*pluginInfo
 	owns        atomic.Int32
@@ -246,7 +247,7 @@ func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
 func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Error {
 	switch st := st.(type) {
 	case *syntax.Entity:
-		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At}, st, ns)
+		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At, Source: st}, st, ns)
 		d.entities = append(d.entities, info)
 		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
 	case *syntax.Typedef:
@@ -257,6 +258,7 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 	case *syntax.Implementation:
 		info := &implementationInfo{impl: &implementation{name: ns.name + "::" + st.Name.Name, ns: ns, at: &st.Name.At}, ast: st, ns: ns}
 		d.impls = append(d.impls, info)
+		p.impls = append(p.impls, info)
 		d.targeted = append(d.targeted, info)
 		return p.name(ns, st.Name.Name, info, "Implementation", st.Name.At)
 	case *syntax.Relation:
@@ -326,14 +328,25 @@ func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (
 		return thing.entity, nil
 	case *typedefInfo:
 		return thing.t, nil
-	case *implementationInfo:
-		return types.Nominal(thing.ns.name + "::" + thing.ast.Name.Name), nil
-	case *pluginInfo:
-		return types.Nominal(thing.sig.Name), nil
+	}
+	if t := nominal(thing); t != nil {
+		return t, nil
 	}
 	e := typingError("%s is not a type", name.Text)
 	e.Stmt, e.at = syntax.Render(stmt), &name.At
 	return nil, e
+}
+
+// nominal is what has a name in the model and is no type of values, where it is
+// named as one: any value is of it, as upstream.
+func nominal(thing any) types.Type {
+	switch thing := thing.(type) {
+	case *implementationInfo:
+		return types.Nominal(thing.impl.name)
+	case *pluginInfo:
+		return types.Nominal(thing.sig.Name)
+	}
+	return nil
 }
 
 func (p *program) entityNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (*entityInfo, *Error) {

@@ -20,8 +20,9 @@ type Host interface {
 	// Outcome.Unset names it and the engine repeats the call once it has one.
 	Call(call PluginCall, heap Heap) Outcome
 
-	// Finalize runs the finalizers, after a compile, failed or not.
-	Finalize() error
+	// Finalize runs the finalizers, after a compile, failed or not. They may ask
+	// heap for what they read of the model; it is nil when nothing ran.
+	Finalize(heap Heap) error
 }
 
 // ModuleCode is the Python side of one module.
@@ -201,6 +202,8 @@ type Outcome struct {
 	Output []string
 	// Deprecated are warnings of deprecated plug-ins that Python code called.
 	Deprecated []string
+	// Checked: the value is taken as it is, whatever the plug-in declares.
+	Checked bool
 }
 
 // PluginError is an exception that left a plug-in.

@@ -113,7 +113,7 @@ func (h *testHost) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	return h.plugins[call.Plugin.Name].run(call, heap)
 }
 
-func (h *testHost) Finalize() error {
+func (h *testHost) Finalize(eval.Heap) error {
 	h.finalized++
 	return nil
 }

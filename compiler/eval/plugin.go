@@ -258,6 +258,9 @@ func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
 	case *typedefInfo:
 		return thing.t, nil
 	}
+	if t := nominal(thing); t != nil {
+		return t, nil
+	}
 	return nil, typingError("%s is not a type", text)
 }
 
@@ -500,9 +503,32 @@ func taken(h Host) []string {
 	return nil
 }
 
-func finalize(h Host, result *Result) {
-	err := h.Finalize()
+// warner is a Host that keeps what it was told of deprecated plug-ins outside
+// of calls.
+type warner interface{ TakeWarnings() []string }
+
+// checkedBy checks the results of plug-ins without the rest of the program.
+func checkedBy(plugins []*pluginInfo) func(string, types.Value) (string, *Error) {
+	return func(plugin string, v types.Value) (string, *Error) {
+		for _, info := range plugins { // the first of a name is what it means
+			if info.sig.Name == plugin {
+				return info.check(v)
+			}
+		}
+		return "", nil
+	}
+}
+
+func finalize(h Host, after Heap, result *Result) {
+	err := h.Finalize(after)
 	result.Output = append(result.Output, taken(h)...)
+	if w, is := h.(warner); is {
+		for _, message := range w.TakeWarnings() {
+			if !slices.ContainsFunc(result.Warnings, func(w Warning) bool { return w.Message == message }) {
+				result.Warnings = append(result.Warnings, Warning{Kind: "PluginDeprecationWarning", Message: message})
+			}
+		}
+	}
 	var raised interface{ Raised() *PluginError }
 	if errors.As(err, &raised) && raised.Raised().Kind == "exit" { // whatever came of the compile
 		result.Err = exited(*raised.Raised())

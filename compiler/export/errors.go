@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -151,12 +152,22 @@ func asError(err error) *Error {
 		if cause := raised.Wrapped; cause != nil {
 			d.Causes = []diag.Diagnostic{{Severity: diag.Error, Kind: cause.Class, Message: cause.Last()}}
 		}
+		d.Causes = append(d.Causes, causes(raised.Causes)...)
 		if raised.File != "" {
 			d.Location = &diag.Location{File: raised.File, Line: raised.Line}
 		}
 		return &Error{Diagnostic: d}
 	}
 	return &Error{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: CodeWorker, Kind: "Exception", Message: err.Error()}}
+}
+
+// causes are those that a compiler exception has.
+func causes(of []eval.PluginError) []diag.Diagnostic {
+	var list []diag.Diagnostic
+	for _, cause := range of {
+		list = append(list, diag.Diagnostic{Severity: diag.Error, Kind: cause.Class, Message: cause.Message, Causes: causes(cause.Causes)})
+	}
+	return list
 }
 
 // gone says which resources Python was making when it went away.

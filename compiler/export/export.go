@@ -70,6 +70,7 @@ func Export(ctx context.Context, in Input) error {
 	}
 	err := e.run()
 	in.Document.Output = append(in.Document.Output, in.Host.TakeOutput()...)
+	in.warn(in.Host.TakeWarnings())
 	if err != nil {
 		return asError(err)
 	}
@@ -80,6 +81,20 @@ func Export(ctx context.Context, in Input) error {
 	doc.Partial = in.Partial
 	doc.Stages = append(doc.Stages, e.doc.Stages...)
 	return nil
+}
+
+// warn adds what was told of deprecated plug-ins, each once.
+func (in Input) warn(messages []string) {
+	const kind = "PluginDeprecationWarning"
+	for _, message := range messages {
+		if slices.ContainsFunc(in.Document.Warnings, func(w diag.Diagnostic) bool { return w.Message == message }) {
+			continue
+		}
+		in.Document.Warnings = append(in.Document.Warnings, diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message})
+		if in.Result != nil {
+			in.Result.Warnings = append(in.Result.Warnings, eval.Warning{Kind: kind, Message: message})
+		}
+	}
 }
 
 // Diagnostics gives what Export returned, for people.

@@ -431,7 +431,7 @@ func TestManagerReplaces(t *testing.T) {
 
 // A dependency manager is handed the model: types by name, to be walked over.
 func TestManagerSeesTheModel(t *testing.T) {
-	archive := strings.Replace(std, "by_name = {r.id", "by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model for i in model[t].get_all_instances() if t == \"t::A\"}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    by_name or {r.id", 1)
+	archive := strings.Replace(std, "by_name = {r.id", "by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model if t == \"t::A\" for i in model[t].get_all_instances()}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    by_name or {r.id", 1)
 	doc, err := exported(t, write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\")\n"), plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"maps"
 	"slices"
 
 	"ordain.dev/ordain/compiler/eval"
@@ -16,6 +15,8 @@ type finished struct {
 	asked     map[string][]types.Instance
 	entities  map[string]*types.Entity
 	typedefs  map[string]*types.Typedef
+	impls     map[string]*types.Implementation // made when it is asked for
+	result    *eval.Result
 }
 
 // Finished gives the heap of a successful compile.
@@ -26,6 +27,7 @@ func Finished(result *eval.Result) eval.Heap {
 		asked:     map[string][]types.Instance{},
 		entities:  map[string]*types.Entity{},
 		typedefs:  map[string]*types.Typedef{},
+		result:    result,
 	}
 	for _, e := range result.Entities {
 		f.entities[e.Name] = e
@@ -39,9 +41,28 @@ func Finished(result *eval.Result) eval.Heap {
 	return f
 }
 
-// Entities lists the names of all entities, for dependency managers that walk
-// over the model.
-func (f *finished) Entities() []string { return slices.Sorted(maps.Keys(f.entities)) }
+// TypeNames lists the names of all types that the model defines, for dependency
+// managers that walk over it.
+func (f *finished) TypeNames() []string { return eval.TypeNames(f.result.Files) }
+
+// CheckResult says what is wrong with the result of a plug-in that Python code
+// called.
+func (f *finished) CheckResult(plugin string, v types.Value) (declared string, err *eval.Error) {
+	if f.result.CheckResult == nil {
+		return "", nil
+	}
+	return f.result.CheckResult(plugin, v)
+}
+
+func (f *finished) implementation(name string) *types.Implementation {
+	if f.impls == nil {
+		f.impls = map[string]*types.Implementation{}
+		for _, i := range f.result.Implementations {
+			f.impls[i.Name] = i
+		}
+	}
+	return f.impls[name]
+}
 
 // Attribute implements eval.Heap.
 func (f *finished) Attribute(of types.Instance, name string) eval.Read {
@@ -100,6 +121,9 @@ func (f *finished) Type(name string) any {
 	}
 	if p, ok := types.LookupPrimitive(name); ok {
 		return p
+	}
+	if i := f.implementation(name); i != nil {
+		return i
 	}
 	return nil
 }

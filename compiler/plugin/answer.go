@@ -17,8 +17,8 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	if h.onAnswer != nil {
 		h.onAnswer(op)
 	}
-	if h.heap == nil {
-		return unanswered(op, args)
+	if h.heap == nil || op == "imports" || op == "module" {
+		return h.unanswered(op, args)
 	}
 	var request struct {
 		Instance uint64          `json:"i"`
@@ -52,11 +52,15 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 		return json.RawMessage(b.Bytes()), err
 	case "type":
 		return describe(h.heap.Type(request.Name), request.Name), nil
-	case "entities":
-		if all, ok := h.heap.(interface{ Entities() []string }); ok {
-			return all.Entities(), nil
+	case "types":
+		if all, ok := h.heap.(interface{ TypeNames() []string }); ok {
+			return all.TypeNames(), nil
 		}
 		return []string{}, nil
+	case "defaults":
+		return h.defaults(request.Name)
+	case "owner":
+		return h.owner()
 	case "fits":
 		v, err := h.wire.decode(request.Value)
 		if err != nil {

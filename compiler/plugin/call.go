@@ -53,6 +53,8 @@ type callReply struct {
 	Err   *exception      `json:"err"`
 	Out   []string        `json:"out"`
 	Warn  []string        `json:"warn"`
+	// Checked: the value is not to be held against what the plug-in declares.
+	Checked bool `json:"checked"`
 }
 
 // read reads a reply as the worker writes it; most have a value and nothing else.
@@ -72,7 +74,7 @@ func (r *callReply) read(raw json.RawMessage) error {
 // outcome reads a reply.
 func (h *Host) outcome(index int, reply *callReply) eval.Outcome {
 	h.introduced[index] = h.introduced[index] || reply.Err == nil
-	outcome := eval.Outcome{Output: reply.Out, Deprecated: reply.Warn}
+	outcome := eval.Outcome{Output: reply.Out, Deprecated: reply.Warn, Checked: reply.Checked}
 	if len(h.pending) > 0 {
 		outcome.Output = append(h.TakeOutput(), reply.Out...)
 	}

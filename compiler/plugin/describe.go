@@ -14,13 +14,14 @@ type place struct {
 // typeInfo is a type as Python's classes for types want it.
 type typeInfo struct {
 	Name       string          `json:"name"`
-	Kind       string          `json:"kind"` // entity, typedef, primitive
+	Kind       string          `json:"kind"` // entity, typedef, implementation, primitive
 	Doc        string          `json:"doc,omitempty"`
 	Base       string          `json:"base,omitempty"`
 	Parents    []string        `json:"parents,omitempty"`    // direct ones
 	Attributes []attributeInfo `json:"attributes,omitempty"` // its own
 	Indexes    [][]string      `json:"indexes,omitempty"`    // its parents' too
 	Children   []string        `json:"children,omitempty"`   // direct ones
+	For        string          `json:"for,omitempty"`        // the entity of an implementation
 	At         *place          `json:"at,omitempty"`
 }
 
@@ -47,13 +48,28 @@ func describe(t any, name string) *typeInfo {
 		if t == nil {
 			return nil
 		}
-		return &typeInfo{Name: name, Kind: "typedef", Base: t.Base.String()}
+		at, _ := t.At.(*syntax.Span)
+		return &typeInfo{Name: name, Kind: "typedef", Doc: t.Doc, Base: t.Base.String(), At: spot(at)}
+	case *types.Implementation:
+		info := &typeInfo{Name: name, Kind: "implementation", Doc: t.Doc, At: spot(t.At)}
+		if t.For != nil {
+			info.For = t.For.Name
+		}
+		return info
 	case nil:
 		if _, ok := types.LookupPrimitive(name); !ok {
 			return nil
 		}
 	}
 	return &typeInfo{Name: name, Kind: "primitive"}
+}
+
+// spot is where something begins; nil where it stands in no file.
+func spot(at *syntax.Span) *place {
+	if at == nil || at.File == nil {
+		return nil
+	}
+	return &place{File: at.File.Path, Line: int(at.Start.Line)}
 }
 
 func describeEntity(e *types.Entity) *typeInfo {
@@ -64,9 +80,7 @@ func describeEntity(e *types.Entity) *typeInfo {
 	for _, child := range e.Children() {
 		info.Children = append(info.Children, child.Name)
 	}
-	if e.At.File != nil {
-		info.At = &place{File: e.At.File.Path, Line: int(e.At.Start.Line)}
-	}
+	info.At = spot(&e.At)
 	for _, a := range e.Attributes {
 		if a.Entity != e {
 			continue

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
+	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/pyworker"
 )
@@ -34,6 +35,11 @@ type Config struct {
 	// ModulePath are the folders with modules of the first generation, in which
 	// their Python is found: also of those that the model does not load.
 	ModulePath []string
+	// AutoStd: every file imports std.
+	AutoStd bool
+	// About tells what the files in the folder of a module say of it, when Python
+	// code looks at that; nil: nothing.
+	About func(root string) (*module.About, error)
 	// Settings are configuration options by section and name: config.environment …
 	Settings map[string]map[string]any
 	// Known is what the server knows; nil where there is none.
@@ -111,6 +117,7 @@ type Host struct {
 	introduced []bool            // plug-ins that the worker was told of
 	pending    []string          // printed while no call ran
 	printed    []string          // by what runs now
+	warned     []string          // of deprecated plug-ins that were called while no call ran
 
 	onAnswer func(op string) // for tests: called for every crossing
 }
@@ -288,6 +295,14 @@ func (h *Host) TakeOutput() []string {
 	lines := h.pending
 	h.pending = nil
 	return lines
+}
+
+// TakeWarnings gives what was told of deprecated plug-ins outside of calls: by
+// finalizers and an export.
+func (h *Host) TakeWarnings() []string {
+	warned := h.warned
+	h.warned = nil
+	return warned
 }
 
 // HangError says that Python code did not come back in time.
@@ -492,11 +507,13 @@ func (h *Host) Request(op string, args, reply any, heap eval.Heap, what string) 
 	var common struct {
 		Output []string   `json:"output"`
 		Error  *exception `json:"error"`
+		Warn   []string   `json:"warn"`
 	}
 	if err := json.Unmarshal(raw, &common); err != nil {
 		return fmt.Errorf("plugin: reply to %s: %w", op, err)
 	}
 	h.pending = append(h.pending, common.Output...)
+	h.warned = append(h.warned, common.Warn...)
 	if common.Error != nil {
 		return &RequestError{PluginError: common.Error.pluginError()}
 	}

@@ -283,7 +283,7 @@ func TestOutput(t *testing.T) {
 	if diff := cmp.Diff([]string{"line 0", "line 1"}, o.Output); diff != "" {
 		t.Error(diff)
 	}
-	if err := p.host.Finalize(); err != nil {
+	if err := p.host.Finalize(nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"no newline"}, p.host.TakeOutput()); diff != "" {

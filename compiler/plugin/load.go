@@ -29,6 +29,7 @@ type loadRequest struct {
 	Project    string         `json:"project"`
 	Name       string         `json:"name"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
+	AutoStd    bool           `json:"autostd,omitempty"`
 	ModulePath []string       `json:"modulepath,omitempty"`
 	Modules    []moduleCode   `json:"modules"`
 	Record     bool           `json:"record,omitempty"`
@@ -239,7 +240,7 @@ func (h *Host) loadLazily() error {
 	request := h.lazyRequest(h.table, expected)
 	var reply loadReply
 	err := h.within(h.config.CallTimeout, "importing the modules' Python code", func(ctx context.Context) error {
-		return h.dialogue.Ask(ctx, "load", request, &reply, unanswered)
+		return h.dialogue.Ask(ctx, "load", request, &reply, h.unanswered)
 	})
 	if err != nil {
 		return err
@@ -252,7 +253,10 @@ func (h *Host) loadLazily() error {
 }
 
 // unanswered answers what an import asks that runs beside the compile.
-func unanswered(string, json.RawMessage) (any, error) {
+func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
+	if op == "imports" || op == "module" {
+		return h.onDisk(op, args)
+	}
 	return nil, &pyworker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
 }
 
@@ -269,7 +273,7 @@ func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
 }
 
 func (h *Host) loadRequest() loadRequest {
-	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, ModulePath: h.config.ModulePath, Modules: h.modules}
+	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, AutoStd: h.config.AutoStd, ModulePath: h.config.ModulePath, Modules: h.modules}
 }
 
 // Twin implements eval.Twins.
@@ -370,11 +374,12 @@ type CodeOf struct {
 }
 
 // Finalize implements eval.Host. Where several finalizers fail the error is all of theirs, joined.
-func (h *Host) Finalize() error {
+func (h *Host) Finalize(heap eval.Heap) error {
 	var reply struct {
 		Output []string     `json:"output"`
 		Errors []*exception `json:"errors"`
 		Error  *exception   `json:"error"`
+		Warn   []string     `json:"warn"`
 	}
 	request := struct {
 		Modules []string `json:"modules"`
@@ -388,9 +393,12 @@ func (h *Host) Finalize() error {
 			h.used[topModule(name)] = true
 		}
 	}
+	h.heap, h.slots = heap, nil
+	defer func() { h.heap = nil }()
 	if err := h.ask("finalize", request, &reply, "a finalizer"); err != nil {
 		return err
 	}
+	h.warned = append(h.warned, reply.Warn...)
 	h.pending = append(h.pending, reply.Output...)
 	if reply.Error != nil { // it ended the others
 		return &finalizerError{reply.Error.pluginError()}

@@ -99,7 +99,7 @@ func (c *checkout) compile() *project {
 // done ends a compile and reports whether it took Python.
 func (p *project) done() (python bool) {
 	p.t.Helper()
-	if err := p.host.Finalize(); err != nil {
+	if err := p.host.Finalize(nil); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := p.host.Close(); err != nil {
@@ -394,7 +394,7 @@ func TestFinalizersThatFail(t *testing.T) {
 	} {
 		for n := range 2 {
 			p := c.compile()
-			err := p.host.Finalize()
+			err := p.host.Finalize(nil)
 			if err == nil || err.Error() != want {
 				t.Errorf("compile %d: got %v, want %s", n, err, want)
 			}

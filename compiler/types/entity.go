@@ -21,6 +21,8 @@ type Entity struct {
 	Attributes []*Attribute
 	// Indexes lists the attribute names of each index, inherited ones too.
 	Indexes []*Index
+	// Source is its definition; nil for std::Entity, which stands in no file.
+	Source *syntax.Entity
 	// Twin are the fields of the Python dataclass that the entity is paired with.
 	Twin []Field
 
@@ -28,6 +30,14 @@ type Entity struct {
 	slots     map[string]int
 	ancestors atomic.Pointer[map[*Entity]bool] // with itself; made when it is asked for
 	children  []*Entity
+}
+
+// Implementation is a named body of statements for an entity.
+type Implementation struct {
+	Name string // fully qualified
+	Doc  string
+	At   *syntax.Span // its name, where it is defined
+	For  *Entity
 }
 
 // Field is a field of a Python dataclass; a nil type is any.

@@ -306,7 +306,7 @@ func strict(t Type, v Value, fields bool) error {
 			return strictFields(v.(Instance).Entity(), stand)
 		}
 		return nil
-	case nil, Primitive:
+	case nil, Primitive, Nominal:
 		if _, is := v.(*Reference); is {
 			if t == NullT {
 				return mismatch(v, t.String())

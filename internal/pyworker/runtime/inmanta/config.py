@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _key(section: str, name: str) -> tuple[str, str]:
-    return section.strip(), name.strip().replace("_", "-")
+    return section.strip(), name.strip().replace("_", "-").lower()
 
 
 class Config:
@@ -46,12 +46,10 @@ class Config:
         if section is None or name is None:
             return cls
         option = cls._declared.get(_key(section, name))
+        if option is not None:  # it has a default of its own
+            return cls.get_for_option(option)
         value = cls.get_raw_value(section, name, None)
-        if value is None:
-            if default_value is not None or option is None:
-                return default_value
-            return option.get_default_value()
-        return option.validate(value) if option is not None else value
+        return default_value if value is None else value
 
     @classmethod
     def get_raw_value(cls, section: str, name: str, default_value: Any) -> Any:
@@ -191,5 +189,15 @@ class Option:
     def get_full_name(self) -> str:
         return f"{self.section}.{self.name}"
 
+
+def _environment(value: Any) -> Any:
+    """The id of an environment; a name where it is called by one."""
+    try:
+        return is_uuid_opt(value)
+    except ValueError:
+        return value
+
+
+Option("config", "environment", None, "The environment that is compiled for", _environment)
 
 __getattr__ = lacking(__name__)

@@ -77,8 +77,21 @@ class Owner:
     def get_namespace(self) -> Namespace:
         return self.namespace
 
+    @property
+    def _written(self) -> Any:
+        """The call as the model has it. The engine knows, while it runs; few ask."""
+        if "_told" not in self.__dict__:
+            self._told = runtime.model().owner() if runtime.is_installed() else None
+        return self._told
+
+    def __getattr__(self, name: str) -> Any:
+        """What its text says: arguments, kwargs and the like."""
+        if name.startswith("_") or self._written is None:
+            raise AttributeError(f"the call of {self.name} has no attribute {name!r}")
+        return getattr(self._written, name)
+
     def __str__(self) -> str:
-        return f"{self.name}(...)"
+        return f"{self.name}(...)" if self._written is None else str(self._written)
 
     __repr__ = __str__
 
@@ -276,14 +289,10 @@ class Plugin(NamedType, metaclass=PluginMeta):
                 raise Exception(f"The plug-in {self.get_full_name()} runs {program}, which is not installed here (not in PATH)")
 
     def check_args(self, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
-        """Bind the arguments; the engine checks their types."""
-        import inspect
+        """The arguments as the function gets them. Raises RuntimeException when they do not fit; the context is none of them."""
+        from inmanta import _binding
 
-        try:
-            bound = inspect.signature(self.__function__).bind(*args, **kwargs)
-        except TypeError as exc:
-            raise RuntimeException(None, f"{self.__function_name__}() {exc}") from None
-        return CheckedArgs(list(bound.args), bound.kwargs, unknowns=False)
+        return _binding.bind(self, args, kwargs)
 
     def call_in_context(
         self, processed_args: CheckedArgs, resolver: Any, queue: Any, location: Any
@@ -291,7 +300,10 @@ class Plugin(NamedType, metaclass=PluginMeta):
         """Call it as the model would, and give the value of the model that comes out."""
         self._warn()
         value = self._run(*processed_args.args, **processed_args.kwargs)
-        return DynamicProxy.unwrap(value, dynamic_context=self)
+        value = DynamicProxy.unwrap(value, dynamic_context=self)
+        if not _stands_for_instances(value):  # the engine makes them, and looks then
+            self._check(value)
+        return value
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Modules replace this method in a plug-in's class to wrap the plug-in."""
@@ -309,9 +321,17 @@ class Plugin(NamedType, metaclass=PluginMeta):
         shown = [self._show(each) for each in args]
         named = {name: self._show(each) for name, each in kwargs.items()}
         value = DynamicProxy.unwrap(self._run(*shown, **named))
+        self._check(value)
+        return value
+
+    def _check(self, value: object) -> None:
         if not self._obviously_gives(value) and runtime.is_installed():
             runtime.model().check_result(self.get_full_name(), value)
-        return value
+
+    def _is_patched(self) -> bool:
+        """Whether a module replaced what runs a call from the model."""
+        cls = type(self)
+        return cls.call_in_context is not _CALL or cls.check_args is not _CHECK or "call_in_context" in self.__dict__
 
     def _show(self, arg: object) -> object:
         if isinstance(arg, Context) or (isinstance(arg, Unknown) and self.is_accept_unknowns()):
@@ -343,6 +363,18 @@ class Plugin(NamedType, metaclass=PluginMeta):
             import warnings
 
             warnings.warn(PluginDeprecationWarning(message))
+
+
+_CALL, _CHECK = Plugin.call_in_context, Plugin.check_args
+
+
+def _stands_for_instances(value: object) -> bool:
+    """Whether there are objects of dataclasses in it."""
+    if isinstance(value, list):
+        return any(map(_stands_for_instances, value))
+    if isinstance(value, dict):
+        return any(map(_stands_for_instances, value.values()))
+    return isinstance(value, ReferenceBase) or hasattr(type(value), "__dataclass_fields__")
 
 
 def plugin(

@@ -44,6 +44,13 @@ class AnnotationError(Exception):
         self.place = ("", 0)  # file and line of the plug-in
 
 
+def _no_class(note: str) -> BaseException:
+    """What Python says upstream of an annotation that is no class where one has to be, with the reason."""
+    from inmanta._noted import noted
+
+    return noted(AnnotationError("issubclass() arg 1 must be a class", "TypeError"), note)
+
+
 def dataclass_entity(cls: Optional[type]) -> Optional[str]:
     """The name of a dataclass in a plug-in package, written like that of an entity: by default the one it stands for."""
     if cls is None or not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
@@ -151,7 +158,7 @@ class Normalizer:
         if cls is typing.ClassVar:
             return self._unknown(annotation)
         if not isinstance(cls, type):
-            raise AnnotationError(f"{_text(annotation)}: plug-ins cannot be annotated with such a type", "TypeError")
+            raise _no_class(f"{_text(annotation)}: plug-ins cannot be annotated with such a type")
         if issubclass(cls, Reference):
             return {"k": "reference", "of": [self.annotation(arguments[0])]}
         if issubclass(cls, collections.abc.Mapping):
@@ -170,7 +177,7 @@ class Normalizer:
         if not arguments:
             return {"k": "dict", "of": [{"k": "any"}]}
         if not isinstance(arguments[0], type) and arguments[0] is not Any:
-            raise AnnotationError(f"{_text(annotation)}: the keys of a dict have to be strings", "TypeError")
+            raise _no_class(f"{_text(annotation)}: the keys of a dict have to be strings")
         if arguments[0] is Any or not issubclass(arguments[0], str):
             raise AnnotationError(
                 f"invalid type {annotation}, the keys of any dict should be 'str', got {arguments[0]} instead"

@@ -105,15 +105,17 @@ class CompileRole:
             project.Project(
                 args["project"],
                 args.get("name") or "",
-                [project.Module(each["name"], each["root"], each.get("version") or "") for each in modules],
+                modules,
                 args.get("metadata"),
                 args.get("modulepath") or (),
+                bool(args.get("autostd")),
             )
         )
         lazy = args.get("lazy")
         self.finder.path.folders = list(args.get("modulepath") or ())
         self.modules = loading.Modules(self.finder, modules, lazy)
         self._compiler = Compiler(self.modules.has_space)
+        self.model.loaded = self.modules.has_space
         gc.disable()  # imports make much and free little
         try:
             if lazy is None:
@@ -230,6 +232,8 @@ class CompileRole:
     def _call(self, args: dict[str, Any]) -> dict[str, Any]:
         try:
             plugin, convert = self.plugins.get(args["p"]) or self._introduced(args)
+            if plugin._is_patched() and "direct" not in args:
+                return self._through_methods(plugin, convert, args)
             positional = [convert.at(index)(each) for index, each in enumerate(args["a"])]
             named = {name: convert.named(name)(each) for name, each in (args.get("k") or {}).items()}
             if plugin._context >= 0:
@@ -244,6 +248,8 @@ class CompileRole:
             return {"v": self.codec.encode(result)}
         except UnsetException as exc:
             variable = exc.get_result_variable()
+            if variable is None and "direct" not in args:
+                return {"err": _nothing_to_wait_for(exc)}
             if getattr(variable, "slot", None) is None:
                 return {"err": describe(exc)}
             return {"unset": [variable.slot]}
@@ -254,6 +260,24 @@ class CompileRole:
             return {"err": describe(exc)} if plugin.opts.get("emits_statements") else {"v": self.codec.encode(exc.unknown)}
         except BaseException as exc:
             return {"err": describe(exc)}
+
+    def _through_methods(self, plugin: Any, convert: Converters, args: dict[str, Any]) -> dict[str, Any]:
+        """A call of a plug-in whose methods a module replaced: it takes their way, and what they give is not looked at again."""
+        from inmanta import plugins
+
+        named = args.get("k") or {}
+        if type(plugin).check_args is not plugins._CHECK:
+            checked = plugin.check_args(args["a"], named)
+        else:
+            shown = [convert.at(index)(each) for index, each in enumerate(args["a"])]
+            checked = plugins.CheckedArgs(shown, {name: convert.named(name)(each) for name, each in named.items()}, False)
+        context = self._context(plugin, args)
+        if plugin._context >= 0 and plugin.context_keyword_only:
+            checked.kwargs[plugin.context_name] = context
+        elif plugin._context >= 0:
+            checked.args.insert(plugin._context, context)
+        result = plugin.call_in_context(checked, context.resolver, context.queue, context.owner.location)
+        return {"v": self.codec.encode(result), "checked": True}
 
     def _introduced(self, args: dict[str, Any]) -> tuple[Any, "Converters"]:
         """A plug-in that is called for the first time: its module is imported now if it was not before."""
@@ -280,6 +304,7 @@ class CompileRole:
         )
 
     def finalize(self, args: Any) -> dict[str, Any]:
+        """Run what is to run after the compile; plug-ins that it calls are part of it."""
         from inmanta.compiler import Finalizers
 
         for module in args["modules"]:
@@ -295,10 +320,24 @@ class CompileRole:
             raise
         except BaseException as exc:
             reply = {"error": describe(exc)}
+        if self.model.warned:
+            reply["warn"], self.model.warned = self.model.warned, []
         lines = self.output.take(all=True)
         if lines:
             reply["output"] = lines
         return reply
+
+
+def _nothing_to_wait_for(exc: UnsetException) -> dict[str, Any]:
+    """About an UnsetException that a plug-in made itself: upstream it ends the compile with this."""
+    return {
+        **describe(exc),
+        "kind": "exit",
+        "class": "AttributeError",
+        "message": "'NoneType' object has no attribute 'waitfor'",
+        "hint": f"UnsetException({exc.get_message()!r}) names no variable that the plug-in could wait for: raise a PluginException",
+        "causes": [],
+    }
 
 
 def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:

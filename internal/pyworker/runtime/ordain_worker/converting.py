@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inmanta.ast import RuntimeException, UnsetException
 from inmanta.execute.proxy import DynamicProxy, ProxyContext
 from inmanta.execute.runtime import Instance
 from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
@@ -36,7 +37,7 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
     positional, rest, named, extra = [], None, {}, None
     namespace = signature["name"].rpartition("::")[0]
     for param in signature["params"]:
-        convert = _converter(param["name"], _with_twins(param["type"], namespace, twins))
+        convert = converter(param["name"], _with_twins(param["type"], namespace, twins), signature["name"])
         kind = param["kind"]
         if kind == "positional":
             positional.append(convert)
@@ -47,7 +48,7 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
             named[param["name"]] = convert
         else:
             extra = convert
-    plain = _converter("argument", {"k": "any"})
+    plain = converter("argument", {"k": "any"})
     result = _PLAIN.get((signature["return"] or {}).get("name"))
     return Converters(positional, rest or plain, named, extra or plain, result)
 
@@ -55,9 +56,10 @@ def converters(signature: dict[str, Any], twins: set[str]) -> Converters:
 _PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
 
 
-def _converter(name: str, annotation: dict[str, Any]) -> Any:
+def converter(name: str, annotation: dict[str, Any], plugin: str = "") -> Any:
+    """What shows the value of a parameter with this annotation to the plug-in."""
     if _mentions_dataclass(annotation):
-        return lambda value: _to_python(value, annotation, name)
+        return lambda value: _made(value, annotation, name, plugin)
     context = ProxyContext(path=name)  # Go held it against the annotation
 
     def show(value: Any) -> Any:
@@ -91,6 +93,23 @@ def _mentions_dataclass(annotation: dict[str, Any]) -> bool:
     return annotation["k"] == "dataclass" or any(
         _mentions_dataclass(each) for each in annotation.get("of") or () if annotation["k"] != "reference"
     )
+
+
+def _made(value: Any, annotation: dict[str, Any], name: str, plugin: str) -> Any:
+    try:
+        return _to_python(value, annotation, name)
+    except PassesBy as passed:
+        why = passed.__cause__
+        if not plugin or not isinstance(why, RuntimeException) or isinstance(why, UnsetException):
+            raise
+    # The class refuses the values in the words of the compiler: the argument does not fit.
+    from inmanta import _binding
+    from inmanta.plugins import one_plugin
+
+    called = one_plugin(plugin)
+    parameters = [*called.all_args.values(), called.var_args, called.var_kwargs]
+    parameter = next(each for each in parameters if each is not None and each.arg_name == name)
+    raise _binding.incompatible(called, parameter, value, why) from why
 
 
 def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:

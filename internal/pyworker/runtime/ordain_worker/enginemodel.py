@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from inmanta.ast import Location, NotFoundException, OptionalValueException, TypeNotFoundException
+from inmanta.ast import Location, NotFoundException, OptionalValueException, RuntimeException, TypeNotFoundException
 from inmanta.execute.runtime import EMPTY, Instance, ResultVariable
+from ordain_worker.frames import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Optional
 
     from ordain_worker.frames import Dialogue
@@ -21,6 +23,8 @@ class EngineModel:
         self._codec = codec
         self._missing: set[tuple[str, str]] = set()
         self._types: dict[str, Any] = {}
+        # Whether there is a namespace of the model for a Python module.
+        self.loaded: Callable[[str], bool] = bool
         # Variables without a value, one object for each, for as long as a call runs.
         self.unset: dict[Any, ResultVariable] = {}
         # Warnings that Go was not told of yet.
@@ -89,13 +93,47 @@ class EngineModel:
             return Entity(described)
         if described["kind"] == "typedef":
             return types.ConstraintType(described)
+        if described["kind"] == "implementation":
+            from inmanta.ast.entity import Implementation
+
+            return Implementation(described)
         return types.TYPES.get(name) or types.Any()
 
     def instances_of(self, name: str) -> list[Instance]:
         return self._codec.decode(self._talk.ask("instances", {"n": name}))
 
-    def entities(self) -> list[str]:
-        return self._talk.ask("entities", {})
+    def types(self) -> list[str]:
+        return self._talk.ask("types", {})
+
+    def defaults_of(self, entity: str) -> list[Any]:
+        from inmanta.ast.statements import told
+
+        return [(name, each and told(each, self._codec.decode)) for name, each in self._talk.ask("defaults", {"n": entity})]
+
+    def owner(self) -> Any:
+        from inmanta.ast.statements import WrittenCall
+
+        written = self._talk.ask("owner", {})
+        return None if written is None else WrittenCall(written, self._codec.decode)
+
+    def imports_in(self, file: str) -> list[Any]:
+        try:
+            return self._talk.ask("imports", {"n": file})
+        except Failure as failure:
+            raise RuntimeException(None, str(failure)) from None
+
+    def about_module(self, folder: str) -> Any:
+        from inmanta.module import InvalidMetadata
+
+        try:
+            return self._talk.ask("module", {"n": folder})
+        except Failure as failure:
+            raise InvalidMetadata(str(failure)) from None
+
+    def plugins(self) -> dict[str, Any]:
+        from inmanta.plugins import all_plugins
+
+        return all_plugins(self.loaded)
 
     def accepts(self, name: str, value: object) -> bool:
         return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(value)})

@@ -21,7 +21,7 @@ from typing import Any, Optional
 from inmanta.ast import UnknownException
 from inmanta.ast.entity import Entity
 from inmanta.execute.proxy import ExportContext
-from inmanta.execute.runtime import Instance, Types, note_reads
+from inmanta.execute.runtime import Instance, all_types, note_reads
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter, unknown_parameters
 from inmanta.references import ResourceCollector
@@ -47,7 +47,7 @@ class Exporting:
         self._modules = modules
         self._codec = codec
         self._exporter = Exporter()
-        self._exporter.types = Types()
+        self._exporter.types = all_types()
         self._sent: set[str] = set()
         self._held: list[Resource] = []
         self._all: Optional[ResourceGraph] = None
@@ -217,7 +217,7 @@ class Exporting:
         by_id = self._exporter._resources = self._all.by_id
         for manager in Exporter._dependency_managers if args["managers"] else ():
             try:
-                manager(Types(), by_id)
+                manager(all_types(), by_id)
             except UnknownException:
                 pass  # what it wanted to know is not known in this compile
         return self._all.graph()
@@ -264,7 +264,7 @@ class Exporting:
         return {"modules": code_of(args["types"])}
 
 
-def _shown(types: Types, name: str) -> list[Any]:
+def _shown(types: Any, name: str) -> list[Any]:
     """The instances of a type, as export functions get them; none of one that the model does not have."""
     entity = types.get(name)
     if not isinstance(entity, Entity):

@@ -305,10 +305,12 @@ class Modules:
 def _about(name: str, plugin: Any, exc: Any) -> Exception:
     from ordain_worker.annotations import AnnotationError, place
 
-    about = AnnotationError(str(exc), exc.error)
-    if name not in str(exc):
-        from inmanta._noted import noted
+    from inmanta._noted import noted
 
+    about = AnnotationError(str(exc), exc.error)
+    for note in getattr(exc, "__notes__", ()):
+        noted(about, note)
+    if name not in str(exc):
         noted(about, f"it is an annotation of plug-in {name}")
     about.place = place(plugin.__function__)
     return about

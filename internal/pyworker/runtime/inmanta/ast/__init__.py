@@ -16,7 +16,7 @@ class Location:
         self.file, self.lnr = file, lnr
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self})"
+        return f"{self.__class__.__name__}({self})"  # type is a module of this package
 
     def merge(self, other: "Location") -> "Location":
         return self
@@ -186,6 +186,16 @@ class RuntimeException(CompilerException):
 class InvalidCompilerState(RuntimeException):
     """The compiler itself is in a state that it should not be in."""
 
+    def __init__(self, stmt: Any, msg: str) -> None:
+        super().__init__(stmt, f"Invalid compiler state, this likely indicates a bug in the compiler. Details: {msg}")
+
+
+class HyphenException(RuntimeException):
+    """A name has a hyphen."""
+
+    def __init__(self, stmt: LocatableString) -> None:
+        super().__init__(stmt, f"The use of '-' in identifiers is not allowed. please rename {stmt.value}.")
+
 
 class CompilerRuntimeWarning(Warning, RuntimeException):
     """A warning about the model."""
@@ -260,7 +270,7 @@ class OptionalValueException(RuntimeException):
 
     @property
     def attribute(self) -> Any:
-        if isinstance(self._attribute, str) and not isinstance(self.instance, str):
+        if isinstance(self._attribute, str) and hasattr(self.instance, "get_type"):
             return self.instance.get_type().get_attribute(self._attribute)
         return self._attribute
 
@@ -335,6 +345,11 @@ class DoubleSetException(RuntimeException):
 
 class ModifiedAfterFreezeException(RuntimeException):
     """A list got a value after it was read as a whole."""
+
+    def __init__(self, rv: Any, instance: Any, attribute: Any, value: object, location: Any, reverse: bool) -> None:
+        super().__init__(None, "List modified after freeze")
+        self.resultvariable, self.instance, self.attribute = rv, instance, attribute
+        self.value, self.location, self.reverse = value, location, reverse
 
 
 class DuplicateException(TypingException):

@@ -1,6 +1,7 @@
 """Entities, for code that looks at types."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from inmanta._fallback import lacking
@@ -22,7 +23,6 @@ class Entity(NamedType):
         self.set_location(Location(at["file"], at["line"]) if at else Location("internal", 1))
         self._index_names: list[list[str]] = described.get("indexes") or []
         self.comment: Optional[str] = described.get("doc") or None
-        self.implementations: list[Any] = []  # the engine keeps them
         self.attributes: dict[str, Attribute] = {}
         for each in described.get("attributes") or ():
             self.attributes[each["name"]] = self._attribute(each)
@@ -131,6 +131,34 @@ class Entity(NamedType):
     def get_indices(self) -> list[list[str]]:
         return self._index_names
 
+    @functools.cached_property
+    def implementations(self) -> "list[Implementation]":
+        """Those that are written for this entity, whether one uses them or not."""
+        from inmanta.execute import runtime
+
+        model = runtime.model()
+        found = (model.type_of(name) for name in model.types())
+        return [each for each in found if isinstance(each, Implementation) and each._target == self._full_name]
+
+    @functools.cached_property
+    def _own_defaults(self) -> dict[str, Any]:
+        from inmanta.execute import runtime
+
+        return dict(runtime.model().defaults_of(self._full_name))
+
+    def get_default_values(self) -> Mapping[str, Any]:
+        """The defaults of all attributes that have one, as expressions."""
+        merged: dict[str, Any] = {}
+        for each in (*self.get_all_parent_entities_sorted(), self):
+            merged.update(each._own_defaults)
+        return {name: default for name, default in merged.items() if default is not None}
+
+    def get_default(self, name: str) -> Any:
+        defaults = self.get_default_values()
+        if name not in defaults:
+            raise AttributeError(name)
+        return defaults[name]
+
     def get_all_instances(self) -> list[Any]:
         from inmanta.execute import runtime
 
@@ -147,6 +175,37 @@ class Entity(NamedType):
 
     def __str__(self) -> str:
         return self._full_name
+
+
+class Implementation(NamedType):
+    """A named body of statements for an entity."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        super().__init__()
+        namespace, _, self.name = described["name"].rpartition("::")
+        self.namespace = Namespace.of(namespace)
+        self.comment: Optional[str] = described.get("doc") or None
+        self._target: str = described.get("for") or ""
+        at = described.get("at")
+        if at:
+            self.set_location(Location(at["file"], at["line"]))
+
+    @property
+    def entity(self) -> Entity:
+        from inmanta.execute import runtime
+
+        return runtime.model().type_of(self._target)
+
+    def get_full_name(self) -> str:
+        return f"{self.namespace}::{self.name}"
+
+    type_string = type_string_internal = get_full_name
+
+    def get_namespace(self) -> Namespace:
+        return self.namespace
+
+    def __repr__(self) -> str:
+        return f"Implementation(name = {self.name})"
 
 
 __getattr__ = lacking(__name__)

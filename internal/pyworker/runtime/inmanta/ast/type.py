@@ -6,7 +6,7 @@ The engine checks values itself; :meth:`Type.validate` asks it.
 from __future__ import annotations
 
 from inmanta._fallback import lacking
-from inmanta.ast import Locatable, RuntimeException
+from inmanta.ast import Locatable, Location, RuntimeException, TypeNotFoundException
 
 TYPE_CHECKING = False  # every compile imports this: it has to do without typing
 if TYPE_CHECKING:
@@ -271,6 +271,10 @@ class ConstraintType(NamedType):
         self.name = described["name"].rpartition("::")[2]
         self._full_name = described["name"]
         self.basetype = parse(described.get("base") or "string")
+        self.comment: Optional[str] = described.get("doc") or None
+        at = described.get("at")
+        if at:
+            self.set_location(Location(at["file"], at["line"]))
 
     def get_full_name(self) -> str:
         return self._full_name
@@ -330,7 +334,13 @@ def parse(text: str) -> Type:
         return Any()
     from inmanta.execute import runtime
 
-    return runtime.model().type_of(text)
+    try:
+        return runtime.model().type_of(text)
+    except TypeNotFoundException:
+        plugin = runtime.model().plugins().get(text)  # any value is of such a type
+        if plugin is None:
+            raise
+        return plugin
 
 
 __getattr__ = lacking(__name__)

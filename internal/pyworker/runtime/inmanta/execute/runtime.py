@@ -6,8 +6,6 @@ executor, where the classes here only serve isinstance checks and annotations.
 
 from __future__ import annotations
 
-from _collections_abc import Iterator, Mapping
-
 from inmanta._fallback import lacking
 from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
 
@@ -31,8 +29,23 @@ class Model:
     def instances_of(self, name: str) -> "list[Instance]":
         """All instances of an entity and its children so far."""
 
-    def entities(self) -> list[str]:
-        """The names of all entities."""
+    def types(self) -> list[str]:
+        """The names of all types that the model defines, but plug-ins, in the order of its text."""
+
+    def defaults_of(self, entity: str) -> list[Any]:
+        """The default values that an entity gives itself: pairs of name and expression or None."""
+
+    def owner(self) -> Any:
+        """The call that runs, as it is written."""
+
+    def imports_in(self, file: str) -> list[Any]:
+        """Name, alias and line of the imports of a file."""
+
+    def about_module(self, folder: str) -> Any:
+        """The generation and the metadata of the module in a folder."""
+
+    def plugins(self) -> dict[str, Any]:
+        """The plug-ins that there are for the model, by name."""
 
     def accepts(self, name: str, value: object) -> bool:
         """Whether value belongs to the type of that name."""
@@ -51,12 +64,23 @@ class Model:
 
 
 _model: Optional[Model] = None
+_types: Any = None
+
+
+def all_types() -> Any:
+    """The types of the model by name: one dict for all who ask."""
+    global _types
+    if _types is None:
+        from inmanta.execute._types import Types
+
+        _types = Types()
+    return _types
 
 
 def install(model: Optional[Model]) -> None:
     """Say which model instances belong to."""
-    global _model
-    _model = model
+    global _model, _types
+    _model, _types = model, None
 
 
 def is_installed() -> bool:
@@ -224,34 +248,9 @@ class QueueScheduler:
         return self._compiler
 
     def get_types(self) -> Any:
-        return Types()
+        return all_types()
 
-
-class Types(Mapping):  # type: ignore[type-arg]
-    """The named types of the model by their full names: entities, typedefs and plug-ins, asked for one by one.
-
-    Entities are listed; plug-ins are not, for that would import all modules.
-    """
-
-    def __getitem__(self, name: str) -> Any:
-        from inmanta.ast import TypeNotFoundException
-
-        if "::" not in name:  # a type of the language itself
-            raise KeyError(name)
-        try:
-            return model().type_of(name)
-        except TypeNotFoundException:
-            from inmanta.plugins import PluginMeta, one_plugin
-
-            if not name.rpartition("::")[2][:1].isupper():  # what looks like an entity is not worth importing all modules
-                PluginMeta.get_functions()
-            return one_plugin(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(model().entities())
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    types = property(get_types)
 
 
 __getattr__ = lacking(__name__)
