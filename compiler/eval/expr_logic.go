@@ -62,7 +62,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(cond) {
+	if isUnknown(cond) && !(u.n.guarded && r == r.prog.direct) {
 		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
@@ -219,7 +219,7 @@ func (u *lazyRight) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if _, ok := v.(types.Bool); !ok && r == r.prog.direct {
+	if _, ok := v.(types.Bool); !ok && !isUnknown(v) && r == r.prog.direct {
 		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).in(u.stmt)
 	} else if !ok && !isUnknown(v) {
 		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
