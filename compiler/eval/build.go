@@ -331,10 +331,7 @@ func (b *builder) statement(st syntax.Stmt) stmt {
 		if len(st.Annotations) == 0 {
 			return nil
 		}
-		n := &annotations{at: standing(st), ends: 1}
-		if st.Right.Attribute.Name != "" {
-			n.ends = 2
-		}
+		n := &annotations{at: standing(st), ends: b.p.annotated[st]}
 		for _, x := range st.Annotations {
 			n.notes = append(n.notes, bare{b.root(x)})
 		}
@@ -563,7 +560,7 @@ func shown(x syntax.Expr) string {
 	if f, is := x.(*syntax.FString); is {
 		return pytext.Quote(f.Text)
 	}
-	return syntax.RenderRepr(x)
+	return syntax.Render(x)
 }
 
 // ref resolves a variable. What is found nowhere is an error only when it is

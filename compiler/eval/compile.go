@@ -185,7 +185,7 @@ func (r *run) check() *Error {
 		}
 	}
 	for _, n := range r.notes {
-		errs = append(errs, n.without()...)
+		errs = append(errs, n.wrong()...)
 	}
 	for _, i := range r.instances {
 		errs = append(errs, r.complete(i)...)

@@ -37,7 +37,8 @@ type program struct {
 	asks        bool                   // some typedef calls a plug-in
 	output      []string               // what plug-ins printed, in the order of their calls
 	book        book
-	problems    // what was found wrong
+	annotated   map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
+	problems                                            // what was found wrong
 }
 
 // entityInfo is what the engine knows of an entity besides its type.
@@ -119,7 +120,7 @@ type placed[T any] struct {
 
 // define resolves a program. What is wrong with it is in its problems.
 func define(ctx context.Context, in Input, loaded *Loaded) *program {
-	p := &program{in: in, spaces: map[string]*namespace{}}
+	p := &program{in: in, spaces: map[string]*namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
 	p.dataclasses = loaded.Dataclasses
 	p.direct = newRun(p, in)
 	p.direct.host, p.direct.ctx, p.direct.ended = in.Host, ctx, in.Static

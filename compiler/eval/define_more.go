@@ -95,6 +95,9 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 			Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
 		}}
 		of.own = append(of.own, a)
+		if len(rel.Annotations) > 0 {
+			p.annotated[rel] = append(p.annotated[rel], a)
+		}
 		return a, nil
 	}
 	// The right end comes first, which shows where both are there already, and in
@@ -509,7 +512,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 			s, ok := text(v)
 			if !ok {
 				return false, (&Error{Kind: "AssertionError", foreign: true,
-					Message: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
+					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
 			}
 			matches, err := compiled.Match(s)
 			if err != nil {

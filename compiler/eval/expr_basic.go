@@ -318,6 +318,9 @@ func (n *listExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		}
 		items = append(items, v)
 	}
+	if err := r.overgrown(len(items)); err != nil {
+		return nil, err
+	}
 	return &types.List{Items: items}, nil
 }
 

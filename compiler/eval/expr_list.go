@@ -88,7 +88,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	result := r.results.one()
 	u.results = append(u.results, result)
 	x := u.n.element
-	if isUnknown(v) {
+	if isUnknown(v) && r != r.prog.direct { // the condition of a typedef looks at it as at any other
 		x = u.n.unknown
 	}
 	f := x.frame(r)
@@ -114,6 +114,10 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	over, err := u.n.iter.eval(r, u.scope, u.frame)
 	if err != nil {
 		return err
+	}
+	if isUnknown(over) && r == r.prog.direct {
+		u.target.put(r, r.unknown(), &u.n.span)
+		return nil
 	}
 	l, ok := over.(*types.List)
 	if isUnknown(over) {
@@ -166,6 +170,10 @@ func (u *comprehensionEnd) run(r *run) *Error {
 		switch item := item.(type) {
 		case skippedElement:
 		case *types.List:
+			if r == r.prog.direct { // where it stays one
+				items = append(items, item)
+				continue
+			}
 			items = append(items, item.Items...)
 		default:
 			items = append(items, item)

@@ -62,7 +62,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(cond) {
+	if isUnknown(cond) && !(u.n.guarded && r == r.prog.direct) {
 		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
@@ -182,6 +182,10 @@ func (u *lazyUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
+	if isUnknown(left) && r == r.prog.direct { // upstream it passes for a bool first
+		e := &Error{Kind: "AssertionError", foreign: true, Hint: "an unknown value decides nothing in the condition of a typedef"}
+		return e.in(u.n)
+	}
 	if isUnknown(left) { // the very same one
 		u.target.put(r, left, &u.n.span)
 		return nil
@@ -215,7 +219,7 @@ func (u *lazyRight) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if _, ok := v.(types.Bool); !ok && r == r.prog.direct {
+	if _, ok := v.(types.Bool); !ok && !isUnknown(v) && r == r.prog.direct {
 		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).in(u.stmt)
 	} else if !ok && !isUnknown(v) {
 		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
@@ -277,7 +281,7 @@ func (n *binary) blame(err *Error) *Error {
 	if err == nil || !n.placeless || err.foreign || err.Stmt != "" {
 		return err.in(n)
 	}
-	err.Kind, err.foreign = "AssertionError", true
+	err.Kind, err.Hint, err.Message, err.foreign = "AssertionError", err.Message, "", true
 	return err.in(n)
 }
 
@@ -311,7 +315,7 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		return n.contains(r, a, b)
 	case "not in":
 		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
-			e := &Error{Kind: "AssertionError", Message: "not in: the second operand is unknown", foreign: true}
+			e := &Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", foreign: true}
 			return nil, e.in(n)
 		}
 		v, err := n.contains(r, a, b)
@@ -331,7 +335,14 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	case "<", ">", "<=", ">=":
 		return n.compare(a, b)
 	}
-	return n.arithmetic(a, b)
+	v, err := n.arithmetic(a, b)
+	switch result := v.(type) {
+	case types.Str:
+		err = r.overgrown(len(result))
+	case types.BigInt:
+		err = r.overgrown(result.BitLen())
+	}
+	return v, err
 }
 
 func (n *binary) compare(a, b types.Value) (types.Value, *Error) {

@@ -125,7 +125,11 @@ func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		}
 		values = append(values, text)
 	}
-	return types.Str(n.fill(values)), nil
+	text := n.fill(values)
+	if err := r.overgrown(len(text)); err != nil {
+		return nil, err
+	}
+	return types.Str(text), nil
 }
 
 // pythonError is what package types says Python would raise.
@@ -216,6 +220,9 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	b, err := n.render(r.text[:0], r, s, f, n.pieces)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.overgrown(len(b)); err != nil {
 		return nil, err
 	}
 	r.text = b

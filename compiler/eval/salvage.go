@@ -13,9 +13,19 @@ import "sort"
 // The amount is bounded by counts, not by time: the same input gives the same
 // errors.
 const (
-	mostErrors  = 20     // different errors of a compile
-	mostSalvage = 20_000 // units that run after the first error
+	mostErrors  = 20      // different errors of a compile
+	mostSalvage = 20_000  // units that run after the first error
+	mostText    = 1 << 20 // bytes of a text that is made then, items of a list
 )
+
+// overgrown refuses what is too large to go on with after the first error: a text
+// that holds one twice that was made like it is soon longer than any memory.
+func (r *run) overgrown(size int) *Error {
+	if r.ended && size > mostText {
+		return excused()
+	}
+	return nil
+}
 
 // rest is what a failed unit had still to do beside what failed.
 type rest func(r *run) *Error

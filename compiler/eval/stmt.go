@@ -509,7 +509,7 @@ func (i *Instance) choose(using []*implementation, k int) bool {
 type annotations struct {
 	at
 	notes []bare
-	ends  int // of the relation that have a name: each is annotated
+	ends  []*types.Attribute // of the relation that have a name: each is annotated
 }
 
 func (n *annotations) start(r *run, s *scope) *Error {
@@ -518,7 +518,7 @@ func (n *annotations) start(r *run, s *scope) *Error {
 		if err != nil {
 			return err
 		}
-		unit.held = true
+		unit.held, unit.target = true, r.results.one()
 		r.notes = append(r.notes, noted{unit, n.ends})
 	}
 	return nil
@@ -527,20 +527,25 @@ func (n *annotations) start(r *run, s *scope) *Error {
 // noted is the annotation of a relation that is being evaluated.
 type noted struct {
 	unit *evalUnit
-	ends int
+	ends []*types.Attribute
 }
 
-// without lists the ends of relations whose annotation never got a value.
-func (n noted) without() []*Error {
-	if n.unit.pending <= 0 {
-		return nil
-	}
+// wrong lists the ends of relations whose annotation never got a value, or got
+// none that is known.
+func (n noted) wrong() []*Error {
 	var errs []*Error
-	for range n.ends {
-		e := fail("UnsetException", "Value not available")
-		e.bare, e.about = true, n.unit.x.where()
-		e.Hint = "an annotation of a relation needs a value: what it reads is never set"
-		errs = append(errs, e)
+	for _, end := range n.ends {
+		switch {
+		case n.unit.pending > 0:
+			e := fail("UnsetException", "Value not available")
+			e.bare, e.about = true, n.unit.x.where()
+			e.Hint = "an annotation of a relation needs a value: what it reads is never set"
+			errs = append(errs, e)
+		case isUnknown(n.unit.target.value):
+			e := typingError("Relation annotation can not be Unknown")
+			e.Stmt, e.at = end.Entity.Name+"."+end.Name, &end.At
+			errs = append(errs, e)
+		}
 	}
 	return errs
 }

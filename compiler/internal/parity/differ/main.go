@@ -6,13 +6,14 @@
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -feeds -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -heirs -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -wild -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -places -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -cross -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
 //
 // The second makes models of loops and lists that feed relations, where the order of
 // freezing matters; the third is about inheriting, the fourth mixes all features
-// without care; the fifth joins two models of the corpus; the last changes something small in one, and compares mostly
-// errors.
+// without care; the fifth puts every kind of expression at every place, in each other; the sixth joins two models of the
+// corpus; the last changes something small in one, and compares mostly errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
 // of several errors comes first is left open by the language, so that a
@@ -67,6 +68,7 @@ func main() {
 	feeds := flag.Bool("feeds", false, "make models of loops and lists that feed relations")
 	heirs := flag.Bool("heirs", false, "make models of entities that inherit in all ways")
 	wild := flag.Bool("wild", false, "make models of all features, whether they compile or not")
+	places := flag.Bool("places", false, "make models of expressions of every kind at every place")
 	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change or join models of")
 	flag.Parse()
 	d.model = generate.Case
@@ -77,6 +79,8 @@ func main() {
 		d.model = generate.Heirs
 	case *wild:
 		d.model = generate.Wild
+	case *places:
+		d.model = generate.Places
 	case *mutate, *crossed:
 		cases, err := parity.Load(*corpus)
 		if err != nil {
