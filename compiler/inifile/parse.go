@@ -194,3 +194,24 @@ func (f *File) Options(section string) []string {
 	}
 	return keys
 }
+
+// Written gives the values of all sections as they are written, nothing taken in.
+// DEFAULT is one of them, when it has values.
+func (f *File) Written() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for name, s := range f.sections {
+		all[name] = s.written()
+	}
+	if len(f.defaults.keys) > 0 {
+		all[defaultSection] = f.defaults.written()
+	}
+	return all
+}
+
+func (s *section) written() map[string]string {
+	values := make(map[string]string, len(s.values))
+	for key, v := range s.values {
+		values[key] = v.text()
+	}
+	return values
+}

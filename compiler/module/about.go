@@ -1,8 +1,10 @@
 package module
 
 import (
+	"cmp"
 	"path/filepath"
-	"strings"
+
+	"ordain.dev/ordain/compiler/module/pydantic"
 )
 
 // About is what the files of a module say of it, for code that looks at it.
@@ -20,70 +22,65 @@ func AboutModule(root string) (*About, error) {
 }
 
 func aboutV1(yml string) (*About, error) {
-	f, err := openFields(yml)
+	f, err := openFields(yml, "inmanta.module.ModuleV1Metadata")
 	if err != nil {
 		return nil, err
 	}
-	a := &About{Generation: 1, Fields: [][2]any{
+	if err := f.check(moduleSchema()); err != nil {
+		return nil, err
+	}
+	return &About{Generation: 1, Fields: [][2]any{
 		{"requires", append([]string{}, f.texts(f.root, "requires")...)},
-		{"name", f.required("name")},
-		{"description", orNull(f.optional(f.root, "description", coerced))},
-		{"freeze_recursive", isTrue(f.truth(f.root, "freeze_recursive", false))},
-		{"freeze_operator", f.choice("freeze_operator", "~=", coerced, "==", "~=", ">=")},
-		{"version", f.required("version")},
-		{"license", f.required("license")},
-		{"deprecated", f.truth(f.root, "deprecated", true)},
-		{"compiler_version", orNull(f.optional(f.root, "compiler_version", coerced))},
-	}}
-	if f.err != nil {
-		return nil, f.err
-	}
-	return a, nil
-}
-
-func aboutV2(path string) (*About, error) {
-	cfg, err := readSetupCfg(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	values, err := parseINI(path, string(text))
-	if err != nil {
-		return nil, err
-	}
-	meta := values["metadata"]
-	var deprecated *bool
-	if said, is := truthOf(meta["deprecated"]); is {
-		deprecated = &said
-	}
-	recursive, _ := truthOf(meta["freeze_recursive"])
-	operator := meta["freeze_operator"]
-	if operator == "" {
-		operator = "~="
-	}
-	four, _ := truthOf(meta["four_digit_version"])
-	return &About{Generation: 2, Fields: [][2]any{
-		{"name", cfg.Name},
-		{"description", orNull(meta["description"])},
-		{"freeze_recursive", recursive},
-		{"freeze_operator", operator},
-		{"version", strings.TrimSpace(meta["version"])},
-		{"license", meta["license"]},
-		{"deprecated", deprecated},
-		{"install_requires", append([]string{}, cfg.InstallRequires...)},
-		{"version_tag", values["egg_info"]["tag_build"]},
-		{"four_digit_version", four},
+		{"name", f.text(f.root, "name")},
+		{"description", f.textOrNull("description")},
+		{"freeze_recursive", isTrue(f.truth(f.root, "freeze_recursive"))},
+		{"freeze_operator", f.textOr("freeze_operator", standardOperator)},
+		{"version", f.text(f.root, "version")},
+		{"license", f.text(f.root, "license")},
+		{"deprecated", f.truth(f.root, "deprecated")},
+		{"compiler_version", f.textOrNull("compiler_version")},
 	}}, nil
 }
 
-func orNull(text string) any {
-	if text == "" {
+// textOrNull reads a text; nil when it is missing or null.
+func (f *fields) textOrNull(key string) any {
+	if v := f.root.get(key); v == nil || v.is == nil {
 		return nil
 	}
-	return text
+	return f.text(f.root, key)
+}
+
+func aboutV2(path string) (*About, error) {
+	raw, err := openSetupCfg(path)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := raw.check(path)
+	if err != nil {
+		return nil, err
+	}
+	var description any
+	if text, is := raw.values["description"]; is {
+		description = text
+	}
+	var deprecated *bool
+	if said, is := pydantic.TruthOf(raw.values["deprecated"]); is {
+		deprecated = &said
+	}
+	recursive, _ := pydantic.TruthOf(raw.values["freeze_recursive"])
+	four, _ := pydantic.TruthOf(raw.values["four_digit_version"])
+	return &About{Generation: 2, Fields: [][2]any{
+		{"name", cfg.Name},
+		{"description", description},
+		{"freeze_recursive", recursive},
+		{"freeze_operator", cmp.Or(raw.values["freeze_operator"], standardOperator)},
+		{"version", raw.values["version"]},
+		{"license", raw.values["license"]},
+		{"deprecated", deprecated},
+		{"install_requires", append([]string{}, cfg.InstallRequires...)},
+		{"version_tag", raw.tag},
+		{"four_digit_version", four},
+	}}, nil
 }
 
 func isTrue(said *bool) bool { return said != nil && *said }

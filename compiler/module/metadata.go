@@ -98,7 +98,7 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	}
 	m.Name = f.text(f.root, "name")
 	m.Description = f.text(f.root, "description")
-	m.FreezeOperator = f.textOr("freeze_operator", "~=")
+	m.FreezeOperator = f.textOr("freeze_operator", standardOperator)
 	m.Requires = f.texts(f.root, "requires")
 	m.Author = f.text(f.root, "author")
 	m.AuthorEmail = f.text(f.root, "author_email")

@@ -32,6 +32,9 @@ func common() []pydantic.Field {
 	}
 }
 
+// standardOperator is what freezing versions writes where no file says so.
+const standardOperator = "~="
+
 func freezeOperatorField() pydantic.Field {
 	return pydantic.Field{Name: "freeze_operator", Is: pydantic.Text{Numbers: true, Pattern: freezeOperator(), Python: `^(==|\~=|>=)$`}}
 }

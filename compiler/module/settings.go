@@ -2,10 +2,10 @@ package module
 
 import (
 	"errors"
-	"io/fs"
 	"maps"
 	"path/filepath"
-	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/inifile"
 )
 
 // Settings are the options that the project keeps for its plug-ins, in .inmanta
@@ -45,15 +45,16 @@ func (p *Project) Settings() (map[string]map[string]any, error) {
 }
 
 func readSettings(path string) (map[string]map[string]string, error) {
-	text, err := readFile(path)
-	if errors.Is(err, fs.ErrPermission) {
+	text, err := readText(path)
+	if forbidden := (*Error)(nil); errors.As(err, &forbidden) && forbidden.Kind == KindForbidden {
 		return nil, nil // as upstream
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(text) {
-		return nil, &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ": it is not UTF-8", At: at(path, 1, 0)}
+	file, err := inifile.Parse(string(text))
+	if err != nil {
+		return nil, badINI(path, err, "a file of settings has sections, such as [config], and in them lines `key = value`")
 	}
-	return parseINI(path, string(text))
+	return file.Written(), nil
 }

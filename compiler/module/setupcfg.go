@@ -20,29 +20,26 @@ type setupCfg struct {
 
 // readSetupCfg reads the sections metadata, options and egg_info.
 func readSetupCfg(path string) (*setupCfg, error) {
-	text, err := readText(path)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := rawMetadata(path, string(text))
+	raw, err := openSetupCfg(path)
 	if err != nil {
 		return nil, err
 	}
 	return raw.check(path)
 }
 
+func openSetupCfg(path string) (*rawSetupCfg, error) {
+	text, err := readText(path)
+	if err != nil {
+		return nil, err
+	}
+	return rawMetadata(path, string(text))
+}
+
 // rawMetadata reads the values in the order in which the reference does, which
 // shows in the first error.
 func rawMetadata(path, text string) (*rawSetupCfg, error) {
 	fail := func(err error) error {
-		line := 1
-		if e := (*inifile.Error)(nil); errors.As(err, &e) {
-			line = max(1, e.Line)
-		}
-		return &Error{
-			Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ":\n" + err.Error(), At: at(path, line, 0),
-			Hint: "setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%",
-		}
+		return badINI(path, err, "setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%")
 	}
 	file, err := inifile.Parse(text)
 	if err != nil {
@@ -76,6 +73,15 @@ func rawMetadata(path, text string) (*rawSetupCfg, error) {
 	}
 	raw.tag = tag
 	return raw, nil
+}
+
+// badINI is the error of a file that is not written as configparser reads it.
+func badINI(path string, err error, hint string) *Error {
+	line := 1
+	if e := (*inifile.Error)(nil); errors.As(err, &e) {
+		line = max(1, e.Line)
+	}
+	return &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ":\n" + err.Error(), At: at(path, line, 0), Hint: hint}
 }
 
 // rawSetupCfg is what stands in the file: the section metadata, what the package
