@@ -318,10 +318,8 @@ func (n *listExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		}
 		items = append(items, v)
 	}
-	if err := r.overgrown(len(items)); err != nil {
-		return nil, err
-	}
-	return &types.List{Items: items}, nil
+	l := &types.List{Items: items}
+	return l, r.overgrownParts(l)
 }
 
 // dictEntry is one pair of a dict.
@@ -365,7 +363,7 @@ func (n *dictExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		d.Keys = append(d.Keys, e.key)
 		d.Values[e.key] = v
 	}
-	return d, nil
+	return d, r.overgrownParts(d)
 }
 
 // mapLookup is `d["k"]`.

@@ -1,6 +1,10 @@
 package eval
 
-import "sort"
+import (
+	"sort"
+
+	"ordain.dev/ordain/compiler/types"
+)
 
 // After the first error the compile has failed; what follows only looks for
 // more to tell in the same run. It is careful not to tell of consequences:
@@ -15,7 +19,8 @@ import "sort"
 const (
 	mostErrors  = 20      // different errors of a compile
 	mostSalvage = 20_000  // units that run after the first error
-	mostText    = 1 << 20 // bytes of a text that is made then, items of a list
+	mostText    = 1 << 20 // bytes of a text that is made then
+	mostParts   = 1 << 16 // parts of a list or dict, and theirs
 )
 
 // overgrown refuses what is too large to go on with after the first error: a text
@@ -25,6 +30,36 @@ func (r *run) overgrown(size int) *Error {
 		return excused()
 	}
 	return nil
+}
+
+// overgrownParts is overgrown for a list or dict.
+func (r *run) overgrownParts(v types.Value) *Error {
+	if r.ended && partsUpTo(v, mostParts) >= mostParts {
+		return excused()
+	}
+	return nil
+}
+
+// partsUpTo counts the values in a value, at most so many.
+func partsUpTo(v types.Value, most int) int {
+	n := 1
+	switch v := v.(type) {
+	case *types.List:
+		for _, item := range v.Items {
+			if n >= most {
+				break
+			}
+			n += partsUpTo(item, most-n)
+		}
+	case *types.Dict:
+		for _, key := range v.Keys {
+			if n >= most {
+				break
+			}
+			n += partsUpTo(v.Values[key], most-n)
+		}
+	}
+	return n
 }
 
 // rest is what a failed unit had still to do beside what failed.

@@ -144,9 +144,22 @@ func (e wireError) normalise() Error {
 		out.Causes = append(out.Causes, cause.normalise())
 	}
 	if out.Kind == "MultiException" { // the order among equals is left open
-		slices.SortFunc(out.Causes, func(a, b Error) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortStableFunc(out.Causes, func(a, b Error) int { return cmp.Compare(a.topic(), b.topic()) })
 	}
 	return out
+}
+
+// topic is what the error says without what only one of the two compilers knows: the
+// columns of most errors, and the names of instances.
+func (e Error) topic() string {
+	e.Column = 0
+	causes := e.Causes
+	e.Causes = nil
+	s := nameless(e.String())
+	for _, c := range causes {
+		s += c.topic()
+	}
+	return s
 }
 
 func last(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
