@@ -51,8 +51,6 @@ func (m *mapping) put(key, v value) {
 	m.keys, m.values = append(m.keys, key), append(m.values, v)
 }
 
-func tagOf(n *pyyaml.Node) string { return n.Target().Tag }
-
 // What keys are equal by, where it is not the value itself.
 type (
 	intKey   string
