@@ -1,18 +1,15 @@
 package inifile_test
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
 
 	"ordain.dev/ordain/compiler/inifile"
+	"ordain.dev/ordain/internal/peertest"
 )
 
 // read is what came of a text: the error, or for each section key, value and
@@ -57,33 +54,8 @@ func compare(t *testing.T, want read) {
 
 // The table was written by configparser: ORDAIN_UPDATE=1 writes it anew.
 func TestReadsAsConfigparser(t *testing.T) {
-	const path = "testdata/texts.json"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []read
-	if err := json.Unmarshal(text, &table); err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ORDAIN_UPDATE") != "" {
-		var texts []string
-		for _, r := range table {
-			texts = append(texts, r.Text)
-		}
-		table = configparser(t, texts)
-		var out bytes.Buffer
-		e := json.NewEncoder(&out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(table); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range table {
+	ask := func(texts []string) []read { return configparser(t, texts) }
+	for _, want := range peertest.Table(t, "testdata/texts.json", func(r read) string { return r.Text }, ask) {
 		compare(t, want)
 	}
 }
@@ -128,31 +100,10 @@ func TestLineEnds(t *testing.T) {
 //go:embed testdata/configparser.py
 var script string
 
-// configparser asks Python itself: the interpreter that ORDAIN_REFERENCE_PYTHON
-// names or the one on the path, which must be new enough to say the same.
+// configparser asks Python itself, which must be new enough to say the same.
 func configparser(t *testing.T, texts []string) []read {
 	t.Helper()
-	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import sys; assert sys.version_info >= (3, 13)").Run(); err != nil {
-		t.Skip("no Python 3.13 on this machine")
-	}
-	in, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-c", script)
-	cmd.Stdin = bytes.NewReader(in)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []read
-	if err := json.Unmarshal(out, &table); err != nil {
-		t.Fatal(err)
-	}
+	table := peertest.Ask[read](t, peertest.Python(t, "import sys; assert sys.version_info >= (3, 13)"), script, texts)
 	for i, r := range table {
 		if len(r.Values) == 0 {
 			table[i].Values = nil

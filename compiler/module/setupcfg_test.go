@@ -1,17 +1,16 @@
 package module
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"ordain.dev/ordain/internal/peertest"
 )
 
 // readCfg is what the reference makes of a setup.cfg.
@@ -45,34 +44,9 @@ func compareCfg(t *testing.T, dir string, want readCfg) {
 
 // The table was written by the reference: ORDAIN_UPDATE=1 writes it anew.
 func TestSetupCfg(t *testing.T) {
-	const path = "testdata/setup_cfg.json"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []readCfg
-	if err := json.Unmarshal(text, &table); err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ORDAIN_UPDATE") != "" {
-		var texts []string
-		for _, r := range table {
-			texts = append(texts, r.Text)
-		}
-		table = reference(t, texts)
-		var out bytes.Buffer
-		e := json.NewEncoder(&out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(table); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	dir := t.TempDir()
-	for _, want := range table {
+	ask := func(texts []string) []readCfg { return reference(t, texts) }
+	for _, want := range peertest.Table(t, "testdata/setup_cfg.json", func(r readCfg) string { return r.Text }, ask) {
 		compareCfg(t, dir, want)
 	}
 }
@@ -112,27 +86,8 @@ func TestSetupCfgAtRandom(t *testing.T) {
 //go:embed testdata/setup_cfg.py
 var script string
 
-// reference asks the reference, of the interpreter that ORDAIN_REFERENCE_PYTHON
-// names.
+// reference asks the reference.
 func reference(t *testing.T, texts []string) []readCfg {
 	t.Helper()
-	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
-	if python == "" {
-		t.Skip("ORDAIN_REFERENCE_PYTHON names no Python with the reference")
-	}
-	in, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-W", "ignore", "-c", script)
-	cmd.Stdin = bytes.NewReader(in)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []readCfg
-	if err := json.Unmarshal(out, &table); err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return peertest.Ask[readCfg](t, peertest.Python(t, "import inmanta.module"), script, texts)
 }

@@ -17,17 +17,26 @@ func DecodeError(text []byte) string {
 			i += size
 			continue
 		}
-		n, why := undecodable(text[i:])
-		if n == 1 {
-			return fmt.Sprintf("'utf-8' codec can't decode byte 0x%02x in position %d: %s", text[i], i, why)
-		}
-		return fmt.Sprintf("'utf-8' codec can't decode bytes in position %d-%d: %s", i, i+n-1, why)
+		n, why := Undecodable(text[i:])
+		return DecodeErrorAt(text, i, n, why)
 	}
 	return ""
 }
 
-// undecodable says how many bytes at the start are no character, and why.
-func undecodable(b []byte) (n int, why string) {
+// DecodeErrorAt says it of n bytes at a place.
+func DecodeErrorAt(text []byte, at, n int, why string) string {
+	if n == 1 {
+		return fmt.Sprintf("'utf-8' codec can't decode byte 0x%02x in position %d: %s", text[at], at, why)
+	}
+	return fmt.Sprintf("'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+n-1, why)
+}
+
+// UnexpectedEnd is why the beginning of a character is none.
+const UnexpectedEnd = "unexpected end of data"
+
+// Undecodable says how many bytes at the start of b, which is not UTF-8 there, are
+// no character, and why.
+func Undecodable(b []byte) (n int, why string) {
 	low, high := byte(0x80), byte(0xbf) // what the second byte may be
 	length := 0
 	switch c := b[0]; {
@@ -52,7 +61,7 @@ func undecodable(b []byte) (n int, why string) {
 	}
 	for i := 1; i < length; i++ {
 		if i == len(b) {
-			return i, "unexpected end of data"
+			return i, UnexpectedEnd
 		}
 		if b[i] < low || b[i] > high {
 			return i, "invalid continuation byte"

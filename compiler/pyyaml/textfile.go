@@ -1,9 +1,10 @@
 package pyyaml
 
 import (
-	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"ordain.dev/ordain/compiler/pytext"
 )
 
 // bytesAtOnce is how much Python reads of a text file at a time, at least.
@@ -70,56 +71,14 @@ func (f *textFile) decode(data []byte, end bool) ([]rune, *Error) {
 			at += size
 			continue
 		}
-		size, problem := badBytes(data[at:])
-		if problem == unexpectedEnd && !end {
+		size, problem := pytext.Undecodable(data[at:])
+		if problem == pytext.UnexpectedEnd && !end {
 			f.begun = data[at:]
 			break
 		}
-		where := fmt.Sprintf("byte 0x%02x in position %d", data[at], at)
-		if size > 1 {
-			where = fmt.Sprintf("bytes in position %d-%d", at, at+size-1)
-		}
-		return nil, &Error{Class: ClassDecode, Problem: "'utf-8' codec can't decode " + where + ": " + problem}
+		return nil, &Error{Class: ClassDecode, Problem: pytext.DecodeErrorAt(data, at, size, problem)}
 	}
 	return out, nil
-}
-
-const unexpectedEnd = "unexpected end of data"
-
-// badBytes says how many bytes begin a character that is none, and why.
-func badBytes(data []byte) (size int, problem string) {
-	first := data[0]
-	low, high, want := byte(0x80), byte(0xbf), 0
-	switch {
-	case first >= 0xc2 && first <= 0xdf:
-		want = 1
-	case first >= 0xe0 && first <= 0xef:
-		want = 2
-	case first >= 0xf0 && first <= 0xf4:
-		want = 3
-	default:
-		return 1, "invalid start byte"
-	}
-	switch first { // no long forms, no halves, nothing beyond the last character
-	case 0xe0:
-		low = 0xa0
-	case 0xed:
-		high = 0x9f
-	case 0xf0:
-		low = 0x90
-	case 0xf4:
-		high = 0x8f
-	}
-	for i := 1; i <= want; i++ {
-		if i == len(data) {
-			return i, unexpectedEnd
-		}
-		if data[i] < low || data[i] > high {
-			return i, "invalid continuation byte"
-		}
-		low, high = 0x80, 0xbf
-	}
-	panic("pyyaml: a character that can be was refused")
 }
 
 // lines puts `\n` for other ends of lines.

@@ -1,16 +1,13 @@
 package pep440_test
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/peertest"
 	"ordain.dev/ordain/internal/pep440"
 )
 
@@ -19,33 +16,8 @@ type read struct{ Text, Canonical, Error string }
 
 // The table was written by packaging itself: ORDAIN_UPDATE=1 writes it anew.
 func TestReadsAsPackaging(t *testing.T) {
-	const path = "testdata/requirements.json"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []read
-	if err := json.Unmarshal(text, &table); err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ORDAIN_UPDATE") != "" {
-		var texts []string
-		for _, r := range table {
-			texts = append(texts, r.Text)
-		}
-		table = packaging(t, texts)
-		var out bytes.Buffer
-		e := json.NewEncoder(&out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(table); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range table {
+	ask := func(texts []string) []read { return packaging(t, texts) }
+	for _, want := range peertest.Table(t, "testdata/requirements.json", func(r read) string { return r.Text }, ask) {
 		compare(t, want)
 	}
 }
@@ -98,30 +70,8 @@ func compare(t *testing.T, want read) {
 //go:embed testdata/packaging.py
 var script string
 
-// packaging asks the library itself, of the interpreter that
-// ORDAIN_REFERENCE_PYTHON names or the one on the path.
+// packaging asks the library itself.
 func packaging(t *testing.T, texts []string) []read {
 	t.Helper()
-	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import packaging; assert packaging.__version__ >= '26.3'").Run(); err != nil {
-		t.Skip("no Python with packaging 26.3 on this machine")
-	}
-	in, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-W", "ignore", "-c", script)
-	cmd.Stdin = bytes.NewReader(in)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table []read
-	if err := json.Unmarshal(out, &table); err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return peertest.Ask[read](t, peertest.Python(t, "import packaging; assert packaging.__version__ >= '26.3'"), script, texts)
 }
