@@ -24,6 +24,7 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/plaintext", ""},
 	{"internal/racedetector", ""},
+	{"internal/peertest", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/jsontext", ""},
