@@ -96,7 +96,7 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		}}
 		of.own = append(of.own, a)
 		if len(rel.Annotations) > 0 {
-			p.annotated[rel] = append(p.annotated[rel], a)
+			p.annotated[rel] = append([]*types.Attribute{a}, p.annotated[rel]...) // the left one comes last
 		}
 		return a, nil
 	}

@@ -513,38 +513,42 @@ type annotations struct {
 }
 
 func (n *annotations) start(r *run, s *scope) *Error {
+	noted := noted{ends: n.ends}
 	for _, note := range n.notes {
 		unit, err := note.begin(r, s)
 		if err != nil {
 			return err
 		}
 		unit.held, unit.target = true, r.results.one()
-		r.notes = append(r.notes, noted{unit, n.ends})
+		noted.units = append(noted.units, unit)
 	}
+	r.notes = append(r.notes, noted)
 	return nil
 }
 
-// noted is the annotation of a relation that is being evaluated.
+// noted are the annotations of a relation that are being evaluated.
 type noted struct {
-	unit *evalUnit
-	ends []*types.Attribute
+	units []*evalUnit
+	ends  []*types.Attribute
 }
 
-// wrong lists the ends of relations whose annotation never got a value, or got
-// none that is known.
+// wrong lists the ends of relations with annotations that never got a value, or
+// got none that is known.
 func (n noted) wrong() []*Error {
 	var errs []*Error
 	for _, end := range n.ends {
-		switch {
-		case n.unit.pending > 0:
-			e := fail("UnsetException", "Value not available")
-			e.bare, e.about = true, n.unit.x.where()
-			e.Hint = "an annotation of a relation needs a value: what it reads is never set"
-			errs = append(errs, e)
-		case isUnknown(n.unit.target.value):
-			e := typingError("Relation annotation can not be Unknown")
-			e.Stmt, e.at = end.Entity.Name+"."+end.Name, &end.At
-			errs = append(errs, e)
+		for _, unit := range n.units {
+			switch {
+			case unit.pending > 0:
+				e := fail("UnsetException", "Value not available")
+				e.bare, e.about = true, unit.x.where()
+				e.Hint = "an annotation of a relation needs a value: what it reads is never set"
+				errs = append(errs, e)
+			case isUnknown(unit.target.value):
+				e := typingError("Relation annotation can not be Unknown")
+				e.Stmt, e.at = end.Entity.Name+"."+end.Name, &end.At
+				errs = append(errs, e)
+			}
 		}
 	}
 	return errs

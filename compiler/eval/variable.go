@@ -581,10 +581,15 @@ func afterFreeze(v *variable, value types.Value, at *place) *Error {
 	return e
 }
 
+// tell gives the listeners a value that is in the list by now: who begins to listen
+// meanwhile finds it there, as does a loop in a loop over the same list.
 func (v *variable) tell(r *run, value types.Value, from stamp) *Error {
 	more := v.more().rare
-	for i := 0; more != nil && i < len(more.listeners); i++ {
-		if err := more.listeners[i].receive(r, value, r.book.placeOf(from.at)); err != nil {
+	if more == nil {
+		return nil
+	}
+	for _, c := range more.listeners {
+		if err := c.receive(r, value, r.book.placeOf(from.at)); err != nil {
 			return err
 		}
 	}
