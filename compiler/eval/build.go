@@ -633,7 +633,7 @@ func (b *builder) noVariable(name string) *Error {
 // reference lacks, into what it says then.
 func (ns *namespace) bare(err *Error) {
 	if ns.name == "std" && ns.file == nil {
-		err.Kind, err.foreign = "AssertionError", true
+		err.Kind, err.Hint, err.Message, err.foreign = "AssertionError", err.Message, "", true
 	}
 }
 

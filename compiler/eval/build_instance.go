@@ -264,7 +264,8 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entity
 	if !ok {
 		err := typingError("%s is not an entity and can not be constructed", name.Text)
 		if _, is := thing.(*pluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
-			err.Kind, err.foreign, err.Hint = "AssertionError", true, "a plug-in whose name begins with a capital letter cannot be called"
+			err.Kind, err.foreign = "AssertionError", true
+			err.Message, err.Hint = "Should not happen because all entity types start with a capital letter", "a plug-in whose name begins with a capital letter cannot be called"
 		}
 		b.failAt(err, name.At)
 		return nil

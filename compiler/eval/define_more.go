@@ -271,7 +271,7 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 	}
 	impl, ok := thing.(*implementationInfo)
 	if !ok {
-		return nil, &Error{Kind: "AssertionError", Message: name.Text + " is not an implementation", foreign: true, focus: &name.At}
+		return nil, &Error{Kind: "AssertionError", Hint: name.Text + " is not an implementation", foreign: true, focus: &name.At}
 	}
 	target := impl.target
 	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {
@@ -566,7 +566,7 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 		if _, is := x.(*syntax.Construct); is && found == nil {
 			n := standing(x)
 			found = (&Error{Kind: "AttributeError", foreign: true,
-				Message: "the condition of a typedef can not make instances"}).in(&n)
+				Message: "'Constructor' object has no attribute 'get_default_values'", Hint: "the condition of a typedef can not make instances"}).in(&n)
 		}
 	})
 	return found

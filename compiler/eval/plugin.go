@@ -188,7 +188,7 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 // dataclass. Like the reference, it names no place.
 func (p *program) referable(t types.Type, a *Annotation) *Error {
 	if mayBeReference(t) {
-		return &Error{Kind: "AssertionError", foreign: true, nowhere: true, Message: a.Text + " is a reference to what may be a reference itself"}
+		return &Error{Kind: "AssertionError", foreign: true, nowhere: true, Hint: a.Text + " is a reference to what may be a reference itself"}
 	}
 	entity, is := t.(*types.Entity)
 	if !is || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil }) {

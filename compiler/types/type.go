@@ -330,8 +330,8 @@ func PythonName(v Value) string {
 		return "dict"
 	case *Object:
 		return v.name()
-	case *Reference:
-		return v.Type
+	case *Reference: // the name of its class
+		return v.Type[strings.LastIndexByte(v.Type, ':')+1:]
 	case Instance:
 		return "Instance"
 	}
