@@ -31,10 +31,10 @@ func (r *run) complete(i *Instance) []*Error {
 
 func incomplete(i *Instance, v *variable) *Error {
 	var e *Error
-	if v.kind == list {
-		if len(v.more().list.Items) >= v.attr().End.Low && v.more().promises <= 0 {
-			return nil
-		}
+	if v.kind == list && len(v.more().list.Items) >= v.attr().End.Low && v.more().promises <= 0 {
+		return nil
+	}
+	if v.kind == list && v.attr().End.Multi() {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more().list.Items))
 	} else {
