@@ -436,13 +436,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces, map[string]expr{})}
 	case *syntax.Conditional:
 		defer b.perhaps()()
-		n := &conditional{at: standing(x), cond: b.root(x.Cond), then: newRoot(b.assigned(x.Then, left)), els: newRoot(b.assigned(x.Else, left))}
-		for _, branch := range []expr{n.then.expr, n.els.expr} {
-			if inner, is := branch.(*conditional); is {
-				inner.within = n
-			}
-		}
-		return n
+		return &conditional{at: standing(x), cond: b.root(x.Cond), then: newRoot(b.assigned(x.Then, left)), els: newRoot(b.assigned(x.Else, left))}
 	case *syntax.Not:
 		return &not{standing(x), b.expr(x.X)}
 	case *syntax.Binary:

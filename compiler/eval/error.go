@@ -166,11 +166,24 @@ func (e *Error) claimed(stmt fmt.Stringer, at *place) *Error {
 	for _, c := range e.Causes {
 		c.claimed(stmt, at)
 	}
-	if e.at == nil || e.Stmt != "" && e.at == e.stmtAt {
+	if e.at == nil || e.Stmt != "" && alike(e.at, e.stmtAt) {
 		e.at = at
 	}
 	e.Stmt, e.stmtAt = stmt.String(), at
 	return e
+}
+
+// alike compares places as the reference does: by line where it knows no more.
+func alike(a, b *place) bool {
+	switch {
+	case a == b:
+		return true
+	case a == nil || b == nil || a.Coarse != b.Coarse:
+		return false
+	case a.Coarse:
+		return a.File == b.File && a.Start.Line == b.Start.Line
+	}
+	return samePlace(*a, *b)
 }
 
 // near is a place for readers of an error that nobody reports as its own.

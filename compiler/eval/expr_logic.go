@@ -14,21 +14,7 @@ type conditional struct {
 	cond, then, els root
 	// guarded marks the condition of a comprehension: els gives no element.
 	guarded bool
-	// within is the conditional that this one is a branch of, if it is one.
-	within *conditional
-	slot   int
-}
-
-// gives is where a collector is told that the value of a branch comes from: the
-// whole expression, unless it is a variable, which tells for itself.
-func (n *conditional) gives(branch expr) *place {
-	if _, variable := branch.(*ref); variable || n.guarded {
-		return branch.where()
-	}
-	for n.within != nil {
-		n = n.within
-	}
-	return &n.span
+	slot    int
 }
 
 func (n *conditional) layout(l *layouter) { n.slot = l.next() }
@@ -133,7 +119,7 @@ func (u *branchUnit) run(r *run) *Error {
 		return err
 	}
 	if u.c != nil && !told(u.x, u.frame) {
-		if err := inOrder(r, v, u.n.gives(u.x), u.c); err != nil {
+		if err := inOrder(r, v, u.x.where(), u.c); err != nil {
 			return err
 		}
 	}
