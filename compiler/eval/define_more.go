@@ -271,7 +271,7 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 	}
 	impl, ok := thing.(*implementationInfo)
 	if !ok {
-		return nil, &Error{Kind: "AssertionError", Hint: name.Text + " is not an implementation", foreign: true, focus: &name.At}
+		return nil, &Error{Kind: "AssertionError", Message: name.Text + " is not an implementation", foreign: true, focus: &name.At}
 	}
 	target := impl.target
 	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {

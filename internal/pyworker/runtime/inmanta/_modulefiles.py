@@ -69,6 +69,18 @@ class ProjectPipConfig(Fields):
     """Where packages come from."""
 
 
+def comparable(version: str) -> Any:
+    """A version as one to compare, where the environment has what compares versions; else its text."""
+    try:
+        from packaging.version import InvalidVersion, Version
+    except ImportError:
+        return version
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return version
+
+
 class ProjectMetadata(Fields):
     """project.yml."""
 
@@ -77,19 +89,15 @@ class ModuleV1Metadata(Fields):
     """module.yml."""
 
     def get_full_version(self) -> Any:
-        from packaging.version import Version
-
-        return Version(self.version)  # type: ignore[attr-defined]
+        return comparable(self.version)  # type: ignore[attr-defined]
 
 
 class ModuleV2Metadata(Fields):
     """setup.cfg."""
 
     def get_full_version(self) -> Any:
-        from packaging.version import Version
-
         tag = self.version_tag  # type: ignore[attr-defined]
-        return Version(f"{self.version}.{tag}" if tag else self.version)  # type: ignore[attr-defined]
+        return comparable(f"{self.version}.{tag}" if tag else self.version)  # type: ignore[attr-defined]
 
 
 class Requirement:

@@ -165,14 +165,9 @@ class Module(ModuleLike):
 
     def get_version(self) -> Any:
         """The version as one to compare, where the environment has what compares versions; else its text."""
-        try:
-            from packaging.version import InvalidVersion, Version
-        except ImportError:
-            return self._version
-        try:
-            return Version(self._version)
-        except InvalidVersion:
-            return self._version
+        from inmanta import _modulefiles
+
+        return _modulefiles.comparable(self._version)
 
     version = property(get_version)
 
