@@ -61,7 +61,7 @@ func (f *fields) check(schema *pydantic.Model) *Error {
 	v := f.find(first.Path)
 	return &Error{
 		Kind: KindInvalidMetadata, Message: "Metadata defined in " + f.path + " is invalid:\n" + setIn(wrong.Error()),
-		At: at(f.path, max(1, v.node.Line), v.node.Column), Hint: hintOf(first, v),
+		At: at(f.path, max(1, v.node.Line), v.node.Column), Hint: f.hints(wrong.Problems),
 	}
 }
 

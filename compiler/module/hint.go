@@ -8,6 +8,44 @@ import (
 	"ordain.dev/ordain/compiler/module/pydantic"
 )
 
+// hints says how to mend what does not fit, value by value.
+func (f *fields) hints(problems []pydantic.Problem) string {
+	var all []string
+	told := map[string]bool{}
+	for _, p := range problems {
+		where, union := placeOf(p)
+		if told[where] {
+			continue
+		}
+		told[where] = true
+		hint := hintOf(p, f.find(p.Path))
+		if union {
+			hint = "write a text, a number, true or false, or a section of these"
+		}
+		if hint != "" {
+			all = append(all, where+": "+hint)
+		}
+	}
+	if len(all) == 1 && len(told) == 1 {
+		_, hint, _ := strings.Cut(all[0], ": ")
+		return hint
+	}
+	return strings.Join(all, "; ")
+}
+
+// placeOf is where in the file a problem is, and whether a union has more to say
+// of the same value.
+func placeOf(p pydantic.Problem) (where string, union bool) {
+	var steps []string
+	for _, step := range p.Path {
+		if _, union = step.(pydantic.Member); union {
+			break
+		}
+		steps = append(steps, fmt.Sprint(step))
+	}
+	return strings.Join(steps, "."), union
+}
+
 // hintOf says how to mend a value that does not fit, in words of project files.
 func hintOf(p pydantic.Problem, v value) string {
 	switch p.Type {
