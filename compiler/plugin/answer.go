@@ -57,6 +57,8 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 			return all.TypeNames(), nil
 		}
 		return []string{}, nil
+	case "plugins":
+		return h.pluginNames(), nil
 	case "defaults":
 		return h.defaults(request.Name)
 	case "owner":

@@ -161,6 +161,18 @@ func (h *Host) look(modules []eval.ModuleCode) bool {
 	return true
 }
 
+// pluginNames lists the plug-ins in the order in which the modules made them when
+// all were imported in turn.
+func (h *Host) pluginNames() []string {
+	names := []string{}
+	if h.table != nil {
+		for _, s := range h.table.signatures {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // take goes by a table from now on.
 func (h *Host) take(t *table) {
 	h.table, h.raw, h.introduced = t, t.Plugins, make([]bool, len(t.Plugins))

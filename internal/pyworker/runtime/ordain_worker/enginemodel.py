@@ -133,7 +133,10 @@ class EngineModel:
     def plugins(self) -> dict[str, Any]:
         from inmanta.plugins import all_plugins
 
-        return all_plugins(self.loaded)
+        # Modules that waited to be imported registered theirs in another order.
+        order = {name: place for place, name in enumerate(self._talk.ask("plugins", {}))}
+        found = all_plugins(self.loaded)
+        return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
 
     def accepts(self, name: str, value: object) -> bool:
         return self._talk.ask("accepts", {"n": name, "v": self._codec.encode(value)})
