@@ -42,6 +42,7 @@ differ: ## compile generated models with the reference too and show differences 
 	go run ./compiler/internal/parity/differ -heirs -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -wild -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -places -n 500 -seed $$(date +%s)
+	go run ./compiler/internal/parity/differ -turns -errors -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -cross -n 500 -seed $$(date +%s)
 	go run ./compiler/internal/parity/differ -mutate -n 500 -seed $$(date +%s)
 

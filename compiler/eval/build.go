@@ -693,8 +693,9 @@ func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) expr {
 	if x.Guard != nil {
 		cond := standing(&syntax.Conditional{Cond: x.Guard, Then: x.Value, Else: x.Value, At: x.At})
 		guard := b.root(x.Guard)
-		n.element = newRoot(&conditional{at: cond, cond: guard, then: n.element, guarded: true})
-		n.unknown = newRoot(&conditional{at: cond, cond: guard, then: n.unknown, guarded: true})
+		none := newRoot(&noElement{cond})
+		n.element = newRoot(&conditional{at: cond, cond: guard, then: n.element, els: none, guarded: true})
+		n.unknown = newRoot(&conditional{at: cond, cond: guard, then: n.unknown, els: none, guarded: true})
 	}
 	b.top = b.top.up
 	return n

@@ -31,6 +31,22 @@ func (n *unknownElement) eval(_ *run, s *scope, _ frame) (types.Value, *Error) {
 	return s.vars[0].get()
 }
 
+// noElement is the other branch of a comprehension's guard. It takes its turn
+// like a literal, which the order of what runs after it depends on.
+type noElement struct{ at }
+
+func (n *noElement) layout(*layouter)                {}
+func (n *noElement) need(*run, *scope, frame) *Error { return nil }
+func (n *noElement) needGradual(*run, *scope, frame, collector) (bool, *Error) {
+	return false, nil
+}
+func (n *noElement) eval(*run, *scope, frame) (types.Value, *Error) { return skipped, nil }
+
+// skippedElement is what noElement gives.
+type skippedElement struct{ types.IsValue }
+
+var skipped = skippedElement{}
+
 func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
 
 func (n *comprehension) need(r *run, s *scope, f frame) *Error {

@@ -12,7 +12,7 @@ import (
 type conditional struct {
 	at
 	cond, then, els root
-	// guarded marks the condition of a comprehension: els gives no element.
+	// guarded marks the condition of a comprehension: els is noElement.
 	guarded bool
 	slot    int
 }
@@ -75,10 +75,6 @@ func (u *conditionUnit) run(r *run) *Error {
 	}
 	branch := u.n.then
 	if !truth {
-		if u.n.guarded {
-			u.target.put(r, skipped, &u.n.span)
-			return nil
-		}
 		branch = u.n.els
 	}
 	f := branch.frame(r)
@@ -126,11 +122,6 @@ func (u *branchUnit) run(r *run) *Error {
 	u.target.put(r, v, &u.n.span)
 	return nil
 }
-
-// skippedElement is what a comprehension's guard gives for no element.
-type skippedElement struct{ types.IsValue }
-
-var skipped = skippedElement{}
 
 // lazy is `and` or `or`: the right side is needed only when the left does not
 // decide.

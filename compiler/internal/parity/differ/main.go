@@ -7,13 +7,14 @@
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -heirs -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -wild -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -places -n 500
+//	go run ./compiler/internal/parity/differ -reference-python …/bin/python -turns -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -cross -n 500
 //	go run ./compiler/internal/parity/differ -reference-python …/bin/python -mutate -n 500
 //
 // The second makes models of loops and lists that feed relations, where the order of
 // freezing matters; the third is about inheriting, the fourth mixes all features
-// without care; the fifth puts every kind of expression at every place, in each other; the sixth joins two models of the
-// corpus; the last changes something small in one, and compares mostly errors.
+// without care; the fifth puts every kind of expression at every place, in each other, and the
+// sixth lets such models print in which order they ran; the seventh joins two models of the corpus; the last changes something small in one, and compares mostly errors.
 //
 // A model that fails in the reference is compared by kind and line too; which
 // of several errors comes first is left open by the language, so that a
@@ -69,6 +70,7 @@ func main() {
 	heirs := flag.Bool("heirs", false, "make models of entities that inherit in all ways")
 	wild := flag.Bool("wild", false, "make models of all features, whether they compile or not")
 	places := flag.Bool("places", false, "make models of expressions of every kind at every place")
+	turns := flag.Bool("turns", false, "make such models that print in which order they ran")
 	corpus := flag.String("corpus", "compiler/testdata/parity", "folder of the corpus to change or join models of")
 	flag.Parse()
 	d.model = generate.Case
@@ -81,6 +83,8 @@ func main() {
 		d.model = generate.Wild
 	case *places:
 		d.model = generate.Places
+	case *turns:
+		d.model = generate.Turns
 	case *mutate, *crossed:
 		cases, err := parity.Load(*corpus)
 		if err != nil {

@@ -51,7 +51,7 @@ func TestModels(t *testing.T) {
 		name  string
 		by    func(seed uint64) parity.Case
 		least int // percent
-	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild", generate.Wild, 20}, {"places", generate.Places, 30}} {
+	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild", generate.Wild, 20}, {"places", generate.Places, 30}, {"turns", generate.Turns, 40}} {
 		t.Run(made.name, func(t *testing.T) {
 			good := 0
 			n := eachModel(t, 150, made.by, func(c parity.Case, d *parity.Document) {

@@ -35,6 +35,17 @@ func Places(seed uint64) parity.Case {
 	return parity.Case{Area: "places", Name: fmt.Sprint(seed), Files: p.project()}
 }
 
+// Turns are models of Places that print when something has its turn: each block, and
+// calls that wait for an expression. Beside them stand calls that wait for conditionals
+// in each other, one more for each: what is printed between two of them took as many
+// turns.
+func Turns(seed uint64) parity.Case {
+	p := places{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 239))}, plugins: true, turns: true}
+	p.unknowns = p.chance(15)
+	p.calm = p.chance(95)
+	return parity.Case{Area: "turns", Name: fmt.Sprint(seed), Files: p.project()}
+}
+
 // places writes expressions for one place: names are what stands for a value of
 // each kind there.
 type places struct {
@@ -47,6 +58,7 @@ type places struct {
 	world    string // where the entities are, if not here: `w::`
 	closed   int    // how many of the levels make nothing here: that would not end
 	bare     bool   // makes nothing: conditions cannot
+	turns    bool   // whether the model tells in which order it ran
 }
 
 // the kinds of values, and of what the lists consist.
@@ -179,6 +191,9 @@ func (p places) project() map[string]string {
 			continue
 		}
 		near = append(near, strings.Join(here.statement(0), "\n"))
+	}
+	if p.turns {
+		near = append(here.ladder(), near...)
 	}
 	parts := append(near, home...)
 	switch p.IntN(4) {

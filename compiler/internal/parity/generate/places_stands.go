@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -69,7 +70,11 @@ func (p places) statement(level int) []string {
 			from = rash
 		}
 		if stand := pick(g, from); p.allows(stand) {
-			return lines(p.filled(strings.ReplaceAll(stand, "<var>", p.fresh("k")), depth))
+			text := p.filled(strings.ReplaceAll(stand, "<var>", p.fresh("k")), depth)
+			if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(") { // or it would go on with the line before
+				text = "0\n" + text
+			}
+			return lines(text)
 		}
 	}
 }
@@ -91,5 +96,26 @@ func (p places) block(level int) (lines []string) {
 	for range pick(p.generator, []int{1, 1, 2}) {
 		lines = append(lines, p.statement(level)...)
 	}
+	if p.turns {
+		name := p.fresh("b")
+		for _, loop := range p.names["loop"] {
+			name += "-{" + loop + "}"
+		}
+		lines = append(lines, `m::told(f"`+name+`")`)
+	}
+	return lines
+}
+
+// ladder are calls that wait longer and longer, and some that wait for an expression.
+func (p places) ladder() (lines []string) {
+	wait := "true"
+	for i := range 9 {
+		lines = append(lines, fmt.Sprintf(`m::told("%d", y=%s)`, i, wait))
+		wait = "(" + wait + " ? true : false)"
+	}
+	for range 2 + p.IntN(5) {
+		lines = append(lines, fmt.Sprintf(`m::told("%s", y=%s)`, p.fresh("e"), p.expression(pick(p.generator, kinds), 1+p.IntN(3))))
+	}
+	p.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	return lines
 }
