@@ -14,6 +14,8 @@ type source struct {
 // stamp is a source by the numbers of the book: what a value carries until it
 // is where it belongs.
 type stamp struct {
+	// at is where inmanta-core locates it; expr the expression it came through, or,
+	// marked, where an element comes from that was there already when it was read at.
 	at, by, expr number
 	implied      bool
 	// only: the other end takes one instance and has just been given it, so a
@@ -47,7 +49,7 @@ type other struct{ at, by number }
 // chain holds the sources of the items of a list, in their order.
 type chain struct{ first, last number }
 
-// link is the source of one; at is marked when it is implied.
+// link is the source of one; at is marked when it is implied, expr as in a stamp.
 type link struct{ at, by, expr, next number }
 
 func (b *book) place(p *place) number {
@@ -95,6 +97,15 @@ func (b *book) source(s stamp) source {
 	return source{at: b.placeOf(s.at), by: b.originOf(s.by), expr: b.placeOf(s.expr), implied: s.implied}
 }
 
+// readFrom is where what was read at the place of a stamp comes from; nil when it was
+// not there yet.
+func (b *book) readFrom(s stamp) *place {
+	if s.expr&marked == 0 {
+		return nil
+	}
+	return b.placeOf(s.expr)
+}
+
 // add notes where one more item of a list comes from.
 func (b *book) add(c *chain, from stamp) {
 	l := link{at: from.at, by: from.by, expr: from.expr}
@@ -121,7 +132,11 @@ func (b *book) follow(c *chain, before number) (source, number) {
 		n = b.link(before).next
 	}
 	l := b.link(n)
-	return source{at: b.placeOf(l.at), by: b.originOf(l.by), expr: b.placeOf(l.expr), implied: l.at&marked != 0}, n
+	from := source{at: b.placeOf(l.at), by: b.originOf(l.by), expr: b.placeOf(l.expr), implied: l.at&marked != 0}
+	if l.expr&marked != 0 {
+		from.at, from.expr = from.expr, from.at
+	}
+	return from, n
 }
 
 // enter notes where the value of a variable comes from.

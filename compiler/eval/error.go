@@ -298,15 +298,3 @@ func (e *Error) lineOf() int32 {
 	}
 	return e.at.Start.Line
 }
-
-// moved is an error of handing on elements that were there already: it is
-// reported where they were read.
-func (e *Error) moved(n node) *Error {
-	if e.Kind != "AttributeException" {
-		return e
-	}
-	for _, c := range append([]*Error{e}, e.Causes...) {
-		c.Stmt, c.at = n.String(), n.where()
-	}
-	return e
-}

@@ -83,11 +83,8 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 		return false, err
 	}
 	v := f[n.slot]
-	if v.kind == element { // given on, it is this expression that gave it
-		return false, c.receive(r, v.value, &n.span)
-	}
-	if err := v.listen(r, c); err != nil {
-		return false, err.moved(n)
+	if err := v.listen(r, c, &n.span); err != nil {
+		return false, err
 	}
 	return !v.tells(), nil
 }
@@ -196,8 +193,8 @@ func (u *attrHook) run(r *run) *Error {
 		return err
 	}
 	if u.c != nil {
-		if err := v.listen(r, u.c); err != nil {
-			return err.moved(u.n)
+		if err := v.listen(r, u.c, &u.n.span); err != nil {
+			return err
 		}
 	}
 	u.target.connect(r, v)

@@ -140,9 +140,11 @@ func (u *setUnit) wrap(err *Error) *Error {
 
 func (u *setUnit) pure() bool { return true }
 
-func (u *setUnit) receive(r *run, v types.Value, at *place) *Error {
+func (u *setUnit) receive(r *run, v types.Value, at, origin *place) *Error {
 	from := r.book.stamp(at, u.scope.by)
-	if own := u.x.where(); own != at {
+	if own := u.x.where(); origin != nil {
+		from.expr = marked | r.book.place(origin)
+	} else if own != at {
 		from.expr = r.book.place(own)
 	}
 	if err := u.target.setFrom(r, v, from); err != nil {

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"cmp"
+
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -93,8 +95,8 @@ func (u *comprehensionUnit) blame(err *Error) *Error { return err.drawn(u.n) }
 func (u *comprehensionUnit) pure() bool              { return u.c != nil && u.c.pure() }
 
 // receive starts the evaluation of one element.
-func (u *comprehensionUnit) receive(r *run, v types.Value, at *place) *Error {
-	return u.element(r, v, at)
+func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *place) *Error {
+	return u.element(r, v, cmp.Or(from, at))
 }
 
 func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {

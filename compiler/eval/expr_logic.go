@@ -501,7 +501,7 @@ func (u *definedHook) watch(r *run, v *variable) *Error {
 		return u.answer(r, v)
 	}
 	w := &definedUnit{unit: unit{scope: u.scope}, n: u.n, watched: v, target: u.target}
-	if err := v.listen(r, w); err != nil {
+	if err := v.listen(r, w, &w.n.span); err != nil {
 		return err
 	}
 	w.listening = true
@@ -569,7 +569,7 @@ func (u *definedUnit) run(r *run) *Error {
 
 func (u *definedUnit) pure() bool { return false }
 
-func (u *definedUnit) receive(r *run, v types.Value, _ *place) *Error {
+func (u *definedUnit) receive(r *run, v types.Value, _, _ *place) *Error {
 	if isUnknown(v) {
 		return nil
 	}

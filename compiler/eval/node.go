@@ -135,13 +135,13 @@ func (r *run) inner(s *scope, n int, ns *namespace) *scope {
 func inOrder(r *run, v types.Value, at *place, c collector) *Error {
 	if l, ok := v.(*types.List); ok {
 		for _, item := range l.Items {
-			if err := c.receive(r, item, at); err != nil {
+			if err := c.receive(r, item, at, nil); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return c.receive(r, v, at)
+	return c.receive(r, v, at, nil)
 }
 
 func isUnknown(v types.Value) bool {

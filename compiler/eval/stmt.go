@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -260,9 +261,9 @@ func (u *forUnit) by() node                { return u.n }
 func (u *forUnit) blame(err *Error) *Error { return err.in(u.n) }
 func (u *forUnit) pure() bool              { return true }
 
-func (u *forUnit) receive(r *run, v types.Value, at *place) *Error {
+func (u *forUnit) receive(r *run, v types.Value, at, from *place) *Error {
 	u.heard = true
-	return u.element(r, v, at)
+	return u.element(r, v, cmp.Or(from, at))
 }
 
 func (u *forUnit) element(r *run, v types.Value, at *place) *Error {

@@ -166,7 +166,9 @@ func (d *rarely) hear(c collector) bool {
 
 // collector takes the elements of a list as they arrive.
 type collector interface {
-	receive(r *run, v types.Value, at *place) *Error
+	// receive is told of an element where it was added to the list, or, when it was
+	// there already, where the list is read and from where the element is.
+	receive(r *run, v types.Value, at, from *place) *Error
 	// pure tells that the collector needs nothing but the elements, so that
 	// who waits with it does not count as blocked.
 	pure() bool
@@ -589,7 +591,7 @@ func (v *variable) tell(r *run, value types.Value, from stamp) *Error {
 		return nil
 	}
 	for _, c := range more.listeners {
-		if err := c.receive(r, value, r.book.placeOf(from.at)); err != nil {
+		if err := c.receive(r, value, r.book.placeOf(from.at), r.book.readFrom(from)); err != nil {
 			return err
 		}
 	}
@@ -612,20 +614,20 @@ func (v *variable) tells() bool {
 	return false
 }
 
-// listen gives c what is there and what will come. A plain variable tells
-// nothing: who evaluates it does.
-func (v *variable) listen(r *run, c collector) *Error {
+// listen gives c what is there, located where it is read, and what will come. A
+// plain variable tells nothing: who evaluates it does.
+func (v *variable) listen(r *run, c collector, at *place) *Error {
 	v = v.target()
 	switch v.kind {
 	case element:
-		return c.receive(r, v.value, r.book.sourceOf(v).at)
+		return c.receive(r, v.value, at, r.book.sourceOf(v).at)
 	case list, gathered:
 		d := v.more()
 		var from source
 		var n number
 		for i := 0; i < len(d.list.Items); i++ { // which may become more meanwhile
 			from, n = r.book.follow(&d.sources, n)
-			if err := c.receive(r, d.list.Items[i], from.at); err != nil {
+			if err := c.receive(r, d.list.Items[i], at, from.at); err != nil {
 				return err
 			}
 		}
