@@ -347,13 +347,17 @@ func (v *variable) setPlain(r *run, value types.Value, from stamp) *Error {
 
 func (v *variable) setOption(r *run, value types.Value, from stamp) *Error {
 	if v.has {
-		if types.Equal(v.content(), value) {
+		same := types.Equal(v.content(), value)
+		if _, empty := v.content().(types.Null); empty && same {
 			return nil
-		}
-		if _, empty := v.content().(types.Null); empty {
+		} else if empty {
 			return afterFreeze(v, value, r.book.placeOf(from.at))
 		}
-		return v.doubleSet(r, value, from)
+		if !same {
+			return v.doubleSet(r, value, from)
+		}
+		r.book.enter(v, from) // who sets it last decided it, as upstream
+		return v.setInverse(r, v.attr(), value, from)
 	}
 	_, null := value.(types.Null)
 	attr := v.attr()
