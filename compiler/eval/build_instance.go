@@ -27,7 +27,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		written.add(a.Name.Name)
 	}
 	if len(x.Splats) > 0 {
-		n.explicit = slices.Clone(written.list)
+		n.explicit, n.class = slices.Clone(written.list), x.Type.Text
 	}
 	defaults := info.defaultArguments()
 	direct, indirect := len(defaults.direct), len(defaults.indirect)

@@ -16,6 +16,7 @@ type construct struct {
 	indirect []argument
 	splats   []splat
 	explicit []string // names of the arguments that are written, where there are splats
+	class    string   // as it is written, there too
 	lacks    *lacking // nil: all that indexes want is in direct
 	// converted: the instance stands for an object that a plug-in returned.
 	converted bool

@@ -64,7 +64,7 @@ func (n *construct) splat(r *run, s *scope, f frame) ([]given, *Error) {
 			}
 			g := given{k, d.Values[k], slotNumber(n.info.entity, k)}
 			if slices.Contains(n.explicit, k) || slices.ContainsFunc(late, g.same) {
-				return nil, runtimeError("The attribute %s is set twice in the constructor call of %s.", k, n.info.entity.Short()).in(n)
+				return nil, runtimeError("The attribute %s is set twice in the constructor call of %s.", k, n.class).in(n)
 			}
 			late = append(late, g)
 		}
