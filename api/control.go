@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/control"
 )
 
 // Control is the part of the server's verbs that the API speaks to;

@@ -8,8 +8,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
 // actor is who asks and why; calls that Inmanta has too can leave both out.

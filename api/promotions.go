@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
 // promotions are the calls about environments that follow others. Inmanta has none like them.

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // oneByOne is a host that is told of one call at a time.
@@ -149,7 +149,7 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	runtime, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

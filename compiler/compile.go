@@ -26,7 +26,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/diag"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Options say what to compile and how.
@@ -241,7 +241,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 // prepare makes the host for plug-ins. Its worker starts now, while files are
 // parsed, when it probably will be needed.
 func (r *run) prepare(ctx context.Context, project *module.Project) error {
-	runtime, err := pyworker.UnpackRuntime(r.o.CacheDir)
+	runtime, err := worker.UnpackRuntime(r.o.CacheDir)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // Every model of the corpus comes out as the reference's recorded outcome says,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Handlers that fork without end, in their own process group or each child in
@@ -18,7 +18,7 @@ func TestForkBomb(t *testing.T) {
 			bad := task(blue, "host", name, map[string]any{"what": "bomb"})
 			bad.Timeout = 30 * time.Second
 			expect(t, b.Run(t.Context(), bad), intent.StatusFailed, "processes running", "executor-children-max")
-			if n := pyworker.KillMarked(b.mark()); n > 0 {
+			if n := worker.KillMarked(b.mark()); n > 0 {
 				t.Errorf("%d processes outlived the bomb", n)
 			}
 			expect(t, b.Run(t.Context(), task(blue, "host", "next", nil)), intent.StatusDeployed)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/python/venv"
 )
 
 // shareBytecode gives a new virtual environment what Python compiled for
@@ -22,7 +22,7 @@ import (
 // Compiling everything in advance was measured too (uv's --compile-bytecode):
 // 1.5 s to save 0.3 s, for most of what is installed is never imported. What
 // cannot be linked is left to Python.
-func (m *Manager) shareBytecode(made pyenv.Result, venv string) {
+func (m *Manager) shareBytecode(made venv.Result, venv string) {
 	below, err := filepath.Rel(venv, made.SitePackages)
 	if err != nil || !filepath.IsLocal(below) {
 		return

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/python/venv"
 )
 
 // Clean ends processes and seats of agents that have been idle for
@@ -89,7 +89,7 @@ func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
 	var failed []error
 	for _, dir := range folders(paths.Venvs()) {
 		if used[dir] {
-			pyenv.Touch(dir)
+			venv.Touch(dir)
 			continue
 		}
 		if _, err := m.c.Maker.RemoveUnused(ctx, dir, before); err != nil {
@@ -103,7 +103,7 @@ func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
 		}
 		if info, err := os.Stat(dir); err == nil && info.ModTime().Before(before) {
 			if err := os.RemoveAll(dir); err != nil {
-				failed = append(failed, layout.Explain("executor.Clean", dir, err))
+				failed = append(failed, fault.Disk("executor.Clean", dir, err))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 )
 
@@ -17,7 +17,7 @@ import (
 type Config struct {
 	Layout      *layout.Layout
 	Environment intent.EnvironmentID
-	Maker       *pyenv.Maker // makes the virtual environments
+	Maker       *venv.Maker // makes the virtual environments
 	Files       Files
 	Desk        Desk         // answers what handlers ask beside files; nil: nothing
 	Logger      *slog.Logger // of the environment: what executors print goes there

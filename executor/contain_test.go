@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // rough is the lab with handlers that hurt the process that they run in.
@@ -319,7 +319,7 @@ func TestRoughHandlersAreContained(t *testing.T) {
 			t.Errorf("processes %v outlived the executors", left)
 		}
 	}
-	if n := pyworker.KillMarked(b.mark()); n > 0 {
+	if n := worker.KillMarked(b.mark()); n > 0 {
 		t.Errorf("%d processes were left running", n)
 	}
 }

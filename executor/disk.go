@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/python/venv"
 )
 
 // kept is a folder of executors on disk.
@@ -38,7 +38,7 @@ func (m *Manager) survey() survey {
 	paths := m.c.Layout.Environment(m.c.Environment)
 	s := survey{sizes: map[inode]int64{}, names: map[inode]int{}}
 	for _, dir := range folders(paths.Venvs()) {
-		s.folders = append(s.folders, kept{dir: dir, venv: true, used: pyenv.LastUsed(dir)})
+		s.folders = append(s.folders, kept{dir: dir, venv: true, used: venv.LastUsed(dir)})
 	}
 	for _, dir := range folders(paths.Codes()) {
 		if info, err := os.Stat(dir); err == nil {
@@ -101,7 +101,7 @@ func (m *Manager) remove(ctx context.Context, f kept) error {
 		_, err := m.c.Maker.RemoveUnused(ctx, f.dir, f.used.Add(1))
 		return err
 	}
-	return layout.Explain("executor.Clean", f.dir, os.RemoveAll(f.dir))
+	return fault.Disk("executor.Clean", f.dir, os.RemoveAll(f.dir))
 }
 
 // walk tells of every file below dir what it takes on disk. What vanishes

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Variable is one that handlers see in their environment.
@@ -31,7 +31,7 @@ type environ struct {
 
 // environ asks for the variables of handlers.
 func (m *Manager) environ(ctx context.Context) (environ, error) {
-	out := environ{pairs: pyworker.MinimalEnv(), masks: strings.NewReplacer()}
+	out := environ{pairs: worker.MinimalEnv(), masks: strings.NewReplacer()}
 	if m.c.Variables == nil {
 		return out, nil
 	}

@@ -19,7 +19,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 )
 
@@ -94,7 +94,7 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maker, err := pyenv.New(pyenv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools"), Python: strings.Join(python, "")})
+	maker, err := venv.New(venv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools"), Python: strings.Join(python, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +121,17 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 }
 
 // interpreters gives one Python of each version that is on this machine.
-func interpreters(t *testing.T) []pyenv.Interpreter {
+func interpreters(t *testing.T) []venv.Interpreter {
 	t.Helper()
 	names := []string{"python3", "python3.11", "python3.12", "python3.13"}
 	if home, err := os.UserHomeDir(); err == nil { // where pyenv keeps those that are not active
 		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[1-9]*/bin/python3"))
 		names = append(names, more...)
 	}
-	var out []pyenv.Interpreter
+	var out []venv.Interpreter
 	for _, name := range names {
-		i, err := pyenv.Find(t.Context(), name)
-		known := slices.ContainsFunc(out, func(o pyenv.Interpreter) bool { return o.Minor == i.Minor })
+		i, err := venv.Find(t.Context(), name)
+		known := slices.ContainsFunc(out, func(o venv.Interpreter) bool { return o.Minor == i.Minor })
 		if err == nil && i.HasVenv && !known {
 			out = append(out, i)
 		}

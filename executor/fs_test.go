@@ -14,14 +14,14 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/python/venv"
 )
 
 // published reads the plug-in sources of modules as they come from the package
 // index, unmodified, and gives the blueprint for them.
 func (b *bench) published(python string, requirements []string, modules ...string) intent.Blueprint {
 	b.t.Helper()
-	venv, err := b.c.Maker.Ensure(b.t.Context(), pyenv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements})
+	venv, err := b.c.Maker.Ensure(b.t.Context(), venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements})
 	if fault.Is(err, fault.Unavailable) {
 		b.t.Skipf("no package index in reach: %v", err)
 	}
@@ -161,7 +161,7 @@ func TestPublishedFileModule(t *testing.T) {
 // writes a text and answers for what it wrote.
 func TestPublishedTextModule(t *testing.T) {
 	all := interpreters(t)
-	n := slices.IndexFunc(all, func(i pyenv.Interpreter) bool { return i.Minor >= "3.12" })
+	n := slices.IndexFunc(all, func(i venv.Interpreter) bool { return i.Minor >= "3.12" })
 	if n < 0 {
 		t.Skip("the module needs Python 3.12")
 	}

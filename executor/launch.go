@@ -15,9 +15,8 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyenv"
-	"ordain.dev/ordain/internal/pyworker"
-	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // threadsMax is room for the threads of agents, and of other executors, where
@@ -26,16 +25,16 @@ const threadsMax = 4096
 
 // launch makes the virtual environment and the code folder, at the same time,
 // and starts the process on them.
-func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
+func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	b := e.blueprint
 	paths := m.c.Layout.Environment(m.c.Environment)
-	venv, code := paths.Venv(b.VenvHash()), paths.Code(e.hash)
-	var made pyenv.Result
+	venvDir, codeDir := paths.Venv(b.VenvHash()), paths.Code(e.hash)
+	var made venv.Result
 	var venvErr, codeErr error
 	var both sync.WaitGroup
 	m.making.RLock()
-	both.Go(func() { made, venvErr = m.venv(ctx, venv, b) })
-	both.Go(func() { codeErr = m.code(ctx, code, b.Sources) })
+	both.Go(func() { made, venvErr = m.venv(ctx, venvDir, b) })
+	both.Go(func() { codeErr = m.code(ctx, codeDir, b.Sources) })
 	both.Wait()
 	m.mu.Lock()
 	m.grown = true
@@ -53,8 +52,8 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 		return nil, err
 	}
 	printed := &output{log: m.c.Logger.With("executor", e.hash), masks: environ.masks}
-	config := pyworker.Config{
-		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{code}, Dir: code,
+	config := worker.Config{
+		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{codeDir}, Dir: codeDir,
 		Env: environ.pairs, DataMax: m.c.MemoryMax, FileMax: m.c.FileMax, OnOutput: printed.line,
 	}
 	if m.c.ChildrenMax > 0 {
@@ -63,7 +62,7 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	if !m.c.KeepDaemons {
 		config.Mark = m.mark() + uuid.NewString()
 	}
-	session, err := pyworker.StartSession(ctx, config)
+	session, err := worker.StartSession(ctx, config)
 	if err != nil {
 		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process cannot start")
 	}
@@ -74,7 +73,7 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 		}
 	}
 	var loaded struct {
-		Failed map[string]pyworker.Failure `json:"failed"`
+		Failed map[string]worker.Failure `json:"failed"`
 	}
 	if err := session.Call(ctx, "load", map[string]any{"modules": modules, "secrets": environ.secrets}, &loaded, nil, nil); err != nil {
 		session.Kill()
@@ -87,12 +86,12 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 	for module, f := range loaded.Failed {
 		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module, "error", environ.masks.Replace(f.Error()), "trace", environ.masks.Replace(f.Trace))
 	}
-	w := &worker{executor: e, session: session, printed: printed, masks: environ.masks, generation: generation, started: time.Now()}
-	for _, path := range []string{made.Python, made.SitePackages, code} {
+	w := &process{executor: e, session: session, printed: printed, masks: environ.masks, generation: generation, started: time.Now()}
+	for _, path := range []string{made.Python, made.SitePackages, codeDir} {
 		info, err := os.Stat(path)
 		if err != nil { // somebody is quick
 			session.Kill()
-			return nil, layout.Explain("executor.start", path, err)
+			return nil, fault.Disk("executor.start", path, err)
 		}
 		w.files = append(w.files, file{path, info})
 	}
@@ -100,18 +99,18 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*worker, error) {
 }
 
 // venv makes the virtual environment of a blueprint.
-func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (pyenv.Result, error) {
+func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (venv.Result, error) {
 	python := ""
 	if b.PythonVersion != "" {
 		i, err := m.c.Maker.Interpreter(ctx, "")
 		if err != nil {
-			return pyenv.Result{}, err
+			return venv.Result{}, err
 		}
 		if i.Minor != b.PythonVersion {
 			python = "python" + b.PythonVersion
 		}
 	}
-	r, err := m.c.Maker.Ensure(ctx, pyenv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip})
+	r, err := m.c.Maker.Ensure(ctx, venv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip})
 	for _, s := range r.Steps {
 		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode, "took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
 	}
@@ -136,16 +135,16 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o750); err != nil {
-		return layout.Explain("executor.code", parent, err)
+		return fault.Disk("executor.code", parent, err)
 	}
 	temp, err := os.MkdirTemp(parent, filepath.Base(dir)+".new-*")
 	if err != nil {
-		return layout.Explain("executor.code", parent, err)
+		return fault.Disk("executor.code", parent, err)
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "code")
 	if err := os.Mkdir(fresh, 0o750); err != nil {
-		return layout.Explain("executor.code", fresh, err)
+		return fault.Disk("executor.code", fresh, err)
 	}
 	for _, s := range sources {
 		content, err := m.c.Files.File(ctx, s.Hash)
@@ -158,19 +157,19 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 		}
 		path := filepath.Join(fresh, filepath.FromSlash(s.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			return layout.Explain("executor.code", path, err)
+			return fault.Disk("executor.code", path, err)
 		}
 		if err := os.WriteFile(path, content, 0o640); err != nil {
-			return layout.Explain("executor.code", path, err)
+			return fault.Disk("executor.code", path, err)
 		}
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil {
-			return layout.Explain("executor.code", dir, err)
+			return fault.Disk("executor.code", dir, err)
 		}
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		return layout.Explain("executor.code", dir, err)
+		return fault.Disk("executor.code", dir, err)
 	}
 	return nil
 }

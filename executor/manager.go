@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Manager runs the executors of one environment. It is safe for concurrent use.
@@ -31,7 +31,7 @@ type Manager struct {
 	freed     chan struct{}            // closed and replaced when a process may have become free
 	waiting   int                      // who waits for that
 	behind    map[intent.ActionID]*run // tasks that are behind another one
-	workers   map[*worker]bool         // processes that have not ended
+	workers   map[*process]bool        // processes that have not ended
 	watching  bool                     // a goroutine counts what handlers start
 	calm      int                      // processes of the machine when ours were counted last
 	grown     bool                     // folders were made since Clean looked at how large they are
@@ -60,7 +60,7 @@ type executor struct {
 	waiting   int              // of them, those that wait for a place or a seat
 	queued    bool             // in the manager's queue for a place
 
-	current  *worker
+	current  *process
 	starting *starting
 	failed   error // why the last start failed
 	failedAt time.Time
@@ -69,14 +69,14 @@ type executor struct {
 // starting is a start that several tasks wait for.
 type starting struct {
 	done   chan struct{}
-	worker *worker
+	worker *process
 	err    error
 }
 
-// worker is one process.
-type worker struct {
+// process is one process.
+type process struct {
 	executor *executor
-	session  pyworker.Session
+	session  worker.Session
 	started  time.Time
 	printed  *output
 	files    []file            // that it was started on
@@ -100,7 +100,7 @@ func NewManager(c Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime, err := pyworker.UnpackRuntime(c.Layout.CacheDir())
+	runtime, err := worker.UnpackRuntime(c.Layout.CacheDir())
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,10 @@ func NewManager(c Config) (*Manager, error) {
 	}
 	m := &Manager{
 		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
-		workers: map[*worker]bool{}, behind: map[intent.ActionID]*run{}, calm: pyworker.SystemTasks(),
+		workers: map[*process]bool{}, behind: map[intent.ActionID]*run{}, calm: worker.SystemTasks(),
 	}
 	if !c.KeepDaemons {
-		if n := pyworker.KillMarked(m.mark()); n > 0 {
+		if n := worker.KillMarked(m.mark()); n > 0 {
 			c.Logger.Warn("processes of handlers outlived a server that was killed; they were ended", "processes", n)
 		}
 	}
@@ -178,7 +178,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		m.mu.Lock()
 	}
 	m.waiting--
-	var sessions []pyworker.Session
+	var sessions []worker.Session
 	for _, e := range m.executors {
 		if e.current != nil {
 			sessions = append(sessions, e.current.session)

@@ -48,7 +48,7 @@ type file struct {
 }
 
 // missing names what a process was started on and is not there any more.
-func (w *worker) missing() string {
+func (w *process) missing() string {
 	for _, f := range w.files {
 		if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.info) {
 			return f.path
@@ -161,7 +161,7 @@ func (m *Manager) left(r *run) {
 
 // acquire gives the process of a blueprint, started if need be, with a seat
 // for the agent; without an agent (empty) only the process. release gives it back.
-func (m *Manager) acquire(ctx context.Context, b intent.Blueprint, agent string) (*worker, error) {
+func (m *Manager) acquire(ctx context.Context, b intent.Blueprint, agent string) (*process, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.executor(b)
@@ -175,7 +175,7 @@ func (m *Manager) acquire(ctx context.Context, b intent.Blueprint, agent string)
 }
 
 // acquired is acquire; the caller holds mu, which is let go meanwhile.
-func (m *Manager) acquired(ctx context.Context, e *executor, agent string) (*worker, error) {
+func (m *Manager) acquired(ctx context.Context, e *executor, agent string) (*process, error) {
 	for seated := false; ; {
 		if m.closed {
 			return nil, errClosed
@@ -250,7 +250,7 @@ func (m *Manager) wait(ctx context.Context, e *executor) error {
 }
 
 // usable is the process of a blueprint if it can take a task. The caller holds mu.
-func (m *Manager) usable(e *executor) *worker {
+func (m *Manager) usable(e *executor) *process {
 	w := e.current
 	if w == nil {
 		return nil
@@ -275,7 +275,7 @@ func (m *Manager) usable(e *executor) *worker {
 }
 
 // current is w, unless it was started before what handlers see changed. The caller holds mu.
-func (m *Manager) current(e *executor, w *worker) *worker {
+func (m *Manager) current(e *executor, w *process) *process {
 	if w.generation != m.generation {
 		m.c.Logger.Info("an executor is replaced: the variables for handlers changed", "executor", e.hash, "pid", w.session.PID())
 		m.retire(w)
@@ -392,7 +392,7 @@ func (m *Manager) dequeue(e *executor) {
 // makeRoom retires the process that has been idle longest. When all are busy
 // it is the one that serves longest, after its turn. The caller holds mu.
 func (m *Manager) makeRoom() {
-	var idle, busy *worker
+	var idle, busy *process
 	for _, e := range m.executors {
 		switch w := e.current; {
 		case w == nil:
@@ -444,7 +444,7 @@ func (m *Manager) start(e *executor, s *starting) {
 }
 
 // follow notices the end of a process, whoever caused it.
-func (m *Manager) follow(w *worker) {
+func (m *Manager) follow(w *process) {
 	<-w.session.Done()
 	w.printed.flush()
 	m.mu.Lock()
@@ -460,7 +460,7 @@ func (m *Manager) follow(w *worker) {
 
 // gone forgets a process that ended or takes no more tasks, with the seats in
 // it that nobody uses. The caller holds mu.
-func (m *Manager) gone(w *worker) {
+func (m *Manager) gone(w *process) {
 	e := w.executor
 	if e.current != w {
 		return
@@ -485,7 +485,7 @@ func (m *Manager) announce() {
 }
 
 // release gives a process and a seat back.
-func (m *Manager) release(w *worker, agent string) {
+func (m *Manager) release(w *process, agent string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := w.executor.seats[agent]; s != nil {
@@ -503,7 +503,7 @@ func (m *Manager) release(w *worker, agent string) {
 
 // retire takes a process out of service: it gets no more tasks, and ends when
 // those that run are done. The caller holds mu.
-func (m *Manager) retire(w *worker) {
+func (m *Manager) retire(w *process) {
 	m.gone(w)
 	if w.retired || m.closed { // Close ends it as well
 		return
@@ -528,7 +528,7 @@ func (m *Manager) retire(w *worker) {
 }
 
 // behindOn lists what is behind in a process. The caller holds mu.
-func (m *Manager) behindOn(w *worker) []*run {
+func (m *Manager) behindOn(w *process) []*run {
 	var out []*run
 	for _, r := range m.behind {
 		if r.w == w && !r.begun {
@@ -539,7 +539,7 @@ func (m *Manager) behindOn(w *worker) []*run {
 }
 
 // retireFor retires a process that says itself that it should be.
-func (m *Manager) retireFor(w *worker, why string) {
+func (m *Manager) retireFor(w *process, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.c.Logger.Warn("an executor is replaced before its next task", "executor", w.executor.hash, "pid", w.session.PID(), "reason", why)
@@ -549,7 +549,7 @@ func (m *Manager) retireFor(w *worker, why string) {
 // condemn retires a process with a hung handler: it is killed when its other
 // tasks are done or after HangGrace. The caller has not released it yet. The
 // channel is closed once it is dead.
-func (m *Manager) condemn(w *worker) <-chan struct{} {
+func (m *Manager) condemn(w *process) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retire(w)

@@ -15,7 +15,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/jsontext"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Run does a task and tells how it ended. Trouble of any kind is part of the
@@ -80,7 +80,7 @@ func (m *Manager) Recall(tasks []intent.ActionID) {
 
 // recall asks their processes for tasks that are behind.
 func recall(runs []*run) {
-	of := make(map[*worker][]int64)
+	of := make(map[*process][]int64)
 	by := make(map[int64]*run)
 	for _, r := range runs {
 		if id := r.request.Load(); id > 0 { // else it is about to be sent, or will never be
@@ -89,7 +89,7 @@ func recall(runs []*run) {
 		}
 	}
 	for w, requests := range of {
-		_, err := w.session.Post(pyworker.Errand{Op: "retract", Args: map[string]any{"requests": requests}, Done: func(raw json.RawMessage, err error) {
+		_, err := w.session.Post(worker.Errand{Op: "retract", Args: map[string]any{"requests": requests}, Done: func(raw json.RawMessage, err error) {
 			var answer struct {
 				Back []int64 `json:"back"`
 			}
@@ -116,7 +116,7 @@ type run struct {
 	done func(Result)
 
 	// What it holds, from reach or quick to leave.
-	w       *worker
+	w       *process
 	e       *executor
 	seat    *seat
 	lane    int
@@ -202,7 +202,7 @@ func (r *run) send(ctx context.Context) {
 	if begun {
 		r.clock()
 	}
-	id, err := r.w.session.Post(pyworker.Errand{Op: "run", Args: r.arguments(), Behind: r.task.Behind, Answer: r.answer, Notice: r.notice, Done: r.replied})
+	id, err := r.w.session.Post(worker.Errand{Op: "run", Args: r.arguments(), Behind: r.task.Behind, Answer: r.answer, Notice: r.notice, Done: r.replied})
 	if err != nil {
 		r.replied(nil, err)
 		return
@@ -249,7 +249,7 @@ func (r *run) replied(raw json.RawMessage, err error) {
 			r.give(intent.StatusFailed)
 		}
 	}()
-	var refused *pyworker.Failure
+	var refused *worker.Failure
 	ended := err != nil && !errors.As(err, &refused) // the process, and nothing behind it begins
 	r.m.mu.Lock()
 	begun := r.begun
@@ -341,9 +341,9 @@ func (r *run) unavailable(ctx context.Context, err error) {
 }
 
 // died ends a task whose process is gone, or that the process refused.
-func (r *run) died(w *worker, err error) {
+func (r *run) died(w *process, err error) {
 	r.set(intent.StatusFailed)
-	var f *pyworker.Failure
+	var f *worker.Failure
 	if errors.As(err, &f) {
 		r.say("ERROR", "The executor could not do this task: "+w.masks.Replace(f.Error()), map[string]any{"traceback": w.masks.Replace(f.Trace)})
 		return
@@ -396,7 +396,7 @@ func (r *run) arguments() any {
 		}
 		text("", id.String())
 	}
-	return pyworker.Verbatim(append(out, "]}"...))
+	return worker.Verbatim(append(out, "]}"...))
 }
 
 // desk is the time in which a handler is answered. Most ask nothing.
@@ -469,7 +469,7 @@ func (r *run) answer(op string, args json.RawMessage) (any, error) {
 	case "call":
 		return r.call(ctx, args)
 	}
-	return nil, &pyworker.Failure{Kind: "protocol", Message: "an executor has no " + op}
+	return nil, &worker.Failure{Kind: "protocol", Message: "an executor has no " + op}
 }
 
 // call passes a call to the server on.
@@ -505,5 +505,5 @@ func (r *run) file(ctx context.Context, hash string) ([]byte, error) {
 
 // wire puts the kind of a fault where Python can see it.
 func wire(err error) error {
-	return &pyworker.Failure{Kind: string(fault.KindOf(err)), Message: err.Error()}
+	return &worker.Failure{Kind: string(fault.KindOf(err)), Message: err.Error()}
 }

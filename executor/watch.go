@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // watchEvery is how often the number of processes is looked at while tasks
@@ -49,20 +49,20 @@ func (m *Manager) watched() {
 // countChildren ends the executors that have more processes than they may.
 func (m *Manager) countChildren() {
 	m.mu.Lock()
-	total := pyworker.SystemTasks()
+	total := worker.SystemTasks()
 	m.calm = min(m.calm, total)
 	if m.c.ChildrenMax == 0 || total-m.calm <= m.c.ChildrenMax/2 {
 		m.mu.Unlock()
 		return
 	}
 	m.calm = total
-	var workers []*worker
+	var workers []*process
 	for w := range m.workers {
 		workers = append(workers, w)
 	}
 	m.mu.Unlock()
 	for _, w := range workers {
-		n := len(pyworker.Descendants(w.session.PID()))
+		n := len(worker.Descendants(w.session.PID()))
 		if n > m.c.ChildrenMax/2 {
 			m.mu.Lock()
 			m.calm = min(m.calm, total-n) // look again soon

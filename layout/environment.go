@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -62,7 +63,7 @@ func (e Environment) SchedulerConfig() string { return filepath.Join(e.root, "sc
 func (e Environment) Prepare() error {
 	for _, dir := range []string{e.Compiler(), e.Venvs(), e.Codes()} {
 		if err := os.MkdirAll(dir, ownMode); err != nil {
-			return Explain("layout.Prepare", dir, err)
+			return fault.Disk("layout.Prepare", dir, err)
 		}
 	}
 	return nil
@@ -77,23 +78,23 @@ func (e Environment) SwitchVenv(version string) error {
 		return nil
 	}
 	if err := os.MkdirAll(e.Compiler(), ownMode); err != nil {
-		return Explain("layout.SwitchVenv", e.Compiler(), err)
+		return fault.Disk("layout.SwitchVenv", e.Compiler(), err)
 	}
 	if info, err := os.Lstat(link); err == nil && info.IsDir() {
 		// An older layout, or a person, made it a folder; it can be made again.
 		if err := os.RemoveAll(link); err != nil {
-			return Explain("layout.SwitchVenv", link, err)
+			return fault.Disk("layout.SwitchVenv", link, err)
 		}
 	}
 	temp := link + ".new"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Explain("layout.SwitchVenv", temp, err)
+		return fault.Disk("layout.SwitchVenv", temp, err)
 	}
 	if err := os.Symlink(target, temp); err != nil {
-		return Explain("layout.SwitchVenv", temp, err)
+		return fault.Disk("layout.SwitchVenv", temp, err)
 	}
 	if err := os.Rename(temp, link); err != nil {
-		return Explain("layout.SwitchVenv", link, err)
+		return fault.Disk("layout.SwitchVenv", link, err)
 	}
 	return nil
 }
@@ -105,15 +106,15 @@ func (l *Layout) RemoveEnvironment(env intent.EnvironmentID) error {
 	dir := l.Environment(env).Dir()
 	doomed, err := os.MkdirTemp(l.Server(), ".removed-*")
 	if err != nil {
-		return Explain("layout.RemoveEnvironment", l.Server(), err)
+		return fault.Disk("layout.RemoveEnvironment", l.Server(), err)
 	}
 	err = os.Rename(dir, filepath.Join(doomed, env.String()))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(doomed)
-		return Explain("layout.RemoveEnvironment", dir, err)
+		return fault.Disk("layout.RemoveEnvironment", dir, err)
 	}
 	if err := os.RemoveAll(doomed); err != nil {
-		return Explain("layout.RemoveEnvironment", doomed, err)
+		return fault.Disk("layout.RemoveEnvironment", doomed, err)
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (l *Layout) Sweep() error {
 	left = append(left, l.Scratch())
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
-			return Explain("layout.Sweep", dir, err)
+			return fault.Disk("layout.Sweep", dir, err)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func New(c Config) (*Layout, error) {
 		out  *string
 	}{{"state", c.StateDir, &l.state}, {"log", c.LogDir, &l.log}} {
 		if *d.out, err = filepath.Abs(d.in); err != nil {
-			return nil, Explain("layout.New", d.in, err)
+			return nil, fault.Disk("layout.New", d.in, err)
 		}
 		if err := writable(*d.out, dirMode); err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func New(c Config) (*Layout, error) {
 		c.CacheDir = defaultCache(l.state)
 	}
 	if l.cache, err = filepath.Abs(c.CacheDir); err != nil {
-		return nil, Explain("layout.New", c.CacheDir, err)
+		return nil, fault.Disk("layout.New", c.CacheDir, err)
 	}
 	if err := writable(l.cache, dirMode); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func New(c Config) (*Layout, error) {
 	marker := filepath.Join(l.Server(), markerName)
 	if _, err := os.Stat(marker); err != nil {
 		if err := os.WriteFile(marker, nil, 0o640); err != nil {
-			return nil, Explain("layout.New", marker, err)
+			return nil, fault.Disk("layout.New", marker, err)
 		}
 	}
 	return l, nil
@@ -147,15 +147,15 @@ func xdg(variable string, below ...string) (string, error) {
 // writable makes a directory and proves that a file can be made in it.
 func writable(dir string, mode os.FileMode) error {
 	if err := os.MkdirAll(dir, mode); err != nil {
-		return Explain("layout.New", dir, err)
+		return fault.Disk("layout.New", dir, err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return Explain("layout.New", dir, err)
+		return fault.Disk("layout.New", dir, err)
 	}
 	_ = probe.Close()
 	if err := os.Remove(probe.Name()); err != nil {
-		return Explain("layout.New", dir, err)
+		return fault.Disk("layout.New", dir, err)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (l *Layout) Logs(env intent.EnvironmentID) []string {
 func (l *Layout) Environments() ([]intent.EnvironmentID, error) {
 	entries, err := os.ReadDir(l.Server())
 	if err != nil {
-		return nil, Explain("layout.Environments", l.Server(), err)
+		return nil, fault.Disk("layout.Environments", l.Server(), err)
 	}
 	var out []intent.EnvironmentID
 	for _, e := range entries {

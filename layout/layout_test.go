@@ -170,11 +170,11 @@ func TestTroubleIsExplained(t *testing.T) {
 		{&fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, fault.Forbidden, "no permission"},
 		{&fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EIO}, fault.Internal, "trouble with"},
 	} {
-		got := Explain("test", "/x", tc.err)
+		got := fault.Disk("test", "/x", tc.err)
 		if !fault.Is(got, tc.kind) || !strings.Contains(got.Error(), tc.want) {
 			t.Errorf("%v: %v", tc.err, got)
 		}
-		if again := Explain("test", "/y", got); again != got {
+		if again := fault.Disk("test", "/y", got); again != got {
 			t.Errorf("explained twice: %v", again)
 		}
 	}

@@ -23,7 +23,7 @@ func (l *Layout) Lock() (*Lock, error) {
 	path := filepath.Join(l.state, "ordain.lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, Explain("layout.Lock", path, err)
+		return nil, fault.Disk("layout.Lock", path, err)
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -40,14 +40,14 @@ func (l *Layout) Lock() (*Lock, error) {
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, Explain("layout.Lock", path, err)
+		return nil, fault.Disk("layout.Lock", path, err)
 	}
 	if err = file.Truncate(0); err == nil {
 		_, err = file.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0)
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, Explain("layout.Lock", path, err)
+		return nil, fault.Disk("layout.Lock", path, err)
 	}
 	return &Lock{file: file}, nil
 }

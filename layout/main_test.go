@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // Tests start this binary once more, as another process.

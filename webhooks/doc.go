@@ -9,7 +9,7 @@
 // that an environment has. Every environment is guarded by its own secrets;
 // one without a secret cannot be notified. The answer is sent when the delivery
 // is durable and before anything else is done; what it does to each environment
-// is decided from the record (internal/control), and can be read there.
+// is decided from the record (server/control), and can be read there.
 //
 // Each forge has a file with its dialect: how it proves who sends, what its
 // payloads look like, and how it numbers its deliveries.

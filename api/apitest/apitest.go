@@ -19,10 +19,10 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/bus"
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/control"
 )
 
 // Control has the methods of *control.Control that the doors use. Its fields

@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/bus"
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
 // paginate sorts, filters and cuts as the store does.

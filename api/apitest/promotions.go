@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/control"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
 // Following gives what a test put there.

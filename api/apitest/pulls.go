@@ -9,7 +9,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/webhooks/forge"
+	"ordain.dev/ordain/server/forge"
 )
 
 // PullRequests lists them.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"ordain.dev/ordain/internal/client"
+	"ordain.dev/ordain/api/client"
 )
 
 // Server is a running server. Its methods are for one goroutine.

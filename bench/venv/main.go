@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"ordain.dev/ordain/internal/pyenv"
+	"ordain.dev/ordain/internal/python/venv"
 )
 
 func main() {
@@ -40,7 +40,7 @@ func run(ctx context.Context, n int, python string, requirements []string) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	maker, err := pyenv.New(pyenv.Config{
+	maker, err := venv.New(venv.Config{
 		Python: python, CacheDir: filepath.Join(dir, "cache"), ToolsDir: filepath.Join(dir, "tools"),
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
@@ -50,7 +50,7 @@ func run(ctx context.Context, n int, python string, requirements []string) error
 	var times []time.Duration
 	for i := range n + 1 {
 		began := time.Now()
-		_, err := maker.Ensure(ctx, pyenv.Spec{Dir: filepath.Join(dir, "venvs", strconv.Itoa(i)), Requirements: requirements})
+		_, err := maker.Ensure(ctx, venv.Spec{Dir: filepath.Join(dir, "venvs", strconv.Itoa(i)), Requirements: requirements})
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"os"
 	_ "time/tzdata" // maintenance windows have time zones, also where the machine knows none
 
-	"ordain.dev/ordain/internal/cli"
+	"ordain.dev/ordain/cmd/ordain/cli"
 )
 
 func main() {

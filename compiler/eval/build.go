@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // builder resolves the trees of one namespace: names become slots, types and

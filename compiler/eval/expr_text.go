@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // format is a string with {{ a.b }} in it.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // indexTable finds the instances of one entity, descendants included, by the

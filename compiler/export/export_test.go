@@ -19,7 +19,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // write unpacks a project.
@@ -48,7 +48,7 @@ func exported(t testing.TB, dir, interpreter string, site []string, change ...fu
 	if site != nil {
 		project.SitePackages = site
 	}
-	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-export-test"))
+	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-export-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/compiler/inifile"
-	"ordain.dev/ordain/internal/peertest"
+	"ordain.dev/ordain/internal/testing/peertest"
 )
 
 // read is what came of a text: the error, or for each section key, value and

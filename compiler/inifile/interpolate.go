@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // deepest is how many values may be taken in by one another.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // File is a file that was read.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/jsontext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Value writes a value of the model as JSON.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"ordain.dev/ordain/internal/pep440"
+	"ordain.dev/ordain/internal/python/pep440"
 )
 
 // constraints tells which constraint on a module, by the module's name, cannot

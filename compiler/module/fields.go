@@ -4,7 +4,7 @@ import (
 	"math/big"
 
 	"ordain.dev/ordain/compiler/module/pydantic"
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // fields reads typed fields from the sections of a file. They are checked whole,

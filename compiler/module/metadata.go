@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"ordain.dev/ordain/compiler/module/pydantic"
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // ProjectMetadata is project.yml.

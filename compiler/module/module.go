@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"ordain.dev/ordain/internal/diag"
-	"ordain.dev/ordain/internal/pep440"
+	"ordain.dev/ordain/internal/python/pep440"
 )
 
 // Module is one module as found on disk.

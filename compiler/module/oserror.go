@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // pythonError is what Python raises for an error of the system.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 var errNoFile = errors.New("it is no regular file")

@@ -3,7 +3,7 @@ package module
 import (
 	"strings"
 
-	"ordain.dev/ordain/internal/pep440"
+	"ordain.dev/ordain/internal/python/pep440"
 )
 
 // isVersion tells what Python packaging takes for a version.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
-	"ordain.dev/ordain/internal/pep440"
+	"ordain.dev/ordain/internal/python/pep440"
 )
 
 // Scan is what a project imports, as far as that can be followed: files that

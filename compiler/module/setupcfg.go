@@ -8,7 +8,7 @@ import (
 
 	"ordain.dev/ordain/compiler/inifile"
 	"ordain.dev/ordain/compiler/module/pydantic"
-	"ordain.dev/ordain/internal/pep440"
+	"ordain.dev/ordain/internal/python/pep440"
 )
 
 // setupCfg is what counts of a setup.cfg.

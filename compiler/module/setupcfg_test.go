@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/internal/peertest"
+	"ordain.dev/ordain/internal/testing/peertest"
 )
 
 // readCfg is what the reference makes of a setup.cfg.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/pyyaml"
 	"ordain.dev/ordain/compiler/pyyaml/yamltest"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // inWords writes a value as ask.py of yamltest does.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"unicode"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/pyyaml"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // oldDigits is a number as YAML 1.1 writes it without underscores.

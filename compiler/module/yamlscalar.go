@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode"
 
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/pyyaml"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // scalar makes a value of a node by its tag.

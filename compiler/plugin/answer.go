@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// answer implements pyworker.Handler: what Python asks while a request runs.
+// answer implements worker.Handler: what Python asks while a request runs.
 func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	if h.onAnswer != nil {
 		h.onAnswer(op)

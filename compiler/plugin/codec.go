@@ -12,9 +12,9 @@ import (
 	"strconv"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/compiler/pytext"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/jsontext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 const (

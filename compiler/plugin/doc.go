@@ -14,5 +14,5 @@
 // The worker starts while the model is still parsed: Start returns at once,
 // and the first request waits for it.
 //
-// The conversation is written down in internal/pyworker/PROTOCOL.md.
+// The conversation is written down in internal/python/worker/PROTOCOL.md.
 package plugin

@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/syntax"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // DefaultCallTimeout is how long a plug-in may run when Config does not say.
@@ -25,7 +25,7 @@ const DefaultCallTimeout = 10 * time.Minute
 // Config says which worker to start and what the plug-ins may know.
 type Config struct {
 	Python     string   // interpreter of the project's virtual environment
-	RuntimeDir string   // from pyworker.UnpackRuntime
+	RuntimeDir string   // from worker.UnpackRuntime
 	Path       []string // further folders for sys.path, such as site-packages of another environment
 	ProjectDir string   // folder of project.yml, the working directory of the worker
 
@@ -84,7 +84,7 @@ type Host struct {
 	began  bool          // Begin was called
 	came   chan struct{} // closed when dialogue or startErr is set
 
-	dialogue pyworker.Dialogue
+	dialogue worker.Dialogue
 	asked    atomic.Bool // where the worker is, because it takes too long
 	startErr error
 	python   string
@@ -190,19 +190,19 @@ func (h *Host) start(adopt bool) {
 			_ = h.dialogue.Close(0)
 		}
 	}
-	h.startErr = h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) { return pyworker.StartDialogue(h.ctx, c) })
+	h.startErr = h.meet(func(c worker.Config) (worker.Dialogue, error) { return worker.StartDialogue(h.ctx, c) })
 }
 
 func (h *Host) adopt() error {
-	return h.meet(func(c pyworker.Config) (pyworker.Dialogue, error) {
-		return pyworker.Adopt(h.ctx, h.config.Warm.Handover, c)
+	return h.meet(func(c worker.Config) (worker.Dialogue, error) {
+		return worker.Adopt(h.ctx, h.config.Warm.Handover, c)
 	})
 }
 
 // meet makes a worker and tells it what there is to know.
-func (h *Host) meet(begin func(pyworker.Config) (pyworker.Dialogue, error)) error {
+func (h *Host) meet(begin func(worker.Config) (worker.Dialogue, error)) error {
 	c := h.config
-	dialogue, err := begin(pyworker.Config{
+	dialogue, err := begin(worker.Config{
 		Python:     c.Python,
 		Role:       "compile",
 		RuntimeDir: c.RuntimeDir,
@@ -543,5 +543,5 @@ func (c Config) env() []string {
 	if len(c.Env) > 0 {
 		return c.Env
 	}
-	return pyworker.MinimalEnv()
+	return worker.MinimalEnv()
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // moduleCode is eval.ModuleCode as the worker reads it.
@@ -269,7 +269,7 @@ func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	if op == "imports" || op == "module" {
 		return h.onDisk(op, args)
 	}
-	return nil, &pyworker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
+	return nil, &worker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
 }
 
 // lazyRequest is the request that goes by a table; of the expected modules those that there are.

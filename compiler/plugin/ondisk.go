@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"ordain.dev/ordain/compiler/syntax"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // onDisk answers what Python wants to know of the files of the project, which
@@ -26,7 +26,7 @@ func (h *Host) onDisk(op string, args json.RawMessage) (any, error) {
 	}
 	about, err := h.config.About(request.Path)
 	if err != nil {
-		return nil, &pyworker.Failure{Kind: "compiler", Class: "InvalidMetadata", Message: err.Error()}
+		return nil, &worker.Failure{Kind: "compiler", Class: "InvalidMetadata", Message: err.Error()}
 	}
 	return map[string]any{"generation": about.Generation, "fields": about.Fields}, nil
 }
@@ -35,12 +35,12 @@ func (h *Host) onDisk(op string, args json.RawMessage) (any, error) {
 func imports(path string) (any, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &pyworker.Failure{Kind: "compiler", Class: "FileNotFoundError", Message: err.Error()}
+		return nil, &worker.Failure{Kind: "compiler", Class: "FileNotFoundError", Message: err.Error()}
 	}
 	file, err := syntax.Parse(syntax.FileInfo{Path: path}, text)
 	var wrong *syntax.Error
 	if errors.As(err, &wrong) {
-		return nil, &pyworker.Failure{Kind: "compiler", Class: "ParserException", Message: wrong.Message}
+		return nil, &worker.Failure{Kind: "compiler", Class: "ParserException", Message: wrong.Message}
 	} else if err != nil {
 		return nil, err
 	}

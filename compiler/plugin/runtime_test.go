@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // The Python side has tests of its own, in testdata/python.
 func TestPythonSide(t *testing.T) {
-	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

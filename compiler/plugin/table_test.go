@@ -19,7 +19,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/filestamp"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // checkout is a project on disk that is compiled again and again.
@@ -33,7 +33,7 @@ type checkout struct {
 
 func newCheckout(t testing.TB, archive string) *checkout {
 	t.Helper()
-	unpacked, err := pyworker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/filestamp"
-	"ordain.dev/ordain/internal/pyworker"
+	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Warm is a template that a compile may copy instead of starting a worker.
@@ -81,7 +81,7 @@ func (t *table) fingerprint(key string) string {
 
 // Template is a worker that waits to be copied.
 type Template struct {
-	dialogue pyworker.Dialogue
+	dialogue worker.Dialogue
 	handover *os.File
 }
 
@@ -101,12 +101,12 @@ const slack = 50 * time.Millisecond
 // when copies of it would not be like workers of their own: the error says why.
 // ctx is for the preparation; the template ends with Close, and with this process.
 func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error) {
-	theirs, ours, err := pyworker.HandoverPair()
+	theirs, ours, err := worker.HandoverPair()
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now().Add(-slack)
-	dialogue, err := pyworker.StartDialogue(ctx, pyworker.Config{
+	dialogue, err := worker.StartDialogue(ctx, worker.Config{
 		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env, Handover: theirs,
 	})
 	_ = theirs.Close()

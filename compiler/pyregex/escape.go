@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 const (

@@ -3,7 +3,7 @@ package pyregex
 import (
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // flags are those that a pattern can set for itself.

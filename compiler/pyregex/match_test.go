@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // names knows those that the tests ask for.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unicode"
 
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // characters is what characters.py recorded.

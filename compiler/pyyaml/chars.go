@@ -3,7 +3,7 @@ package pyyaml
 import (
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 const (

@@ -3,7 +3,7 @@ package pyyaml
 import (
 	"maps"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Deepest is how many collections may stand in each other. It is where the

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // bytesAtOnce is how much Python reads of a text file at a time, at least.

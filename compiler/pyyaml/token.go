@@ -1,6 +1,6 @@
 package pyyaml
 
-import "ordain.dev/ordain/compiler/pytext"
+import "ordain.dev/ordain/internal/python/pytext"
 
 // kind is a kind of token, in the words of messages.
 type kind string

@@ -1,6 +1,6 @@
 package syntax
 
-import "ordain.dev/ordain/compiler/pytext"
+import "ordain.dev/ordain/internal/python/pytext"
 
 // refusal is a check of an action that failed.
 type refusal struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // TestParse runs the cases in testdata: an archive per area, a model file per

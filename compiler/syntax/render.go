@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Render is a statement as the texts of errors show it: the reference's own

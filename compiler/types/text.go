@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Text gives the text of a value as Python's str does it.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/docs/errors"
-	"ordain.dev/ordain/internal/cli"
 	"ordain.dev/ordain/internal/diag"
 )
 

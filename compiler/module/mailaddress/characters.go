@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/runenames"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // display shows a character: in quotes when it can be seen, by its name otherwise.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Limits of RFC 1035, in octets.

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"ordain.dev/ordain/compiler/pytext"
+	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Kinds of Items.

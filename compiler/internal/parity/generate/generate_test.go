@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 	"ordain.dev/ordain/compiler/internal/parity/generate"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/racedetector"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // options stop models that have no end.

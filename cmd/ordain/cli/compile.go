@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/python/worker"
+)
+
+// warmDescriptor is where a server puts the socket of a template.
+const warmDescriptor = 3
+
+// compileFlags are the options of `ordain compile`.
+type compileFlags struct {
+	options    compiler.Options
+	modelJSON  string
+	exportJSON string
+	resources  string // file for the resources alone
+	known      string
+	recipe     string // file for how the next compile may begin warm
+	warmKey    string // of the template whose socket is descriptor 3
+	compiler   []string
+	memoryMax  uint64
+	again      bool // on every save
+	say        sayer
+}
+
+func newCompile() *cobra.Command {
+	var f compileFlags
+	c := &cobra.Command{
+		Use:   "compile",
+		Short: "Compile a project",
+		Long: "Compiles the project in a folder and says what is wrong with it. With --export it also builds the resources, off line.\n" +
+			"Exit status: 0 the model compiles, 1 it does not.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runCompile(c, &f) },
+	}
+	flags := c.Flags()
+	projectFlags(c, &f.options)
+	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
+	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
+	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil, "resource set to remove with a partial export")
+	flags.StringArrayVar(&f.options.ExportFunctions, "export-plugin", nil, "run this export function instead of those of the configuration")
+	flags.StringVar(&f.known, "known", "", "file with what a server lets plug-ins ask for")
+	flags.StringVar(&f.recipe, "recipe", "", "write to this file how the next compile may begin warm")
+	flags.StringVar(&f.warmKey, "warm", "", "key of the template whose socket is file descriptor 3")
+	for _, name := range []string{"known", "recipe", "warm"} {
+		_ = flags.MarkHidden(name) // for the server's own compiles
+	}
+	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
+	flags.StringVar(&f.resources, "resources-json", "", "with --export: write the resources alone to this file, as inmanta export -j does")
+	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
+	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
+	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
+	flags.Uint64Var(&f.memoryMax, "memory-max", 0, "MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
+	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
+	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
+	f.say.flag(c)
+	return c
+}
+
+// projectFlags say what is compiled, and with which interpreter.
+func projectFlags(c *cobra.Command, o *compiler.Options) {
+	flags := c.Flags()
+	flags.StringVar(&o.Project, "project", projectHere(), "folder with project.yml")
+	flags.StringVar(&o.Main, "main", "", "entry file, relative to the project or absolute (default main.cf)")
+	flags.BoolVar(&o.NoStd, "no-std", false, "do not import std implicitly")
+	flags.StringVar(&o.Python, "python", "", "interpreter for plug-ins (default: that of the project's .env)")
+	flags.StringVar(&o.CacheDir, "cache-dir", "", "folder for what can be made again")
+}
+
+// projectHere is the project that the working directory is in: the folder
+// itself, or the nearest one above it that has a project.yml.
+func projectHere() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(filepath.Join(dir, "project.yml")); err == nil && !info.IsDir() {
+			if dir == here {
+				return "."
+			}
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return "."
+		}
+	}
+}
+
+// compile compiles, also when there is no interpreter to be had: then that is
+// what is wrong with the project, and the files say so as for any other error.
+func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
+	o := f.options // chosen anew each time: with --watch, requirements may have changed
+	if o.Python == "" {
+		if err := chooseInterpreter(ctx, &o); err != nil {
+			return compiler.Failed(err)
+		}
+	}
+	if o.Export && o.ExportFunctions == nil {
+		var err error
+		if o.ExportFunctions, err = exportFunctions(o.Project); err != nil {
+			return compiler.Failed(err)
+		}
+	}
+	return compiler.Run(ctx, o)
+}
+
+func runCompile(c *cobra.Command, f *compileFlags) error {
+	go worker.Prepare()
+	tuning := tuned(f.options.Export)
+	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
+	f.options.ModelOnly = f.exportJSON == ""
+	if err := f.say.check(); err != nil {
+		return err
+	}
+	for _, option := range f.compiler {
+		if option != "datatrace_enable" {
+			return usageError{fmt.Errorf("there is no compiler option %q; there is datatrace_enable", option)}
+		}
+		f.options.DataTrace = true
+	}
+	if f.options.DeleteSets != nil && !f.options.Partial {
+		return usageError{fmt.Errorf("--delete-resource-set needs --partial")}
+	}
+	if f.resources != "" && !f.options.Export {
+		return usageError{fmt.Errorf("--resources-json needs --export")}
+	}
+	if err := chooseCache(&f.options.CacheDir); err != nil {
+		return err
+	}
+	if err := f.limits(); err != nil {
+		return err
+	}
+	f.options.OnOutput = func(_, line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
+	if f.options.Python != "" {
+		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
+	}
+	if f.known != "" {
+		if err := f.readKnown(); err != nil {
+			return err
+		}
+	}
+	if f.warmKey != "" {
+		syscall.CloseOnExec(warmDescriptor)
+		f.options.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: f.warmKey}
+	}
+	if f.again {
+		tuning.prepare() // whatever becomes of the project: this process goes on
+		return f.watch(c)
+	}
+	_, err := f.once(c)
+	return err
+}
+
+// once compiles and says what is wrong.
+func (f *compileFlags) once(c *cobra.Command) (*compiler.Outcome, error) {
+	out := f.compile(c.Context())
+	if c.Context().Err() != nil && f.again {
+		return out, nil // interrupted: there is nothing to say
+	}
+	if err := f.write(out); err != nil {
+		return out, err
+	}
+	return out, f.say.outcome(c, out)
+}
+
+// readKnown reads what a server lets a compile know.
+func (f *compileFlags) readKnown() error {
+	text, err := os.ReadFile(f.known)
+	if err == nil {
+		f.options.Known = &plugin.Known{}
+		err = json.Unmarshal(text, f.options.Known)
+	}
+	if err != nil {
+		return fault.Wrap("cli.compile", fault.Invalid, err).Say("what the server knows cannot be read")
+	}
+	return nil
+}
+
+// limits says when a model that does not end is stopped.
+func (f *compileFlags) limits() error {
+	if text := os.Getenv("INMANTA_MAX_ITERATIONS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return usageError{fmt.Errorf("INMANTA_MAX_ITERATIONS is %q: it has to be a number above 0", text)}
+		}
+		f.options.MaxIterations = n
+	}
+	if f.options.MemoryMax = f.memoryMax << 20; f.memoryMax != 0 {
+		return nil
+	}
+	whole, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err == nil && whole > 0 { // a system that does not tell has no limit
+		f.options.MemoryMax = whole / 5 * 4
+	}
+	return nil
+}
+
+// write writes the files that were asked for: for a failed compile too, but for
+// the resources, of which there are none then.
+func (f *compileFlags) write(out *compiler.Outcome) error {
+	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
+		return err
+	}
+	if out.Recipe != nil {
+		if err := writeFile(f.recipe, func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
+			return err
+		}
+	}
+	model := out.ModelDocument()
+	if model.Success {
+		if err := writeFile(f.resources, model.WriteResources); err != nil {
+			return err
+		}
+	}
+	return writeFile(f.modelJSON, model.Write)
+}
+
+// interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
+func interpreterIn(project string) string {
+	python := filepath.Join(project, ".env", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		return ""
+	}
+	absolute, err := filepath.Abs(python)
+	if err != nil {
+		return ""
+	}
+	return absolute
+}
+
+// minorOf gives the Python version that a folder of packages is for: 3.11 of …/lib/python3.11/site-packages.
+func minorOf(site string) string {
+	return strings.TrimPrefix(filepath.Base(filepath.Dir(site)), "python")
+}

@@ -1,0 +1,394 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// deployed is a place where one note runs already, so that a failure has
+// something that it must not touch.
+func deployed(t *testing.T, w *world) *place {
+	t.Helper()
+	p := w.unbound(t)
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.compiledWell()
+	p.settled()
+	return p
+}
+
+// recompile asks for a compile as a person does.
+func (p *place) recompile() {
+	p.t.Helper()
+	_, _, err := p.control.RequestCompile(p.t.Context(), p.env, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// The repository is moved away while a note runs: the fetch says that it is
+// gone and where it was looked for, and the note stays. When the repository is
+// back, all goes on.
+func TestRepositoryGone(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	if err := os.Rename(p.bare, p.bare+".away"); err != nil {
+		t.Fatal(err)
+	}
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), "repo.git", "no")
+	if err := os.Rename(p.bare+".away", p.bare); err != nil {
+		t.Fatal(err)
+	}
+	p.recompile()
+	p.compiledWell()
+}
+
+// A repository that never was.
+func TestRepositoryThatNeverWas(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	p.bind(intent.Source{URL: "file://" + p.bare + ".none", Branch: "main"}, nil)
+	p.recompile()
+	mentions(t, p.failed(intent.StageClone), "repo.git.none")
+}
+
+// The branch that the environment follows is not there: the message names it
+// and the branches that are.
+func TestBranchMissing(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Source.Branch = "release"
+	if _, err := p.control.UpdateEnvironment(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), "release", "main")
+}
+
+// An empty repository: nothing to compile yet, said so; the first push helps.
+func TestEmptyRepository(t *testing.T) {
+	t.Parallel()
+	p := sharedWorld(t).unbound(t)
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.recompile()
+	mentions(t, p.failed(intent.StageClone), "empty")
+	p.push("the first commit", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "one" {
+		t.Errorf("after the first push a is %q", p.note("a"))
+	}
+}
+
+// History is rewritten and pushed by force: the new tip is refused and nothing
+// moves, until a person accepts it.
+func TestForcePush(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	p.git("checkout", "-q", "--orphan", "again")
+	p.commit("another history", p.model([3]string{"a", "rewritten", "calm"}))
+	p.git("push", "-q", "--force", "origin", "again:main")
+	mentions(t, p.failed(intent.StageVerify), "does not descend from", "ordain git accept")
+	commit := strings.TrimSpace(p.git("rev-parse", "again"))
+	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env, commit); err != nil {
+		t.Fatal(err)
+	}
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "rewritten" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+}
+
+// A repository over HTTP asks for a password: with the right one a push is
+// deployed; with a wrong one the fetch says what to do, and the password is in
+// no report.
+func TestCredentialsOverHTTP(t *testing.T) {
+	t.Parallel()
+	const user, password = "deploy", "s3cret-Pass/word"
+	w := sharedWorld(t)
+	p := w.unbound(t)
+	url := gitOverHTTP(t, filepath.Dir(p.bare), user, password) + "/repo.git"
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.bind(intent.Source{URL: url, Branch: "main"}, map[string]string{control.SecretGitUser: user, control.SecretGitPassword: password})
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "one" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+	if err := p.control.SetSecret(t.Context(), p.env, control.SecretGitPassword, "wrong-"+password); err != nil {
+		t.Fatal(err)
+	}
+	p.recompile()
+	said := p.failed(intent.StageFetch)
+	mentions(t, said, "credentials")
+	if strings.Contains(p.story(), password) {
+		t.Error("the password is in a report:\n" + p.story())
+	}
+	log, err := os.ReadFile(w.server.Layout().ServerLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(log), password) {
+		t.Error("the password is in the server's log")
+	}
+}
+
+// gitOverHTTP serves the repositories of a folder with git's own program.
+func gitOverHTTP(t *testing.T, dir, user, password string) string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := &cgi.Handler{Path: git, Args: []string{"http-backend"}, Dir: dir, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, pw, _ := r.BasicAuth(); u != user || pw != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// A host that refuses connections is told apart from a repository that is gone.
+func TestHostDown(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := fmt.Sprintf("http://%s/repo.git", l.Addr())
+	_ = l.Close()
+	p := sharedWorld(t).unbound(t)
+	p.bind(intent.Source{URL: url, Branch: "main"}, nil)
+	p.recompile()
+	mentions(t, p.failed(intent.StageClone), "refuses connections")
+}
+
+// Only what an allowed signer signed is deployed, and the version says who did.
+func TestOnlySignedCommits(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("no ssh-keygen on this machine")
+	}
+	p := deployed(t, sharedWorld(t))
+	key := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]any{"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public)} {
+		if err := p.control.SetSetting(t.Context(), p.env, name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := strings.TrimSpace(p.git("rev-parse", "HEAD"))
+	p.push("unsigned", p.model([3]string{"a", "slipped in", "calm"}))
+	mentions(t, p.failed(intent.StageVerify), "not signed", "git_allowed_signers")
+	if p.note("a") == "slipped in" {
+		t.Error("an unsigned commit was deployed")
+	}
+	p.git("reset", "-q", "--hard", base)
+	p.git("config", "gpg.format", "ssh")
+	p.git("config", "user.signingkey", key)
+	p.commit("signed", p.model([3]string{"a", "signed", "calm"}))
+	p.git("commit", "-q", "--amend", "--no-edit", "-S")
+	p.git("push", "-q", "--force", "origin", "HEAD")
+	c := p.compiledWell()
+	p.settled()
+	v, err := p.control.Version(t.Context(), p.env, *c.Version)
+	if err != nil || v.Provenance.Signer != "ada@example.com" || !strings.HasPrefix(v.Provenance.SignerKey, "SHA256:") {
+		t.Errorf("%+v, %v", v.Provenance, err)
+	}
+	if p.note("a") != "signed" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+}
+
+// A bad commit goes out and is rolled back from the command line: the note is as
+// it was, nothing brings the bad one back, and the fix on top of it is deployed
+// as any push is.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.push("bad", p.model([3]string{"a", "bad", "calm"}))
+	p.compiledWell()
+	p.settled()
+	bad := p.head()
+	if p.note("a") != "bad" {
+		t.Fatalf("a is %q", p.note("a"))
+	}
+	if code, _, errs := p.ordain(t, "", "rollback", e.Name); code == 0 || !strings.Contains(errs, "--reason") {
+		t.Errorf("without a reason it ends with %d: %s", code, errs)
+	}
+	mentions(t, p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"), "version 3", "content of version 1", bad+" is blocked")
+	p.settled()
+	if p.note("a") != "one" {
+		t.Errorf("after the rollback a is %q", p.note("a"))
+	}
+	mentions(t, p.must(t, "git", "status", e.Name), "blocked", bad, "the note is wrong", "git unblock")
+	mentions(t, p.must(t, "git", "blocks", e.Name), bad, "ida")
+	p.recompile()
+	mentions(t, p.failed(intent.StageVerify), "is blocked", "the note is wrong")
+	p.push("fix", p.model([3]string{"a", "fixed", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "fixed" {
+		t.Errorf("after the fix a is %q", p.note("a"))
+	}
+	mentions(t, p.must(t, "git", "status", e.Name), "ok")
+	mentions(t, p.must(t, "override", "history", e.Name), "rollback", "block", "ida", "the note is wrong")
+	mentions(t, p.must(t, "git", "unblock", e.Name, bad[:10], "--reason", "it is gone anyway"), bad+" is free")
+}
+
+// Commits that must not be checked out, and a branch that goes away: each is
+// told, and the note that runs stays as it is; the next good push is deployed.
+func TestCommitsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	p := deployed(t, sharedWorld(t))
+	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 1); err != nil {
+		t.Fatal(err)
+	}
+	link := func(name, target string) func() {
+		return func() {
+			path := filepath.Join(p.work, name)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		do    func()
+		words []string
+	}{
+		"project.yml is a link to outside":  {link("project.yml", "../../../etc/passwd"), []string{`"project.yml" leads to`, "outside of the repository"}},
+		"the modules are a link to outside": {link("libs", "/usr/lib"), []string{`"libs" leads to`, "outside of the repository"}},
+		"a huge file": {func() {
+			if err := os.WriteFile(filepath.Join(p.work, "huge"), make([]byte, 1<<20+1), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{`"huge" has 2 MiB`, "git_max_file"}},
+	} {
+		ok := t.Run(name, func(t *testing.T) {
+			p.t = t
+			tt.do()
+			p.push(name, nil)
+			mentions(t, p.failed(intent.StageCheckout), tt.words...)
+			p.git("revert", "--no-edit", "HEAD")
+			p.git("push", "-q", "origin", "main")
+			p.compiledWell()
+		})
+		p.t = t
+		if !ok {
+			return
+		}
+	}
+	p.git("push", "-q", "origin", "main:other")
+	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/main")
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), `"main"`, "other")
+	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/other")
+	p.recompile()
+	mentions(t, p.failed(intent.StageFetch), "empty")
+	p.push("it is back", p.model([3]string{"a", "back", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "back" {
+		t.Errorf("a is %q", p.note("a"))
+	}
+}
+
+// Author and message of a commit are no UTF-8 and speak to terminals, a file
+// has a name of the same kind: it is deployed, and API, console and command
+// line tell of it without doing what it says.
+func TestCommitsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	w := sharedWorld(t)
+	p := deployed(t, w)
+	model := p.model([3]string{"a", "two", "calm"})
+	for name, text := range map[string]string{"main.cf": model["main.cf"], "caf\xe9": "x", "\x1b[2J": "x"} {
+		if err := os.WriteFile(filepath.Join(p.work, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.git("add", "-A")
+	const evil = "\x1b]0;owned\x07 <script>alert(1)</script> \u202e caf\xe9"
+	p.git("-c", "user.name=Ad\xe9 \x1b[31m <b>", "commit", "-q", "--no-verify", "-m", evil)
+	p.git("push", "-q", "origin", "main")
+	done := p.compiledWell()
+	p.settled()
+	if p.note("a") != "two" || done.Revision.Commit != p.head() {
+		t.Errorf("%q, %+v", p.note("a"), done.Revision)
+	}
+	e, err := p.control.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{
+		"git status":   w.must(t, "git", "status", e.Name),
+		"version list": w.must(t, "version", "list", e.Name),
+	}
+	for what, path := range map[string]string{
+		"page Git": "/e/" + p.env.String() + "/git", "page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
+		"API": "/api/v2/compilereport/" + done.ID.String(),
+	} {
+		req, err := http.NewRequest(http.MethodGet, w.server.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Inmanta-tid", p.env.String())
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK || res.Body.Close() != nil {
+			t.Fatalf("%s: %s, %v", what, res.Status, err)
+		}
+		seen[what] = string(body)
+	}
+	told := 0
+	for what, text := range seen {
+		if strings.Contains(text, "owned") {
+			told++
+		}
+		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, `\u001b`) || strings.Contains(text, "<script>alert") && what != "API" && what[0] == 'p' {
+			t.Errorf("%s does harm:\n%q", what, text)
+		}
+	}
+	if told < 3 {
+		t.Errorf("the commit is told of in %d places only: %q", told, seen)
+	}
+}

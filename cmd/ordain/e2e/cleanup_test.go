@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// The document of the on-disk layout has a table: which path may be removed in
+// which state, and when it is there again. This is that table, row by row. After
+// each removal a push has to be compiled and deployed, and all of the layout to
+// be in place.
+func TestCleanUpTable(t *testing.T) {
+	t.Parallel()
+	w := ownWorld(t, nil)
+	p := w.unbound(t)
+	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.compiledWell()
+	p.settled()
+	laidOut(t, p)
+	env := p.server.Layout().Environment(p.env)
+	venv, err := filepath.EvalSymlinks(env.CompilerVenvLink())
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := filepath.Join(p.server.Layout().Server(), ".inmanta_use_new_disk_layout")
+	former := filepath.Join(env.Compiler(), ".env-py3.1")
+	mirrors := p.server.Layout().Mirrors()
+	for n, row := range []struct {
+		path   string
+		state  string // in which it is removed: running, halted or down
+		before bool   // it is there again before anything needs it
+	}{
+		{marker, "running", false}, // "always"; until the server starts nothing reads it
+		{marker, "down", true},
+		{env.Executors(), "halted", true},
+		{env.Executors(), "down", true},
+		{env.Venvs(), "halted", false},
+		{env.Venvs(), "down", false},
+		{env.Codes(), "halted", false},
+		{env.Codes(), "down", false},
+		{env.SchedulerConfig(), "halted", false},
+		{env.SchedulerConfig(), "down", false},
+		{env.Compiler(), "running", false}, // when not compiling
+		{env.Compiler(), "down", false},
+		{env.CompilerVenvLink(), "running", false},
+		{former, "running", false},  // when no longer targeted by .env
+		{venv, "down", false},       // with .env pointing at nothing
+		{mirrors, "running", false}, // when nothing is fetched
+		{mirrors, "down", false},
+		{env.Dir(), "down", true},
+	} {
+		name, err := filepath.Rel(p.server.Layout().Server(), row.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok := t.Run(fmt.Sprintf("%s %s", name, row.state), func(t *testing.T) {
+			p.t = t
+			if row.path == former {
+				if err := os.MkdirAll(filepath.Join(former, "bin"), 0o750); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.without(row.path, row.state)
+			if row.before {
+				p.until(name+" to come back by itself", func() bool { _, err := os.Stat(row.path); return err == nil })
+			}
+			text := fmt.Sprintf("after removal %d", n)
+			p.push(text, p.model([3]string{"a", text, "calm"}))
+			p.compiledWell()
+			p.settled()
+			if p.note("a") != text {
+				t.Errorf("the note says %q, want %q\n%s", p.note("a"), text, p.story())
+			}
+			if row.path != marker && row.path != former {
+				if _, err := os.Stat(row.path); err != nil {
+					t.Error("it did not come back:", err)
+				}
+				laidOut(t, p)
+			}
+		})
+		if !ok {
+			break
+		}
+	}
+	for _, state := range []string{"running", "down"} { // when no commit is looked at
+		ok := t.Run("preview "+state, func(t *testing.T) {
+			p.t = t
+			p.looksAtACommit(env.Preview().Dir())
+			p.without(env.Preview().Dir(), state)
+			p.looksAtACommit(env.Preview().Dir())
+			laidOut(t, p)
+		})
+		if !ok {
+			break
+		}
+	}
+	t.Run("preview unused", func(t *testing.T) {
+		p.t = t
+		p.server.Stop()
+		long := time.Now().AddDate(0, 0, -8)
+		if err := os.Chtimes(filepath.Join(env.Preview().Compiler(), ".git"), long, long); err != nil {
+			t.Fatal(err)
+		}
+		again, err := startWorld(p.dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*p.world = *again
+		p.until("the unused preview to go by itself", func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) })
+		p.looksAtACommit(env.Preview().Dir())
+	})
+	p.t = t
+	t.Run("cleared and deleted", func(t *testing.T) { p.clearedAndDeleted(t, env.Dir()) })
+}
+
+// looksAtACommit makes a dry run of the newest commit, by the beginning of its hash, and finds its checkout.
+func (p *place) looksAtACommit(dir string) {
+	p.t.Helper()
+	run, by := p.dryRunOf(control.DryRunRequest{Commit: p.head()[:8]})
+	if run.Ending != intent.DryRunDone || by["a"].Kind != intent.DiffUnmodified {
+		p.t.Fatalf("%+v %+v", run, by)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		p.t.Error("it has no checkout:", err)
+	}
+}
+
+// without removes a path in a state, and goes on.
+func (p *place) without(path, state string) {
+	p.t.Helper()
+	ctx := p.t.Context()
+	switch state {
+	case "halted":
+		if err := p.control.Halt(ctx, p.env); err != nil {
+			p.t.Fatal(err)
+		}
+	case "down":
+		p.server.Stop()
+	}
+	if err := os.RemoveAll(path); err != nil {
+		p.t.Fatal(err)
+	}
+	switch state {
+	case "halted":
+		if err := p.control.Resume(ctx, p.env); err != nil {
+			p.t.Fatal(err)
+		}
+	case "down":
+		again, err := startWorld(p.dir, nil)
+		if err != nil {
+			p.t.Fatal("the server does not start again: ", err)
+		}
+		*p.world = *again
+	}
+}
+
+// clearedAndDeleted is the row of the environment's own folder: it is removed
+// when the environment is cleared or deleted, and at no other time.
+func (p *place) clearedAndDeleted(t *testing.T, dir string) {
+	p.t = t
+	stray := filepath.Join(dir, "executors", "stray")
+	if err := os.WriteFile(stray, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.control.ClearEnvironment(t.Context(), p.env); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stray); !os.IsNotExist(err) {
+		t.Errorf("after the environment was cleared: %v", err)
+	}
+	if err := p.control.DeleteEnvironment(t.Context(), p.env); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("after the environment was deleted: %v", err)
+	}
+}

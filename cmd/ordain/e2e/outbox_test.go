@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/forge/forgetest"
+)
+
+// From the command line: pull requests are listed, shown, previewed again; a
+// forge that is down delays nothing and is told when it is back; with a wrong
+// token what is to be told is dead until somebody gives a right one and tries again.
+func TestPullRequestsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	w := sharedWorld(t)
+	p, h := w.hosted(t, "gitea", labModule)
+	env := t.Name()
+	if out := p.must(t, "pull", "list", env); strings.Contains(out, "open") {
+		t.Errorf("ordain pull list:\n%s", out)
+	}
+	head := p.branch("origin", "feature", "main", p.model([3]string{"kept", "two", "calm"}))
+	h.opens(7, "ida", hostRepo, "feature")
+	first := p.comment(h, 7, "+ text: two")
+	mentions(t, p.must(t, "pull", "list", env), "7", "open", "done", "ida", head, "A change")
+	mentions(t, p.must(t, "pull", "show", env, "7"), "#7 A change", "open, by ida", "- text: one", "+ text: two")
+	for want, args := range map[string][]string{
+		"not the number of a pull request":      {"pull", "show", env, "seven"},
+		"no pull request 99":                    {"pull", "show", env, "99"},
+		"say which commit":                      {"pull", "approve", env, "7", " "},
+		"it is not dead":                        {"forge", "retry", env, "1"},
+		"approve ENVIRONMENT NUMBER COMMIT":     {"pull", "approve", env, "7"},
+		"no environment " + env + "x":           {"pull", "list", env + "x"},
+		"Input should be a valid integer":       {"forge", "retry", env, "x"},
+		"no pull request 99 towards the branch": {"pull", "approve", env, "99", head},
+	} {
+		if code, _, errs := p.ordain(t, "", args...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("ordain %v: %d %s; want %q", args, code, errs, want)
+		}
+	}
+	before := p.previewOf(7).Preview.ID
+	p.must(t, "pull", "preview", env, "7")
+	p.until("another preview", func() bool {
+		q := p.previewOf(7)
+		return q.Preview.ID != before && q.PreviewState() == intent.PreviewDone
+	})
+	if last := p.comment(h, 7, "+ text: two"); last.ID != first.ID {
+		t.Errorf("another comment: %+v", last)
+	}
+
+	// The forge is down.
+	h.Answer(func(*http.Request) (int, http.Header, string) { return http.StatusBadGateway, nil, "down" })
+	p.push("while it is down", p.model([3]string{"kept", "three", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("kept") != "three" {
+		t.Errorf("deployed: %q", p.note("kept"))
+	}
+	p.until("the failure to be listed", func() bool { return strings.Contains(p.must(t, "forge", "outbox", env), "502") })
+	h.Answer(nil)
+	p.told(h, p.head(), "deploy", "success")
+
+	// Somebody sets a wrong token.
+	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+		t.Fatal(errs)
+	}
+	p.push("with a wrong token", p.model([3]string{"kept", "four", "calm"}))
+	p.compiledWell()
+	p.settled()
+	dead := map[int64]bool{}
+	p.until("dead work", func() bool {
+		all, err := p.control.Outbox(t.Context(), p.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range all {
+			if o.State == intent.OutboxDead && o.Payload.Commit == p.head() && o.Payload.State == intent.CommitSuccess {
+				dead[o.ID] = true
+			}
+		}
+		return len(dead) == 2
+	})
+	out := p.must(t, "forge", "outbox", env)
+	mentions(t, out, "dead", "401", "deploy/"+p.head())
+	if strings.Contains(out, "not-the-token") || strings.Contains(out, forgetest.Token) {
+		t.Errorf("a token is told:\n%s", out)
+	}
+	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
+	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+		t.Fatal(errs)
+	}
+	for id := range dead {
+		p.must(t, "forge", "retry", env, strconv.FormatInt(id, 10))
+	}
+	p.told(h, p.head(), "compile", "success")
+	p.told(h, p.head(), "deploy", "success")
+	out = p.must(t, "forge", "outbox", env)
+	for id := range dead {
+		if !strings.Contains(out, strconv.FormatInt(id, 10)) {
+			t.Errorf("%d is not listed:\n%s", id, out)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/config"
+)
+
+// shelfModel has files in folders, of the published modules. Between their
+// own kinds the modules write the requirements: the file requires its folder,
+// and once both are to go the folder its file. A folder of fs with a file of
+// files in it needs the model to say it, which says the same in both cases.
+const shelfModel = `import std
+import mitogen
+import files
+import fs
+
+host = std::Host(name="desk", os=std::linux, via=mitogen::Local())
+
+files::Directory(host=host, path="SITE/said", permissions=755, purged=PURGED)
+files::TextFile(host=host, path="SITE/said/text", content="c", permissions=600, purged=PURGED)
+files::Directory(host=host, path="SITE/said/inner", permissions=755, purged=PURGED)
+files::TextFile(host=host, path="SITE/said/inner/file", content="d", permissions=600, purged=PURGED)
+
+plain = fs::Directory(host=host, path="SITE/plain", mode=755, purged=PURGED)
+files::TextFile(host=host, path="SITE/plain/text", content="a", permissions=600, purged=PURGED, requires=plain)
+
+fs::Directory(host=host, path="SITE/fs", mode=755, purged=PURGED)
+fs::Directory(host=host, path="SITE/fs/inner", mode=755, purged=PURGED)
+fs::File(host=host, path="SITE/fs/inner/file", content="b", mode=600, purged=PURGED)
+`
+
+// Folders are removed after what lies in them, so that each thing is taken away
+// by its own handler and not with the folder around it: where the order has to be turned, and where the module has turned it; also
+// when they are wanted again and go again.
+func TestFoldersGoAfterTheirFiles(t *testing.T) {
+	t.Parallel()
+	python := newPython(t)
+	w := ownWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, patience })
+	p := w.unbound(t)
+	if err := os.Chmod(p.site, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	model := func(purged bool) map[string]string {
+		return map[string]string{
+			"requirements.txt": "inmanta-module-std\ninmanta-module-mitogen\ninmanta-module-files\ninmanta-module-fs\n",
+			"project.yml":      "name: shelf\npip:\n  use_system_config: true\n",
+			"main.cf":          strings.NewReplacer("SITE", p.site, "PURGED", fmt.Sprint(purged)).Replace(shelfModel),
+		}
+	}
+	whole := map[string]string{
+		"plain": "drwxr-xr-x", "plain/text": "-rw------- a", "fs": "drwxr-xr-x", "fs/inner": "drwxr-xr-x", "fs/inner/file": "-rw------- b",
+		"said": "drwxr-xr-x", "said/text": "-rw------- c", "said/inner": "drwxr-xr-x", "said/inner/file": "-rw------- d",
+	}
+	p.push("folders", model(false))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	for round := range 2 {
+		p.compiledWell()
+		p.allDeployed()
+		p.onDisk(whole)
+		p.push("they go", model(true))
+		p.compiledWell()
+		p.allDeployed()
+		p.onDisk(map[string]string{})
+		for part, kind := range map[string]string{"/plain": "fs::Directory", "/fs": "fs::Directory", "/fs/inner": "fs::Directory", "/said": "files::Directory", "/said/inner": "files::Directory"} {
+			if gone := p.action(kind, part); gone.Change != intent.Purged {
+				t.Errorf("%s %s was %s: %s", kind, part, gone.Change, logText(gone))
+			}
+		}
+		if round == 0 {
+			p.push("they are wanted again", model(false))
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/config"
+	"ordain.dev/ordain/server/store/storetest"
+)
+
+// spyModule writes what a reference resolved to into a file, and tells it
+// wherever a handler can tell anything. It keeps a note at the server, as the
+// module terraform keeps its state, and discovers what is in the folder.
+var spyModule = map[string]string{
+	"libs/spy/module.yml": "name: spy\nversion: 1.0.0\nlicense: Apache 2.0\n",
+	"libs/spy/model/_init.cf": `entity Spy extends std::PurgeableResource:
+    string agent = "spy"
+    string path
+    string text
+end
+implement Spy using std::none
+entity Watch extends std::DiscoveryResource:
+    string agent = "spy"
+    string folder
+end
+implement Watch using std::none
+`,
+	"libs/spy/plugins/__init__.py": `import os
+import sys
+
+from inmanta.agent.handler import CRUDHandler, DiscoveryHandler, ResourcePurged, provider
+from inmanta.resources import DiscoveryResource, PurgeableResource, resource
+
+
+@resource("spy::Spy", agent="agent", id_attribute="path")
+class Spy(PurgeableResource):
+    fields = ("agent", "path", "text")
+
+
+@resource("spy::Watch", agent="agent", id_attribute="folder")
+class Watch(DiscoveryResource):
+    fields = ("agent", "folder")
+
+
+@provider("spy::Spy", name="spy")
+class SpyHandler(CRUDHandler[Spy]):
+    def read_resource(self, ctx, resource):
+        if not os.path.exists(resource.path):
+            raise ResourcePurged()
+        with open(resource.path) as file:
+            resource.text = file.read()
+
+    def _keep(self, resource, name, value=None):
+        client, env, rid = self.get_client(), self._agent.environment, resource.id.resource_str()
+        if value is not None:
+            return self.run_sync(lambda: client.set_param(tid=env, id=name, source="fact", value=value, resource_id=rid))
+        return self.run_sync(lambda: client.get_param(tid=env, id=name, resource_id=rid))
+
+    def create_resource(self, ctx, resource):
+        secret = resource.text
+        with open(resource.path, "w") as file:
+            file.write(secret)
+        ctx.info("wrote %(text)s", text=secret, deep={"list": [secret]})
+        print("printed", secret)
+        print("printed to the other stream", secret, file=sys.stderr)
+        os.write(2, b"past the task: " + os.environ["SPY_TOKEN"].encode() + b"\n")
+        ctx.set_fact("seen", secret)
+        ctx.add_change("extra", desired=secret, current="nothing")
+        ctx.info("storing it gave %(code)s", code=self._keep(resource, "state", secret).code)
+        ctx.info("storing else gave %(code)s", code=self._keep(resource, "state", "made").code)
+        ctx.info("it says %(value)s", value=self._keep(resource, "state").result["parameter"]["value"])
+        ctx.info("a missing one gave %(code)s", code=self._keep(resource, "none").code)
+        ctx.set_created()
+        raise RuntimeError("could not cope with " + secret)
+
+
+@provider("spy::Watch", name="watch")
+class WatchHandler(DiscoveryHandler):
+    def discover_resources(self, ctx, resource):
+        found = {f"spy::Spy[spy,path={resource.folder}/{name}]": {"name": name} for name in os.listdir(resource.folder)}
+        return {**found, "nonsense": {"name": "x"}}
+`,
+	"requirements.txt": "inmanta-module-std\n",
+	"project.yml":      "name: spy\nmodulepath: libs\npip:\n  use_system_config: true\n",
+}
+
+// A secret variable of an environment reaches a handler by a reference of std,
+// and the file that it writes; and nothing else, however hard the handler tries
+// to tell it: no row of any table, no file of logs. On the way the handler
+// asks the server for a parameter that it keeps there, and a discovery
+// resource finds the file, which the API lists as managed. A parameter that it
+// does not have is asked for, as a fact: 503 says to come back.
+func TestSecretsStayInTheExecutor(t *testing.T) {
+	t.Parallel()
+	const secret = "xyzzy-plugh-4711"
+	python := newPython(t)
+	url := storetest.URL(t)
+	w := ownWorld(t, func(o *config.Config) { o.Python, o.DatabaseURL = python, url })
+	p := w.unbound(t)
+	p.push("nothing", merge(spyModule, map[string]string{"main.cf": "import spy\n"}))
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.compiledWell()
+	if err := p.control.SetSecret(t.Context(), p.env, "variable:SPY_TOKEN", secret); err != nil {
+		t.Fatal(err)
+	}
+	p.push("a spy and who watches", map[string]string{"main.cf": `import spy
+import std
+spy = spy::Spy(path="` + p.site + `/secret", text=std::create_environment_reference("SPY_TOKEN"))
+spy::Watch(folder="` + p.site + `")
+`})
+	p.compiledWell()
+	p.settled()
+	if got := p.note("secret"); got != secret {
+		t.Fatalf("the handler wrote %q: %s", got, logText(p.action("spy::Spy", "/secret")))
+	}
+	told := logText(p.action("spy::Spy", "/secret"))
+	mentions(t, told, "wrote ***", "printed ***", "other stream ***", "could not cope with ***",
+		"storing it gave 403", "storing else gave 200", "it says made", "a missing one gave 503")
+
+	if _, err := p.control.Deploy(t.Context(), p.env, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the discovery", func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) })
+	if found := p.discovered(); !strings.Contains(found, `"values":{"name":"secret"}`) || strings.Contains(found, "nonsense") {
+		t.Errorf("discovered is %s", found)
+	}
+	p.settled()
+	mentions(t, logText(p.action("spy::Watch", p.site)), "nonsense", "left out")
+
+	for _, place := range p.search(url, secret) {
+		t.Errorf("the secret is in %s", place)
+	}
+	if places := p.search(url, "could not cope with ***"); len(places) < 2 { // the search finds what is there, in the record and in a log
+		t.Errorf("what is masked is in %q only", places)
+	}
+}
+
+// discovered is what the API lists.
+func (p *place) discovered() string {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.server.URL()+"/api/v2/discovered", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("X-Inmanta-tid", p.env.String())
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(body) {
+		p.t.Fatalf("%d %s %v", answer.StatusCode, body, err)
+	}
+	return string(body)
+}
+
+// search looks for a text in every column of every table and in every log; it
+// gives where it is.
+func (p *place) search(url, text string) []string {
+	p.t.Helper()
+	var places []string
+	if err := filepath.WalkDir(filepath.Join(p.dir, "log"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if strings.Contains(string(content), text) {
+			places = append(places, path)
+		}
+		return err
+	}); err != nil {
+		p.t.Fatal(err)
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) < 10 {
+		p.t.Fatal(tables, err)
+	}
+	for _, table := range tables {
+		var found int
+		name := pgx.Identifier{table}.Sanitize()
+		// Bytes are shown in hexadecimal: the text is looked for in that form too.
+		query := "SELECT count(*) FROM " + name + " AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
+		if err := conn.QueryRow(ctx, query, text).Scan(&found); err != nil {
+			p.t.Fatal(table, err)
+		}
+		if found > 0 {
+			places = append(places, "table "+table)
+		}
+	}
+	return places
+}

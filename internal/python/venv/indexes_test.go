@@ -1,0 +1,126 @@
+package venv
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// wheel builds a package that holds one module with its version.
+func wheel(t *testing.T, name, version string) []byte {
+	t.Helper()
+	info := fmt.Sprintf("%s-%s.dist-info/", name, version)
+	var b bytes.Buffer
+	var record strings.Builder
+	z := zip.NewWriter(&b)
+	for _, f := range [][2]string{
+		{name + "/__init__.py", fmt.Sprintf("version = %q\n", version)},
+		{info + "METADATA", fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", ""},
+	} {
+		text := f[1]
+		if f[0] == info+"RECORD" {
+			text = record.String() + f[0] + ",,\n"
+		}
+		sum := sha256.Sum256([]byte(text))
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f[0], base64.RawURLEncoding.EncodeToString(sum[:]), len(text))
+		w, err := z.Create(f[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// index serves packages, "name version", as a package index does.
+func index(t *testing.T, packages ...string) string {
+	t.Helper()
+	files, pages := map[string][]byte{}, map[string]string{}
+	for _, p := range packages {
+		name, version, _ := strings.Cut(p, " ")
+		file := fmt.Sprintf("%s-%s-py3-none-any.whl", name, version)
+		files[file] = wheel(t, name, version)
+		pages[name] += fmt.Sprintf("<a href=\"/files/%s\">%s</a>\n", file, file)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if file, ok := strings.CutPrefix(r.URL.Path, "/files/"); ok && files[file] != nil {
+			_, _ = w.Write(files[file])
+			return
+		}
+		page := pages[strings.Trim(strings.TrimPrefix(r.URL.Path, "/simple/"), "/")]
+		if page == "" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<!DOCTYPE html><html><body>" + page + "</body></html>"))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/simple/"
+}
+
+// A project names its index and a second one: packages come from both, and from
+// nowhere else; a pre-release only when the project says so; of the machine's
+// index only when it says that too. Other settings are another environment.
+func TestPackagesOfTwoIndexes(t *testing.T) {
+	first := index(t, "ordainalpha 1.0", "ordainalpha 2.0rc1")
+	second := index(t, "ordainbeta 3.0")
+	machine := index(t, "ordaingamma 4.0")
+	c := shared(t)
+	m := maker(t, c)
+	t.Setenv("PIP_INDEX_URL", machine)
+	t.Setenv("UV_INDEX_URL", machine)
+	onMachine := maker(t, c)
+	yes := true
+	both := intent.PipConfig{IndexURL: first, ExtraIndexURL: []string{second}}
+	pre := both
+	pre.Pre = &yes
+	system := intent.PipConfig{UseSystemConfig: true, ExtraIndexURL: []string{second}}
+	for name, tc := range map[string]struct {
+		maker *Maker
+		pip   intent.PipConfig
+		wants []string
+		gets  string // of the environment, or what is missing with a minus before it
+	}{
+		"both":                       {m, both, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 1.0,ordainbeta 3.0"},
+		"pre-releases":               {m, pre, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 2.0rc1,ordainbeta 3.0"},
+		"without the second":         {m, intent.PipConfig{IndexURL: first}, []string{"ordainbeta"}, "-ordainbeta"},
+		"the machine is not asked":   {onMachine, both, []string{"ordaingamma"}, "-ordaingamma"},
+		"the machine and the second": {onMachine, system, []string{"ordaingamma", "ordainbeta"}, "ordaingamma 4.0,ordainbeta 3.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := tc.maker.Ensure(t.Context(), Spec{Dir: filepath.Join(t.TempDir(), "venv"), Requirements: tc.wants, Pip: tc.pip})
+			if missing, none := strings.CutPrefix(tc.gets, "-"); none {
+				if err == nil || !strings.Contains(err.Error()+report(r), missing) {
+					t.Fatalf("%v\n%s", err, report(r))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, report(r))
+			}
+			for _, want := range strings.Split(tc.gets, ",") {
+				name, version, _ := strings.Cut(want, " ")
+				if got := python(t, r, fmt.Sprintf("print(__import__(%q).version)", name)); got != version {
+					t.Errorf("%s is %s, want %s", name, got, version)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package venv
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// resolutionAge is how long the versions that were chosen for a list of
+// requirements are taken again. Asking the index for all of them is most of
+// what an environment costs, and a second executor should be like the first.
+const resolutionAge = 24 * time.Hour
+
+// resolutionFile names the record of what the requirements resolved to. It is
+// empty for requirements that are more than names and versions, such as an
+// address or an option, for these are not told by what was installed.
+func (m *Maker) resolutionFile(s Spec, i Interpreter, from sources) string {
+	for _, r := range slices.Concat(s.Requirements, s.Constraints) {
+		if r = strings.TrimSpace(r); strings.HasPrefix(r, "-") || strings.ContainsAny(r, "@/") {
+			return ""
+		}
+	}
+	text, err := json.Marshal(struct {
+		Requirements, Constraints []string
+		Pip                       intent.PipConfig
+		Python, Core, Index       string
+		Extra, Links              []string
+		Pre                       bool
+	}{slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)), s.Pip, i.Path + i.Version, CoreVersion, from.index, from.extra, from.findLinks, from.pre})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return filepath.Join(m.c.CacheDir, "resolved", hex.EncodeToString(sum[:16])+".txt")
+}
+
+func freshResolution(path string) bool {
+	info, err := os.Stat(path)
+	return path != "" && err == nil && time.Since(info.ModTime()) < resolutionAge
+}
+
+// recordResolution remembers what was installed. When it cannot, the next
+// environment merely takes longer.
+func recordResolution(path string, versions map[string]string) {
+	if path == "" || len(versions) == 0 {
+		return
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&b, "%s==%s\n", name, versions[name])
+	}
+	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".resolved-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.WriteString(b.String())
+	if closeErr := temp.Close(); err == nil && closeErr == nil {
+		_ = os.Rename(temp.Name(), path)
+	}
+}

@@ -1,0 +1,99 @@
+package venv
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"ordain.dev/ordain/internal/intent"
+)
+
+// uvPause is how long pip is used after uv could not be installed.
+const uvPause = 10 * time.Minute
+
+// findUV gives the path of uv: the machine's, or our own, which is installed
+// once with pip. Empty: there is none, use pip.
+func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string, []Step) {
+	if m.c.NoUV {
+		return "", nil
+	}
+	m.mu.Lock()
+	known, failed := m.uv, m.uvFailed
+	m.mu.Unlock()
+	if known != "" {
+		if _, err := os.Stat(known); err == nil {
+			return known, nil
+		}
+	}
+	if time.Since(failed) < uvPause {
+		return "", nil
+	}
+	path, err := exec.LookPath("uv")
+	var steps []Step
+	if err != nil || !works(ctx, path) {
+		path, steps, err = m.installUV(ctx, i, conf)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			m.uvFailed = time.Now()
+			m.c.Logger.Warn("uv cannot be installed; using pip, which is slower", "error", err)
+		}
+		return "", steps
+	}
+	m.uv = path
+	return path, steps
+}
+
+// works tells a real uv from a wrapper that finds none.
+func works(ctx context.Context, path string) bool {
+	return exec.CommandContext(ctx, path, "--version").Run() == nil
+}
+
+func (m *Maker) installUV(ctx context.Context, i Interpreter, conf machine) (string, []Step, error) {
+	home := filepath.Join(m.c.ToolsDir, "uv")
+	path := filepath.Join(home, "bin", "uv")
+	if works(ctx, path) {
+		return path, nil, nil
+	}
+	unlock, err := m.locks.lock(ctx, home)
+	if err != nil {
+		return "", nil, err
+	}
+	defer unlock()
+	if works(ctx, path) {
+		return path, nil, nil
+	}
+	if err := os.MkdirAll(m.c.ToolsDir, 0o755); err != nil {
+		return "", nil, err
+	}
+	sweep(home)
+	temp, err := os.MkdirTemp(m.c.ToolsDir, "uv.new-*")
+	if err != nil {
+		return "", nil, err
+	}
+	defer os.RemoveAll(temp)
+	venv := filepath.Join(temp, "venv")
+	env := conf.pipEnv(os.Environ(), conf.choose(intent.PipConfig{UseSystemConfig: true}))
+	var steps []Step
+	for _, args := range [][]string{
+		{i.Path, "-m", "venv", venv},
+		{pythonOf(venv), "-m", "pip", "install", "--no-compile", "--only-binary", "uv", "uv"},
+	} {
+		step, err := run(ctx, temp, env, args[0], args[1:]...)
+		steps = append(steps, step)
+		if err != nil {
+			return "", steps, err
+		}
+	}
+	if err := relocate(venv, home); err != nil {
+		return "", steps, err
+	}
+	if err := replace(home, venv, filepath.Join(temp, "old")); err != nil {
+		return "", steps, err
+	}
+	return path, steps, nil
+}

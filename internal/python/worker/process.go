@@ -1,0 +1,436 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// helloDeadline is how long a worker may take to import itself and say hello.
+const helloDeadline = 30 * time.Second
+
+// drain is how long output is still read after the process has ended, in case
+// that a child of it holds the pipe open.
+const drain = 250 * time.Millisecond
+
+// process is a started worker: the pipes, the output, and its end.
+type process struct {
+	pid     int
+	mark    string
+	end     func() error // waits for its end
+	in      *os.File     // our end of fd 3
+	out     replies      // our end of fd 4
+	frames  *bufio.Reader
+	words   *lastWords
+	runtime string // the folder of our own code
+
+	stdout, stderr *os.File
+
+	writing sync.Mutex
+	posted  outbox
+	ended   chan struct{} // closed when the process is gone and its output read
+	endErr  error         // how it ended; valid after ended
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Python == "":
+		return errors.New("pyworker: Config.Python is empty: name an interpreter")
+	case c.RuntimeDir == "":
+		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from UnpackRuntime")
+	case c.Role != "compile" && c.Role != "handler" && c.Role != "template":
+		return fmt.Errorf("pyworker: Config.Role is %q: want compile, handler or template", c.Role)
+	}
+	return nil
+}
+
+// theirs are the worker's ends of its pipes, in the order of its protocol:
+// requests, replies, standard output and standard error.
+type theirs [4]*os.File
+
+func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
+
+// replies is what a worker's replies are read from. Closing it ends a Read.
+type replies interface {
+	io.ReadCloser
+	SetReadDeadline(time.Time) error
+}
+
+// newProcess makes the pipes of a worker that is about to be started.
+func newProcess(c Config) (_ *process, other theirs, err error) {
+	p := &process{words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{})}
+	var made []io.Closer
+	defer func() {
+		if err != nil {
+			closeAll(made...)
+			err = fmt.Errorf("start a Python worker: %w", err)
+		}
+	}()
+	if other[0], p.in, err = os.Pipe(); err != nil {
+		return nil, other, err
+	}
+	made = append(made, other[0], p.in)
+	if p.out, other[1], err = replyPipe(c.Role); err != nil {
+		return nil, other, err
+	}
+	made = append(made, p.out, other[1])
+	if p.stdout, other[2], err = os.Pipe(); err != nil {
+		return nil, other, err
+	}
+	made = append(made, p.stdout, other[2])
+	if p.stderr, other[3], err = os.Pipe(); err != nil {
+		return nil, other, err
+	}
+	p.frames = bufio.NewReaderSize(p.out, 64<<10)
+	return p, other, nil
+}
+
+// replyPipe makes the pipe of replies: of those of the handler role many come in a moment.
+func replyPipe(role string) (replies, *os.File, error) {
+	if role == "handler" {
+		return quietPipe()
+	}
+	return os.Pipe()
+}
+
+func (p *process) closePipes() { closeAll(p.in, p.out, p.stdout, p.stderr) }
+
+// start runs the worker and waits for its hello.
+func start(ctx context.Context, c Config) (*process, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	p, other, err := newProcess(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := c.command(other)
+	if err == nil {
+		err = startOnLastingThread(cmd)
+	}
+	other.close()
+	if err != nil {
+		p.closePipes()
+		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
+	}
+	p.pid, p.end = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
+	p.mark = c.Mark
+	p.follow(c.OnOutput)
+	if _, err := p.awaitHello(ctx, c.Role); err != nil {
+		return nil, p.failedStart(err)
+	}
+	return p, nil
+}
+
+// failedStart ends a worker that did not become one.
+func (p *process) failedStart(err error) error {
+	p.kill()
+	<-p.ended
+	closeAll(p.in, p.out)
+	if words := p.words.String(); words != "" {
+		err = fmt.Errorf("%w; it printed:\n%s", err, words)
+	}
+	return err
+}
+
+func (c Config) command(other theirs) (*exec.Cmd, error) {
+	options, err := json.Marshal(struct {
+		Path     []string `json:"path"`
+		Memory   uint64   `json:"memory"`
+		Data     uint64   `json:"data"`
+		FileSize uint64   `json:"file_size"`
+		Tasks    int      `json:"tasks"`
+	}{c.Path, c.MemoryMax, c.DataMax, c.FileMax, c.tasks()})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(c.Python, "-I", "-X", "utf8",
+		filepath.Join(c.RuntimeDir, "ordain_worker", "__main__.py"), c.Role, string(options))
+	cmd.Dir, cmd.Env = c.Dir, c.environ()
+	cmd.ExtraFiles = []*os.File{other[0], other[1]}
+	if c.Handover != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.Handover)
+	}
+	cmd.Stdout, cmd.Stderr = other[2], other[3]
+	cmd.SysProcAttr = ownGroup(c.Role)
+	return cmd, nil
+}
+
+func (c Config) environ() []string {
+	env := c.Env
+	if len(env) == 0 {
+		env = MinimalEnv()
+	}
+	if c.Mark != "" {
+		env = append(slices.Clone(env), markVariable+"="+c.Mark)
+	}
+	return env
+}
+
+// tasks is the number for the kernel, which counts all of a user. It does not
+// count for root.
+func (c Config) tasks() int {
+	if c.Tasks == 0 || os.Geteuid() == 0 {
+		return 0
+	}
+	return tasksOfUser() + c.Tasks
+}
+
+// follow reads the output of a worker that runs, and waits for its end.
+func (p *process) follow(onOutput func(stream, line string)) {
+	var reading sync.WaitGroup
+	var serial sync.Mutex // onOutput is called for one line at a time
+	for stream, file := range map[string]*os.File{"stdout": p.stdout, "stderr": p.stderr} {
+		reading.Go(func() {
+			readLines(file, func(line string) {
+				serial.Lock()
+				defer serial.Unlock()
+				if ownFrame(line, p.runtime) {
+					return
+				}
+				p.words.add(line)
+				if onOutput != nil {
+					onOutput(stream, line)
+				}
+			})
+		})
+	}
+	go func() {
+		err := p.end()
+		p.killGroup() // what it forked and left behind in its group
+		if p.mark != "" {
+			KillMarked(p.mark) // and what left the group
+		}
+		limit := time.Now().Add(drain)
+		_ = p.stdout.SetReadDeadline(limit)
+		_ = p.stderr.SetReadDeadline(limit)
+		_ = p.out.SetReadDeadline(limit)
+		reading.Wait()
+		closeAll(p.stdout, p.stderr)
+		p.endErr = err
+		close(p.ended)
+	}()
+}
+
+// hello is what a worker says first.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Role     string `json:"role"`
+	PID      int    `json:"pid"`
+}
+
+func (p *process) awaitHello(ctx context.Context, role string) (hello, error) {
+	var said hello
+	ctx, cancel := context.WithTimeout(ctx, helloDeadline)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = p.out.SetReadDeadline(time.Unix(1, 0)) })
+	f, err := readFrame(p.frames)
+	if !stop() || ctx.Err() != nil {
+		return said, fmt.Errorf("the Python worker did not say hello: %w", ctx.Err())
+	}
+	if err != nil {
+		return said, fmt.Errorf("the Python worker ended before it said hello: %w", err)
+	}
+	if f.Op != "hello" || json.Unmarshal(f.Args, &said) != nil {
+		return said, fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
+	}
+	if said.Protocol != ProtocolVersion || said.Role != role {
+		return said, fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q", said.Protocol, said.Role, ProtocolVersion, role)
+	}
+	return said, nil
+}
+
+// write sends one packed frame whole.
+func (p *process) write(packet []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_, err := p.in.Write(packet)
+	return err
+}
+
+// mostRoom is how much room for frames is kept.
+const mostRoom = 64 << 10
+
+// outbox holds frames that are to be written, in their order.
+type outbox struct {
+	mu      sync.Mutex
+	frames  []byte
+	emptied bool // somebody is about to write them
+}
+
+// post adds a packed frame to those that the next flush writes.
+func (p *process) post(packet []byte) {
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	p.posted.frames = append(p.posted.frames, packet...)
+}
+
+// unposted gives what is to be written; nil when that is nothing, and then nobody is about to write it.
+func (p *process) unposted() []byte {
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	frames := p.posted.frames
+	p.posted.frames, p.posted.emptied = nil, len(frames) > 0
+	return frames
+}
+
+// flush writes what was posted as far as it goes without waiting; a goroutine writes the rest.
+func (p *process) flush() {
+	p.posted.mu.Lock()
+	if p.posted.emptied {
+		p.posted.mu.Unlock()
+		return // whoever is about to write looks again
+	}
+	p.posted.emptied = true
+	p.posted.mu.Unlock()
+	if !p.writing.TryLock() {
+		go p.writePosted(nil)
+		return
+	}
+	frames := p.unposted()
+	rest := frames[p.writeSome(frames):]
+	if len(rest) > 0 {
+		go func() {
+			_, _ = p.in.Write(rest)
+			p.writing.Unlock()
+			p.writePosted(nil)
+		}()
+		return
+	}
+	p.writing.Unlock()
+	if len(frames) > 0 {
+		if more := p.unposted(); len(more) > 0 {
+			go p.writePosted(more)
+		} else {
+			p.posted.again(frames)
+		}
+	}
+}
+
+// again takes the room of frames that were written, for the next ones.
+func (o *outbox) again(frames []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.frames) == 0 && cap(frames) <= mostRoom {
+		o.frames = frames[:0]
+	}
+}
+
+// writePosted writes frames and all that is posted meanwhile. When that fails the worker is gone or about to be.
+func (p *process) writePosted(frames []byte) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	for {
+		if len(frames) > 0 {
+			_, _ = p.in.Write(frames)
+		}
+		if frames = p.unposted(); len(frames) == 0 {
+			return
+		}
+	}
+}
+
+// writeSome writes what the pipe takes at once. The caller holds writing.
+func (p *process) writeSome(frames []byte) (n int) {
+	raw, err := p.in.SyscallConn()
+	if err != nil || len(frames) == 0 {
+		return 0
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		n, _ = syscall.Write(int(fd), frames)
+		return true
+	})
+	return max(n, 0)
+}
+
+// kill ends the process and everything in its group, now.
+func (p *process) kill() {
+	select {
+	case <-p.ended: // its number may be another process's now
+	default:
+		p.killGroup()
+		if p.pid > 0 {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	}
+}
+
+func (p *process) killGroup() {
+	if p.pid > 0 {
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	}
+}
+
+// close asks for an orderly end and enforces it after grace.
+func (p *process) close(grace time.Duration) {
+	if packet, err := packed(notice{Op: "bye", Args: struct{}{}}); err == nil {
+		_ = p.in.SetWriteDeadline(time.Now().Add(grace))
+		_ = p.write(packet)
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		p.kill()
+		<-p.ended
+	}
+	closeAll(p.in, p.out)
+}
+
+// rss reads the resident memory from the kernel.
+func (p *process) rss() int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// describeEnd turns how a process ended into words for a person.
+func describeEnd(err error) error {
+	if err == nil {
+		return errors.New("the Python worker ended")
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return fmt.Errorf("the Python worker was ended by signal %d (%s)", int(status.Signal()), status.Signal())
+		}
+		return fmt.Errorf("the Python worker ended with exit status %d", exit.ExitCode())
+	}
+	return fmt.Errorf("the Python worker ended: %w", err)
+}
+
+// MinimalEnv is the environment of a worker: enough to find programs and a
+// home, nothing of what this process was given.
+func MinimalEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func closeAll(files ...io.Closer) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

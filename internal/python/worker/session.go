@@ -1,0 +1,269 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// silence is how long a worker may send nothing at all, not even its
+// heartbeat, before it counts as stuck. The heartbeat is every 5 seconds.
+const silence = 60 * time.Second
+
+// Replies are awaited together where so many calls are under way that the
+// worker has enough to do meanwhile: to be woken for each costs more than a
+// short task does.
+const (
+	several     = 8
+	pauseByCall = 15 * time.Microsecond
+	pauseAtMost = 500 * time.Microsecond
+)
+
+type session struct {
+	p    *process
+	done chan struct{}
+
+	mu      sync.Mutex
+	next    int64
+	calls   map[int64]*call
+	err     error // why it ended; valid after done
+	over    bool  // nothing is read any more
+	closing bool
+}
+
+// call is a request that waits for its reply.
+type call struct {
+	Errand
+	s         *session
+	id        int64
+	answering sync.Mutex // held while a request of the worker is answered
+}
+
+// StartSession starts a worker and waits until it is ready. The context is
+// for the start only.
+func StartSession(ctx context.Context, c Config) (Session, error) {
+	p, err := start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{p: p, done: make(chan struct{}), calls: map[int64]*call{}}
+	go s.read()
+	return s, nil
+}
+
+// read hands each frame to the call that it belongs to, until the end.
+func (s *session) read() {
+	stuck := time.AfterFunc(silence, func() {
+		s.setErr(fmt.Errorf("the Python worker sent no heartbeat for %s and was ended", silence))
+		s.p.kill()
+	})
+	out, _ := s.p.out.(*quiet)
+	for asked := false; ; {
+		if out != nil && !asked && s.p.frames.Buffered() == 0 {
+			if n := s.underWay(); n >= several {
+				out.pause(min(time.Duration(n)*pauseByCall, pauseAtMost))
+			}
+		}
+		f, err := readFrame(s.p.frames)
+		if err != nil {
+			if errors.Is(err, ErrFrame) {
+				s.setErr(err)
+			}
+			break
+		}
+		stuck.Reset(silence)
+		asked = f.ID != 0 // who asks waits for the answer, and may ask again
+		id := f.For
+		if f.Re != 0 {
+			id = f.Re
+		}
+		s.mu.Lock()
+		c := s.calls[id]
+		s.mu.Unlock()
+		switch {
+		case c != nil:
+			c.take(f)
+		case f.ID != 0: // a request of a call that is over
+			if packet, err := answered(f.ID, nil, &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}); err == nil {
+				go func() { _ = s.p.write(packet) }()
+			}
+		}
+	}
+	stuck.Stop()
+	s.p.kill()
+	<-s.p.ended
+	s.setErr(s.p.endErr)
+	closeAll(s.p.in, s.p.out)
+	close(s.done)
+	s.mu.Lock()
+	s.over = true
+	left := slices.SortedFunc(maps.Values(s.calls), func(a, b *call) int { return cmp.Compare(a.id, b.id) })
+	clear(s.calls)
+	err := s.err
+	s.mu.Unlock()
+	for _, c := range left { // in the order in which they were sent
+		c.Done(nil, err)
+	}
+}
+
+// underWay is how many calls have not ended.
+func (s *session) underWay() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+// take takes a frame for a call.
+func (c *call) take(f frame) {
+	switch {
+	case f.Re != 0:
+		c.s.Forget(c.id)
+		if f.Err != nil {
+			c.Done(nil, f.Err)
+		} else {
+			c.Done(f.OK, nil)
+		}
+	case f.ID != 0:
+		go func() {
+			c.answering.Lock()
+			defer c.answering.Unlock()
+			c.reply(f)
+		}()
+	case c.Notice != nil:
+		c.Notice(f.Op, f.Args)
+	}
+}
+
+// setErr keeps the first reason.
+func (s *session) setErr(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		if s.closing {
+			err = errors.New("the Python worker was closed")
+		}
+		s.err = err
+	}
+}
+
+// Call implements Session.
+func (s *session) Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	type end struct {
+		raw json.RawMessage
+		err error
+	}
+	came := make(chan end, 1)
+	id, err := s.Post(Errand{Op: op, Args: args, Answer: answer, Notice: notice, Done: func(raw json.RawMessage, err error) { came <- end{raw, err} }})
+	if err != nil {
+		return err
+	}
+	s.Flush()
+	select {
+	case e := <-came:
+		if e.err != nil || reply == nil {
+			return e.err
+		}
+		if err := json.Unmarshal(e.raw, reply); err != nil {
+			return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+		}
+		return nil
+	case <-ctx.Done():
+		s.Forget(id)
+		return ctx.Err()
+	}
+}
+
+// Post implements Session.
+func (s *session) Post(e Errand) (int64, error) {
+	c := &call{Errand: e, s: s}
+	s.mu.Lock()
+	if s.over {
+		defer s.mu.Unlock()
+		return 0, s.err
+	}
+	s.next++
+	c.id = s.next
+	s.calls[c.id] = c
+	s.mu.Unlock()
+	packet, err := packedRequest(request{ID: c.id, Op: e.Op, Args: e.Args, Behind: e.Behind})
+	if err != nil {
+		s.Forget(c.id)
+		return 0, err
+	}
+	s.p.post(packet)
+	return c.id, nil
+}
+
+// Flush implements Session.
+func (s *session) Flush() { s.p.flush() }
+
+// Forget implements Session.
+func (s *session) Forget(request int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, request)
+}
+
+// reply answers a request of the worker.
+func (c *call) reply(f frame) {
+	var value any
+	var err error
+	if c.Answer == nil {
+		err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
+	} else {
+		value, err = c.Answer(f.Op, f.Args)
+	}
+	packet, err := answered(f.ID, value, err)
+	if err == nil {
+		_ = c.s.p.write(packet) // when this fails the worker is gone, and the call learns it
+	}
+}
+
+// Done implements Session.
+func (s *session) Done() <-chan struct{} { return s.done }
+
+// Err implements Session.
+func (s *session) Err() error {
+	select {
+	case <-s.done:
+	default:
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// PID implements Session.
+func (s *session) PID() int { return s.p.pid }
+
+// RSS implements Session.
+func (s *session) RSS() int64 { return s.p.rss() }
+
+// Close implements Session.
+func (s *session) Close(grace time.Duration) error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.p.close(grace)
+	<-s.done
+	return nil
+}
+
+// Kill implements Session.
+func (s *session) Kill() {
+	s.p.kill()
+	<-s.done
+}
+
+// LastWords implements Session.
+func (s *session) LastWords() string { return s.p.words.String() }

@@ -1,0 +1,243 @@
+package architecture
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "ordain.dev/ordain/"
+
+// lattice says which of our packages each package may import. It is written
+// from the bottom up; a line may name packages of lines above it only, so
+// reading it is reading the architecture.
+var lattice = []struct {
+	pkg     string
+	imports string
+}{
+	// The ground: values, and helpers that know nothing of Ordain.
+	{"internal/intent", ""},
+	{"internal/fault", ""},
+	{"internal/plaintext", ""},
+	{"internal/jsontext", ""},
+	{"internal/lean", ""},
+	{"internal/prefetch", ""},
+	{"internal/filestamp", ""},
+	{"internal/testing/racedetector", ""},
+	{"internal/testing/peertest", ""},
+	{"internal/diag", "internal/plaintext"},
+	{"internal/provenance", "internal/plaintext"},
+	{"internal/bus", "internal/intent"},
+	{"internal/secret", "internal/fault"},
+	{"internal/python/pytext", ""},
+	{"internal/python/pep440", "internal/python/pytext"},
+	{"internal/python/worker", "internal/jsontext internal/fault"},
+	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
+	{"docs/errors", ""},
+
+	// The parts. layout is the only package that joins paths below the state directory.
+	{"layout", "internal/fault internal/intent"},
+
+	// The compiler: text in, model and diagnostics out. No database, no network.
+	{"compiler/inifile", "internal/python/pytext"},
+	{"compiler/pyregex", "internal/python/pytext"},
+	{"compiler/pyyaml", "internal/python/pytext"},
+	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
+	{"compiler/format", "compiler/syntax"},
+	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
+	{"compiler/module/pydantic", "internal/python/pytext"},
+	{"compiler/module/mailaddress", "internal/python/pytext"},
+	{"compiler/module", "compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
+	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
+	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
+	{"compiler/plugin", "internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},
+	{"compiler/plugin/plugintest", ""},
+	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
+	{"compiler/export", "internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance"},
+	{"compiler/modeldoc", "internal/python/pytext compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},
+	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault"},
+	{"compiler/internal/parity", "compiler"},
+	{"compiler/internal/parity/generate", "compiler/internal/parity"},
+	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
+	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
+	{"compiler/internal/parity/differ", "compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle"},
+
+	// Git.
+	{"gitsync/signers", ""},
+	{"gitsync/objects", ""},
+	{"gitsync", "gitsync/signers gitsync/objects internal/intent internal/fault internal/secret internal/provenance"},
+
+	// Deciding what to deploy, and deploying it.
+	{"scheduler", "internal/intent"},
+	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
+
+	// The server. The store is the only importer of the database driver.
+	{"server/config", "internal/fault"},
+	{"server/logfile", ""},
+	{"server/callback", "internal/intent"},
+	{"server/store/postgres", "internal/fault"},
+	{"server/store/partial", "internal/intent internal/fault"},
+	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
+	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
+	{"server/forge", "internal/intent internal/fault"},
+	{"server/forge/forgetest", ""},
+	{"server/control", "internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge"},
+	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
+	{"server/build/warm", "compiler/plugin internal/fault"},
+	{"server/build", "server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout"},
+
+	// The doors.
+	{"webhooks", "internal/intent internal/fault"},
+	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api/client", "internal/fault"},
+	{"api/apitest", "api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge"},
+	{"server/console", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge"},
+
+	// The wiring, and the program.
+	{"server", "*"},
+	{"cmd/ordain/watch", ""},
+	{"cmd/ordain/demo", "*"},
+	{"cmd/ordain/cli", "*"},
+	{"cmd/ordain", "cmd/ordain/cli"},
+}
+
+// floors are the folders from the ground up: a package imports packages of its
+// own floor and of those below. The longest folder that matches decides.
+var floors = []struct {
+	name    string
+	folders string
+}{
+	{"the ground", "internal docs"},
+	{"the parts", "compiler gitsync scheduler executor layout"},
+	{"the server", "server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build"},
+	{"the doors", "webhooks api server/console"},
+	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
+}
+
+// floor returns the height of a package, or -1 for one that lies in no known folder.
+func floor(pkg string) int {
+	height, longest := -1, 0
+	for i, f := range floors {
+		for folder := range strings.FieldsSeq(f.folders) {
+			if (pkg == folder || strings.HasPrefix(pkg, folder+"/")) && len(folder) > longest {
+				height, longest = i, len(folder)
+			}
+		}
+	}
+	return height
+}
+
+// No folder imports from a floor above its own.
+func TestNothingImportsUpward(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "bench/") {
+			continue
+		}
+		here := floor(name)
+		if here < 0 {
+			t.Errorf("%s lies in no folder of a known floor", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, is := strings.CutPrefix(imported, module)
+			if is && floor(ours) > here {
+				t.Errorf("%s, of %s, imports %s, of %s", name, floors[here].name, ours, floors[floor(ours)].name)
+			}
+		}
+	}
+}
+
+type listed struct {
+	ImportPath   string
+	Doc          string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// Every package is in the lattice and imports only what its line allows: a
+// compiler that reaches for the database fails here, and so does a package
+// that nobody found a place for.
+func TestImportsFollowTheLattice(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, line := range lattice {
+		for name := range strings.FieldsSeq(line.imports) {
+			if _, above := allowed[name]; !above && name != "*" {
+				t.Errorf("the line of %s names %s, which is not above it", line.pkg, name)
+			}
+		}
+		allowed[line.pkg] = strings.Fields(line.imports)
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "bench/") || name == "internal/testing/architecture" || strings.HasPrefix(name, "cmd/ordain/e2e") {
+			continue
+		}
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("%s has no line in the lattice: give it one", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, is := strings.CutPrefix(imported, module)
+			if is && !slices.Contains(may, ours) && !slices.Contains(may, "*") {
+				t.Errorf("%s imports %s, which its line does not allow", name, ours)
+			}
+		}
+	}
+}
+
+// Only the store speaks to PostgreSQL, and only gitsync to Git: whoever else
+// needs them asks.
+func TestOneImporterPerDriver(t *testing.T) {
+	drivers := map[string][]string{
+		"github.com/jackc/pgx/":     {"server/store", "server/store/storetest", "bench/ordeal"}, // the last holds the record against what happened
+		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
+		"github.com/go-chi/":        {"api"},
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, imported := range p.Imports {
+			for driver, importers := range drivers {
+				if strings.HasPrefix(imported, driver) && !slices.Contains(importers, name) {
+					t.Errorf("%s imports %s; only %v may", name, imported, importers)
+				}
+			}
+		}
+	}
+}
+
+// A stranger reads package comments first, so every package has one.
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.Doc == "" && len(p.Imports) > 0 {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/compiler/plugin"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/control"
+)
+
+// killGrace is how long a compiler that was told to end may take.
+const killGrace = 5 * time.Second
+
+// Compile runs `ordain compile` on the project, as a process group of its own
+// with a time limit and without the server's environment, and reads the
+// document that it writes.
+func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
+	work, err := b.scratch()
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.RemoveAll(work)
+	file := filepath.Join(work, "export.json")
+	python := filepath.Join(b.place(job).CompilerVenvLink(), "bin", "python")
+	args := []string{
+		"compile", "--project", job.ProjectDir, "--export", "--export-json", file,
+		"--python", python,
+		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
+	}
+	known, err := writeKnown(work, job)
+	if err != nil {
+		return nil, "", err
+	}
+	args = append(args, "--known", known)
+	shown := "ordain compile --export"
+	if job.Compile.Partial {
+		args = append(args, "--partial")
+		shown += " --partial"
+		for _, set := range job.Compile.RemovedSets {
+			args = append(args, "--delete-resource-set="+set)
+			shown += " --delete-resource-set " + strconv.Quote(set)
+		}
+	}
+	if sub := job.Environment.Source.Subdir; sub != "" {
+		shown += " --project " + sub
+	}
+	if b.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, b.timeout, errTimeout)
+		defer cancel()
+	}
+	if b.memory > 0 {
+		args = append(args, "--memory-max", strconv.FormatUint(max(b.memory>>20, 1), 10))
+	}
+	recipe := filepath.Join(work, "recipe.json")
+	args = append(args, "--recipe", recipe)
+	owner := job.Environment.ID.String()
+	var lent *plugin.Warm
+	if !job.Preview { // what waits is made for the environment's own place
+		lent = b.warm.Lend(owner)
+	}
+	if lent != nil {
+		defer lent.Handover.Close()
+		args = append(args, "--warm", lent.Key)
+	}
+	cmd := exec.CommandContext(ctx, b.program[0], slices.Concat(b.program[1:], args)...)
+	if lent != nil {
+		cmd.ExtraFiles = []*os.File{lent.Handover}
+	}
+	cmd.Dir = job.ProjectDir
+	cmd.Env = b.environ(job)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = killGrace
+	lines := &lineWriter{out: out}
+	cmd.Stdout, cmd.Stderr = lines.stream(false), lines.stream(true)
+	runErr := cmd.Run()
+	lines.flush()
+	if cmd.Process != nil {
+		// Whatever the compiler left behind in its group ends with it.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return nil, shown, fault.New("builder.Compile", fault.Exhausted,
+			fmt.Sprintf("the compile took longer than %s and was stopped", b.timeout)).
+			Hint("look for a plug-in that waits, or raise [compiler] timeout")
+	}
+	if ctx.Err() != nil {
+		return nil, shown, ctx.Err()
+	}
+	doc, err := readDocument(file)
+	if fault.Is(err, fault.Exhausted) {
+		return nil, shown, err
+	}
+	if err != nil {
+		if runErr != nil {
+			err = runErr
+		}
+		return nil, shown, fault.Wrap("builder.Compile", fault.Internal, err).
+			Say("the compiler ended without a result").
+			Hint("its output says more; if it was killed, it may have run out of memory")
+	}
+	if doc.Success && !job.Preview { // one with errors says little about the next one
+		b.warm.Learn(owner, b.readRecipe(recipe, python, job), cmd.Env)
+	}
+	return doc, shown, nil
+}
+
+// readRecipe reads how to get ready for the next compile; nil when there is
+// nothing. Plug-ins ran beside whoever wrote it, so it does not decide what
+// program the server starts, nor where.
+func (b *Builder) readRecipe(file, python string, job control.BuildJob) *plugin.Recipe {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	r := &plugin.Recipe{}
+	if json.Unmarshal(text, r) != nil {
+		return nil
+	}
+	cache := b.layout.CacheDir()
+	if r.Python != python || r.Dir != job.ProjectDir || r.CacheDir != cache || filepath.Dir(r.RuntimeDir) != cache {
+		b.log.Debug("the compile left a recipe of other places", "python", r.Python, "dir", r.Dir)
+		return nil
+	}
+	return r
+}
+
+// writeKnown writes what plug-ins may ask the server for.
+func writeKnown(dir string, job control.BuildJob) (string, error) {
+	e := job.Environment
+	known := plugin.Known{
+		Environment: plugin.Environment{ID: e.ID.String(), Name: e.Name, Project: e.ProjectID.String()},
+		Facts:       map[string]map[string]string{},
+	}
+	for _, p := range job.Parameters {
+		resource := ""
+		if !p.Resource.IsZero() {
+			resource = p.Resource.String()
+		}
+		if known.Facts[resource] == nil {
+			known.Facts[resource] = map[string]string{}
+		}
+		known.Facts[resource][p.Name] = p.Value
+	}
+	text, err := json.Marshal(known)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "known.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", fault.Disk("builder.Compile", file, err)
+	}
+	return file, nil
+}
+
+// scratch makes a folder for one compile's result; what a killed server leaves
+// there goes at the next start.
+func (b *Builder) scratch() (string, error) {
+	if err := os.MkdirAll(b.layout.Scratch(), 0o750); err != nil {
+		return "", fault.Disk("builder.scratch", b.layout.Scratch(), err)
+	}
+	work, err := os.MkdirTemp(b.layout.Scratch(), "compile-")
+	if err != nil {
+		return "", fault.Disk("builder.scratch", b.layout.Scratch(), err)
+	}
+	return work, nil
+}
+
+var errTimeout = errors.New("compile timeout")
+
+// documentMax is the size in bytes of the largest export that the server
+// reads: about a million resources of the usual size.
+const documentMax = 1 << 30
+
+func readDocument(file string) (*export.Document, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > documentMax {
+		return nil, fault.New("builder.readDocument", fault.Exhausted,
+			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at most", info.Size()>>20, documentMax>>20)).
+			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over several environments")
+	}
+	return export.Read(f)
+}
+
+// environ is the environment of a compiler: what programs need to run, where
+// the race detector reports, the variables of the request, and nothing of the
+// server's.
+func (b *Builder) environ(job control.BuildJob) []string {
+	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "GORACE"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range job.Compile.Variables {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// lineWriter passes whole lines on, from both streams, one at a time.
+type lineWriter struct {
+	mu      sync.Mutex
+	out     control.Output
+	streams []*stream
+}
+
+type stream struct {
+	*lineWriter
+	stderr bool
+	rest   string
+}
+
+func (w *lineWriter) stream(stderr bool) *stream {
+	s := &stream{lineWriter: w, stderr: stderr}
+	w.streams = append(w.streams, s)
+	return s
+}
+
+// flush passes on what has no end of line.
+func (w *lineWriter) flush() {
+	for _, s := range w.streams {
+		if s.rest != "" {
+			_, _ = s.Write([]byte("\n"))
+		}
+	}
+}
+
+// maxLine is where a line without an end is broken.
+const maxLine = 64 << 10
+
+// Write passes on the whole lines of p.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.rest + string(p)
+	end := strings.LastIndexByte(text, '\n') + 1
+	if end == 0 && len(text) > maxLine {
+		end = len(text)
+	}
+	s.rest = text[end:]
+	if end == 0 {
+		return len(p), nil
+	}
+	if s.stderr {
+		s.out("", text[:end])
+	} else {
+		s.out(text[:end], "")
+	}
+	return len(p), nil
+}

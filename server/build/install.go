@@ -1,0 +1,72 @@
+package build
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/build/install"
+	"ordain.dev/ordain/server/control"
+)
+
+// Install brings the project's modules to the checkout and its requirements
+// into the virtual environment.
+func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {
+	python, err := b.maker.Interpreter(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	env := b.place(job)
+	result, err := b.installer.Install(ctx, install.Request{
+		Dir: job.ProjectDir, Venv: env.CompilerVenv(python.Minor), Update: job.Compile.Reinstall, Refresh: job.Compile.Trigger.Type == intent.TriggerModule, Root: job.Dir,
+		NoLocal: !local(job.Environment.Source.URL), Reach: reach(job), Out: out,
+		MaxFile: job.Environment.GitMaxFile(),
+	})
+	command := strings.Join(result.Commands, " && ")
+	for _, line := range result.Broken {
+		out("Warning: "+line+"\n", "")
+	}
+	if err != nil {
+		return command, err
+	}
+	if job.Modules != nil {
+		job.Modules(moduleURLs(result.Scan.Modules))
+	}
+	if !result.Python.Built && len(result.Downloaded) == 0 {
+		out("The requirements are as before: nothing to install\n", "")
+	}
+	return command, env.SwitchVenv(python.Minor)
+}
+
+// moduleURLs gives the repositories that the modules of a project were cloned
+// from, as their clones say.
+func moduleURLs(modules []*module.Module) map[string]string {
+	urls := map[string]string{}
+	for _, m := range modules {
+		if url := gitsync.Origin(m.Path); url != "" {
+			urls[m.Name] = url
+		}
+	}
+	return urls
+}
+
+func local(url string) bool { return filepath.IsAbs(url) || strings.HasPrefix(url, "file:") }
+
+// reach lends the credentials of the environment's own repository to the
+// repositories of modules beside it, and lets all be reached as it is.
+func reach(job control.BuildJob) func(string) (gitsync.Credentials, gitsync.Trust) {
+	own := job.Credentials
+	credentials := gitsync.Credentials{Username: own.Username, Password: own.Password, SSHKey: own.SSHKey, SSHPassphrase: own.SSHPassphrase}
+	trust := gitsync.Trust{
+		KnownHosts: own.KnownHosts, AcceptNew: own.AcceptNew, Scope: own.Project.String(), CABundle: own.CABundle, Proxy: own.Proxy,
+	}
+	return func(raw string) (gitsync.Credentials, gitsync.Trust) {
+		if gitsync.SameHost(job.Environment.Source.URL, raw) {
+			return credentials, trust
+		}
+		return gitsync.Credentials{}, trust
+	}
+}

@@ -1,0 +1,169 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// maxForm is the largest form that is read.
+const maxForm = 1 << 20
+
+// doneTexts are what a page may say about the form before it. An address
+// names one; it cannot bring words of its own.
+var doneTexts = map[string]string{
+	"created":           "The environment was created.",
+	"compile":           "A compile was asked for.",
+	"deploy":            "What is not as intended is being deployed.",
+	"repair":            "Every resource is being verified and repaired.",
+	"resource":          "The resource is being deployed.",
+	"facts":             "It is asked for its facts.",
+	"cancelled":         "The dry run was cancelled.",
+	"freed":             "It is free again, and is tried where it is not as intended.",
+	"halted":            "The environment is halted.",
+	"resumed":           "The environment goes on.",
+	"paused":            "The agent is paused.",
+	"unpaused":          "The agent goes on.",
+	"overridden":        "Changes are let through.",
+	"endoverride":       "Windows and freezes hold changes again.",
+	"released":          "The version was released.",
+	"confirmed":         "The version was confirmed and released.",
+	"preview":           "The preview is computed again.",
+	"approved":          "Approved; the preview is computed.",
+	"redelivered":       "The webhook is acted on anew.",
+	"accepted":          "The commit was accepted and is being compiled.",
+	"rolledback":        "Rolled back: the earlier version is deployed again.",
+	"rollheld":          "It takes away much, so it is held: look at what goes, then confirm it.",
+	"promoted":          "The commit is promoted and is being compiled.",
+	"approvedcommit":    "The commit is approved; it is promoted once its other gates are open.",
+	"promotionspaused":  "Nothing is promoted until somebody resumes it.",
+	"promotionsresumed": "Commits are promoted again.",
+	"unblocked":         "The commit is free again; what the branch points to is being compiled.",
+	"read":              "Marked.",
+	"saved":             "Saved.",
+	"cleared":           "The environment was cleared.",
+	"deleted":           "The environment was deleted.",
+	"nocompile": "Nothing was compiled: this environment does not compile on the server " +
+		"(its setting server_compile is off).",
+}
+
+// action does what a form asks for and gives the address of the page to show next.
+type action func(r *http.Request, e intent.Environment) (next string, err error)
+
+// post serves a form: the environment is found, the form read, the verb done,
+// and the browser sent to a page, so that a reload does nothing twice.
+func (c *console) post(do action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		e, err := c.environment(r)
+		if err == nil {
+			if parseErr := r.ParseForm(); parseErr != nil {
+				err = fault.Wrap("console.post", fault.Invalid, parseErr).Say("the form cannot be read")
+			}
+		}
+		var next string
+		if err == nil {
+			next, err = do(r, e)
+		}
+		if err != nil {
+			c.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	}
+}
+
+// back is the page that a form came from: a path of this console, or a
+// default. It says what was done.
+func back(r *http.Request, fallback, done string) string {
+	u, err := url.Parse(r.PostFormValue("back"))
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, `\`) {
+		u = &url.URL{Path: fallback}
+	}
+	query := u.Query()
+	query.Set("done", done)
+	return (&url.URL{Path: u.Path, RawQuery: query.Encode()}).String()
+}
+
+// confirmed wants the name of the environment typed before harm is done.
+func confirmed(r *http.Request, e intent.Environment) error {
+	if r.PostFormValue("confirm") != e.Name {
+		return fault.New("console.confirm", fault.Invalid, "the name that was typed is not the name of the environment").
+			Hint("type " + e.Name + " to confirm; nothing was done")
+	}
+	return nil
+}
+
+func (c *console) doCompile(r *http.Request, e intent.Environment) (string, error) {
+	id, warning, err := c.control.RequestCompile(r.Context(), e.ID, control.CompileRequest{
+		Update: r.PostFormValue("update") != "no", Reinstall: r.PostFormValue("reinstall") == "yes",
+		Trigger: intent.Trigger{Type: "console", Message: "Recompile asked for in the console"},
+	})
+	if err != nil {
+		return "", err
+	}
+	if warning != "" {
+		return back(r, envURL(e.ID), "nocompile"), nil
+	}
+	return runURL(e.ID, id) + "?done=compile", nil
+}
+
+func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error) {
+	full := r.PostFormValue("full") == "yes"
+	done := "deploy"
+	if full {
+		done = "repair"
+	}
+	var agents []string
+	if agent := r.PostFormValue("agent"); agent != "" {
+		agents = []string{agent}
+	}
+	_, err := c.control.Deploy(r.Context(), e.ID, full, agents)
+	return back(r, envURL(e.ID), done), err
+}
+
+func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(control.As(r.Context(), "the console", ""), e.ID)
+}
+
+func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {
+	return back(r, envURL(e.ID), "resumed"), c.control.Resume(control.As(r.Context(), "the console", ""), e.ID)
+}
+
+func (c *console) doDeployResource(r *http.Request, e intent.Environment) (string, error) {
+	id, err := intent.ParseResourceID(r.PostFormValue("id"))
+	if err != nil {
+		return "", fault.Wrap("console.deploy", fault.Invalid, err)
+	}
+	return resourceURL(e.ID, id) + "&done=resource", c.control.DeployResource(r.Context(), e.ID, id)
+}
+
+func (c *console) doPause(r *http.Request, e intent.Environment) (string, error) {
+	pause := r.PostFormValue("pause") == "yes"
+	done := "unpaused"
+	if pause {
+		done = "paused"
+	}
+	return back(r, envURL(e.ID)+"/agents", done), c.control.PauseAgent(control.As(r.Context(), "the console", ""), e.ID, r.PostFormValue("agent"), pause)
+}
+
+func (c *console) doRelease(r *http.Request, e intent.Environment) (string, error) {
+	n, err := versionNumber(r)
+	if err != nil {
+		return "", err
+	}
+	return versionURL(e.ID, n) + "?done=released", c.control.Release(r.Context(), e.ID, n)
+}
+
+func versionNumber(r *http.Request) (int, error) {
+	n, err := strconv.Atoi(r.PathValue("version"))
+	if err != nil {
+		return 0, fault.New("console", fault.NotFound, "there is no version "+r.PathValue("version"))
+	}
+	return n, nil
+}

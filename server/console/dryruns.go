@@ -1,0 +1,310 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// dryRunPage is the preview of a version or a commit.
+type dryRunPage struct {
+	frame
+	Head dryRunHead
+	Diff diffList
+	Gone goneList
+}
+
+type dryRunHead struct {
+	dryRunRow
+	Version    int
+	VersionURL string
+	EnvURL     string
+	RunURL     string // of its compile
+	Commit     string
+	Chosen     string // what it is limited to
+	Ended      *time.Time
+	Reason     string
+	Live       bool
+	CanGo      bool
+	Sentence   string
+}
+
+// goneList is what the active version has and this one has not.
+type goneList struct {
+	Rows   []edge
+	Count  int
+	Hidden int
+}
+
+type dryRunList struct{ Rows []dryRunRow }
+
+type dryRunRow struct {
+	URL     string
+	Of      string // the version or the commit
+	Date    time.Time
+	Done    int
+	Total   int
+	Unknown int
+	State   state
+}
+
+// shownDryRuns limits how many a page lists.
+const shownDryRuns = 20
+
+func dryRunsOf(runs []intent.DryRun) (out dryRunList) {
+	for _, run := range runs[:min(len(runs), shownDryRuns)] {
+		out.Rows = append(out.Rows, dryRunRowOf(run))
+	}
+	return out
+}
+
+func dryRunURL(env intent.EnvironmentID, id intent.ActionID) string {
+	return envURL(env) + "/dryruns/" + id.String()
+}
+
+func dryRunRowOf(d intent.DryRun) dryRunRow {
+	row := dryRunRow{
+		URL: dryRunURL(d.Environment, d.ID), Of: fmt.Sprintf("version %d", d.Version), Date: d.Date,
+		Done: d.Total - d.Todo, Total: d.Total, Unknown: d.Unknown, State: running,
+	}
+	if d.Commit != "" {
+		row.Of = "commit " + d.Commit
+	}
+	switch {
+	case d.Ending == intent.DryRunDone && d.Unknown > 0:
+		row.State = state{"paused", "incomplete"}
+	case d.Ending == intent.DryRunDone:
+		row.State = ready
+	case d.Ending == intent.DryRunFailed:
+		row.State = failed
+	case d.Ending == intent.DryRunCancelled:
+		row.State = state{"none", "cancelled"}
+	case d.Version == 0:
+		row.State = state{"running", "compiling"}
+	}
+	return row
+}
+
+func (c *console) findDryRun(r *http.Request) (e intent.Environment, run intent.DryRun, diffs []intent.ResourceDiff, err error) {
+	if e, err = c.environment(r); err != nil {
+		return
+	}
+	id, err := uuid.Parse(r.PathValue("dryrun"))
+	if err != nil {
+		return e, run, nil, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
+	}
+	run, diffs, err = c.control.DryRun(r.Context(), e.ID, id)
+	return
+}
+
+func (c *console) dryRun(r *http.Request) (view, error) {
+	e, run, diffs, err := c.findDryRun(r)
+	if err != nil {
+		return view{}, err
+	}
+	row := dryRunRowOf(run)
+	crumbs := []crumb{{Text: "Versions", URL: envURL(e.ID) + "/versions"}}
+	if run.Version > 0 {
+		crumbs = append(crumbs, crumb{Text: fmt.Sprintf("Version %d", run.Version), URL: versionURL(e.ID, run.Version)})
+	}
+	f, err := c.frame(r, "Dry run of "+row.Of, "versions", append(crumbs, crumb{Text: "Dry run"})...)
+	if err != nil {
+		return view{}, err
+	}
+	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
+	cutValues(run, p.Diff)
+	p.Head = dryRunHead{
+		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID), Commit: run.Commit,
+		Chosen: chosenWords(run.Filter), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil, Sentence: blast(diffs, run),
+	}
+	if run.Compile != nil {
+		p.Head.RunURL = runURL(e.ID, *run.Compile)
+	}
+	if p.Head.CanGo, err = c.mayRelease(r.Context(), run); err != nil {
+		return view{}, err
+	}
+	gone, err := c.control.NoLongerManaged(r.Context(), run)
+	if err != nil {
+		return view{}, err
+	}
+	p.Gone = goneList{Count: len(gone), Hidden: max(0, len(gone)-shownDiffs)}
+	for _, id := range gone[:len(gone)-p.Gone.Hidden] {
+		p.Gone.Rows = append(p.Gone.Rows, edge{Text: id.String(), URL: resourceURL(e.ID, id)})
+	}
+	return view{template: "dryrun", data: p, fragments: []fragment{
+		{"dryrun-head", "dryrun-head", p.Head}, {"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
+	}}, nil
+}
+
+// mayRelease tells whether the version of a dry run is one to release.
+func (c *console) mayRelease(ctx context.Context, run intent.DryRun) (bool, error) {
+	if run.Version == 0 {
+		return false, nil
+	}
+	v, err := c.control.Version(ctx, run.Environment, run.Version)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil && v.Status == intent.VersionCandidate && !v.Held() && !v.Preview, err
+}
+
+// chosenWords says what a dry run is limited to; nothing when it is of all.
+func chosenWords(f intent.DryRunFilter) string {
+	var parts []string
+	add := func(what string, list []string) {
+		if len(list) > 0 {
+			parts = append(parts, what+" "+strings.Join(list, ", "))
+		}
+	}
+	add("agents", f.Agents)
+	add("types", f.Types)
+	var ids []string
+	for _, id := range f.Resources {
+		ids = append(ids, id.String())
+	}
+	add("", ids)
+	return strings.TrimSpace(strings.Join(parts, "; "))
+}
+
+// shownValue is how much of one value a dry run's page shows.
+const shownValue = 4000
+
+// cutValues makes long values short, with a way to the whole.
+func cutValues(run intent.DryRun, diff diffList) {
+	for _, row := range diff.Rows {
+		for i := range row.Changes.Rows {
+			change := &row.Changes.Rows[i]
+			cut := func(s string) string {
+				if len(s) <= shownValue {
+					return s
+				}
+				change.Whole = dryRunURL(run.Environment, run.ID) + "/value?id=" + url.QueryEscape(row.ID) + "&attribute=" + url.QueryEscape(change.Name)
+				return strings.ToValidUTF8(s[:shownValue], "") + "\n[cut here]"
+			}
+			change.Current, change.Desired = cut(change.Current), cut(change.Desired)
+		}
+	}
+}
+
+// dryRunValue gives both values of an attribute as a whole, as text.
+func (c *console) dryRunValue(w http.ResponseWriter, r *http.Request) {
+	_, _, diffs, err := c.findDryRun(r)
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	for _, d := range diffs {
+		change, ok := d.Attributes[r.URL.Query().Get("attribute")]
+		if ok && d.ID.String() == r.URL.Query().Get("id") {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			fmt.Fprintf(w, "Found:\n\n%s\n\nDesired:\n\n%s\n", valueText(change.Current), valueText(change.Desired))
+			return
+		}
+	}
+	c.fail(w, r, fault.New("console", fault.NotFound, "this dry run found nothing of that attribute"))
+}
+
+// blast says in numbers what a deployment would touch.
+func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
+	agents, touched, unknown := map[string]bool{}, 0, 0
+	for _, d := range diffs {
+		switch {
+		case d.Kind == intent.DiffAdded, d.Kind == intent.DiffModified, d.Kind == intent.DiffDeleted:
+			touched++
+			agents[d.ID.Agent] = true
+		case d.Kind.Unknown():
+			unknown++
+		}
+	}
+	so := ""
+	if run.Ending != intent.DryRunDone {
+		so = " so far"
+	}
+	switch {
+	case run.Version == 0 && run.Ended == nil:
+		return "Its commit is being compiled."
+	case run.Version == 0:
+		return "Its commit was not compiled."
+	case touched == 0 && unknown == 0:
+		return "It would change nothing" + so + "."
+	}
+	text := "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + so + "."
+	if touched == 0 {
+		text = "It found nothing to change" + so + "."
+	}
+	if unknown > 0 {
+		text += " Of " + plural(unknown, "resource") + " it is not known."
+	}
+	return text
+}
+
+func (c *console) doDryRun(r *http.Request, e intent.Environment) (string, error) {
+	n, err := versionNumber(r)
+	if err != nil {
+		return "", err
+	}
+	q := control.DryRunRequest{Version: n}
+	if text := r.PostFormValue("id"); text != "" {
+		id, err := intent.ParseResourceID(text)
+		if err != nil {
+			return "", fault.Wrap("console.dryrun", fault.Invalid, err)
+		}
+		q.Filter.Resources = []intent.ResourceID{id}
+	}
+	id, err := c.control.StartDryRun(r.Context(), e.ID, q)
+	return dryRunURL(e.ID, id), err
+}
+
+func (c *console) doDryRunCommit(r *http.Request, e intent.Environment) (string, error) {
+	id, err := c.control.StartDryRun(r.Context(), e.ID, control.DryRunRequest{Commit: r.PostFormValue("commit")})
+	return dryRunURL(e.ID, id), err
+}
+
+func (c *console) doCancelDryRun(r *http.Request, e intent.Environment) (string, error) {
+	id, err := uuid.Parse(r.PathValue("dryrun"))
+	if err != nil {
+		return "", fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
+	}
+	return dryRunURL(e.ID, id) + "?done=cancelled", c.control.CancelDryRun(r.Context(), e.ID, id)
+}
+
+// factTable is what a resource told.
+type factTable struct{ Rows []factRow }
+
+type factRow struct {
+	Name, Value string
+	Long        bool
+	Updated     time.Time
+	Expires     bool
+}
+
+// shownFacts limits how many facts a page lists.
+const shownFacts = 200
+
+func (c *console) factsOf(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (out factTable, err error) {
+	page, err := c.control.Parameters(ctx, env, true, intent.ListQuery{Limit: shownFacts, Sort: "name", Filters: map[string][]string{"resource_id": {id.String()}}})
+	for _, f := range page.Items {
+		if f.Resource == id { // the filter matches parts
+			out.Rows = append(out.Rows, factRow{f.Name, f.Value, isLong(f.Value), f.Updated, f.Expires})
+		}
+	}
+	return out, err
+}
+
+func (c *console) doFacts(r *http.Request, e intent.Environment) (string, error) {
+	id, err := intent.ParseResourceID(r.PostFormValue("id"))
+	if err != nil {
+		return "", fault.Wrap("console.facts", fault.Invalid, err)
+	}
+	_, err = c.control.RefreshFacts(r.Context(), e.ID, []intent.ResourceID{id})
+	return resourceURL(e.ID, id) + "&done=facts", err
+}

@@ -1,0 +1,215 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// homePage lists the environments.
+type homePage struct {
+	frame
+	List     environmentList
+	Projects []string
+	Form     newEnvironment
+	Problem  string // why the form was refused
+}
+
+type environmentList struct{ Rows []environmentRow }
+
+type environmentRow struct {
+	Name, Project, URL string
+	Repo, Branch       string
+	State              state
+	Sentence           string
+	Bar                bar
+	LastRun            *runRow
+}
+
+// newEnvironment is what the form holds, without the secrets.
+type newEnvironment struct {
+	Project, Name, Repository, Branch, Subdir, GitUser string
+}
+
+func (c *console) home(r *http.Request) (view, error) { return c.homeView(r, newEnvironment{}, "") }
+
+func (c *console) homeView(r *http.Request, form newEnvironment, problem string) (view, error) {
+	f, err := c.frame(r, "Environments", "home")
+	if err != nil {
+		return view{}, err
+	}
+	p := homePage{frame: f, Form: form, Problem: problem}
+	environments, err := c.control.Environments(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	for _, e := range environments {
+		s, err := c.summary(r, e)
+		if err != nil {
+			return view{}, err
+		}
+		row := environmentRow{
+			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
+			State: s.State, Sentence: s.Text, Bar: s.Bar,
+		}
+		if len(s.Runs) > 0 {
+			row.LastRun = &s.Runs[0]
+		}
+		p.List.Rows = append(p.List.Rows, row)
+	}
+	projects, err := c.control.Projects(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	for _, project := range projects {
+		p.Projects = append(p.Projects, project.Name)
+	}
+	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
+}
+
+// createEnvironment answers the form of the home page.
+func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	form := newEnvironment{
+		Project: get("project"), Name: get("name"), Repository: get("repository"),
+		Branch: get("branch"), Subdir: get("subdir"), GitUser: get("git-username"),
+	}
+	id, err := c.makeEnvironment(r, form)
+	if err == nil {
+		http.Redirect(w, r, envURL(id)+"?done=created", http.StatusSeeOther)
+		return
+	}
+	v, viewErr := c.homeView(r, form, err.Error())
+	if viewErr != nil {
+		c.fail(w, r, viewErr)
+		return
+	}
+	c.render(w, r, http.StatusUnprocessableEntity, v)
+}
+
+// makeEnvironment makes the environment, and its project when it is new. With
+// a repository the first compile is asked for too.
+func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UUID, error) {
+	ctx := r.Context()
+	projects, err := c.control.Projects(ctx)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	project := intent.Project{Name: form.Project}
+	for _, p := range projects {
+		if p.Name == form.Project {
+			project = p
+		}
+	}
+	if project.ID == uuid.Nil {
+		if project, err = c.control.CreateProject(ctx, project); err != nil {
+			return uuid.Nil, err
+		}
+	}
+	secrets := map[string]string{}
+	for field, name := range map[string]string{
+		"webhook-secret": control.SecretWebhook, "git-username": control.SecretGitUser, "git-password": control.SecretGitPassword,
+	} {
+		if value := r.PostFormValue(field); value != "" {
+			secrets[name] = value
+		}
+	}
+	e, err := c.control.CreateEnvironment(ctx, control.NewEnvironment{
+		Environment: intent.Environment{
+			ProjectID: project.ID, Name: form.Name,
+			Source: intent.Source{URL: form.Repository, Branch: form.Branch, Subdir: form.Subdir},
+		},
+		Secrets: secrets,
+	})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if e.Source.URL != "" {
+		_, _, err = c.control.RequestCompile(ctx, e.ID, control.CompileRequest{
+			Update: true, Trigger: intent.Trigger{Type: "console", Message: "First compile of the new environment"},
+		})
+	}
+	return e.ID, err
+}
+
+// runRow is a run as lists show it.
+type runRow struct {
+	URL              string
+	State            state
+	Trigger, Message string
+	Commit           string
+	Subject, Author  string
+	Requested        time.Time
+	Started          *time.Time
+	Took             time.Duration
+	Live             bool
+	Version          int
+	VersionURL       string
+	Merged           bool
+}
+
+func (c *console) runRow(run intent.Compile) runRow {
+	row := runRow{
+		URL: runURL(run.Environment, run.ID), State: runState(run), Trigger: triggerWord(run.Trigger.Type), Message: run.Trigger.Message,
+		Requested: run.Requested, Started: run.Started, Live: run.Started != nil && run.Completed == nil, Merged: run.Substitute != nil,
+	}
+	if run.Revision != nil {
+		row.Commit, row.Subject, row.Author = run.Revision.Short(), run.Revision.Subject, run.Revision.Author
+	}
+	switch {
+	case run.Completed != nil && run.Started != nil:
+		row.Took = run.Completed.Sub(*run.Started)
+	case run.Started != nil:
+		row.Took = c.now().Sub(*run.Started)
+	}
+	if run.Version != nil {
+		row.Version, row.VersionURL = *run.Version, versionURL(run.Environment, *run.Version)
+	}
+	return row
+}
+
+// Headline is what a run is called: the commit's subject, else what asked for it.
+func (r runRow) Headline() string {
+	switch {
+	case r.Subject != "":
+		return r.Subject
+	case r.Message != "":
+		return r.Message
+	}
+	return "Compile asked for by " + r.Trigger
+}
+
+// triggerWord says who or what asked, for people.
+func triggerWord(kind string) string {
+	switch kind {
+	case "webhook":
+		return "push (webhook)"
+	case "poll":
+		return "push (found by polling)"
+	case "watch":
+		return "push (seen on disk)"
+	case "api":
+		return "the API"
+	case "cli":
+		return "the command line"
+	case "console":
+		return "the console"
+	case "recovery":
+		return "recovery after a restart"
+	case "rollback":
+		return "a rollback"
+	case "unblock":
+		return "somebody who freed a commit"
+	case "schedule":
+		return "the schedule"
+	case "":
+		return "someone"
+	}
+	return kind
+}

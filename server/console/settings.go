@@ -1,0 +1,192 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+)
+
+// settingsPage shows and changes what an environment is set to.
+type settingsPage struct {
+	frame
+	Source    sourceForm
+	Secrets   []secretForm
+	Project   projectForm
+	Variables []string // of handlers, which are set
+	Settings  []settingForm
+	Protected bool
+	HookURLs  []attribute
+}
+
+type sourceForm struct {
+	Name, Repository, Branch, Subdir, Description string
+}
+
+type secretForm struct {
+	Name, Title, Help string
+	Password          bool
+	Lines             bool   // several
+	Set               string // where it is set
+}
+
+// projectForm is what the environments of a project share.
+type projectForm struct {
+	Name, KnownHosts string
+}
+
+type settingForm struct {
+	Name    string
+	Doc     string
+	Bool    bool
+	Number  bool
+	Lines   bool
+	Value   string
+	On      bool
+	Default string
+	Changed bool
+	By      string // what decides it, when no person does
+}
+
+var secretForms = []secretForm{
+	{Name: "webhook", Title: "Webhook secret", Help: "What the forge signs its deliveries with.", Password: true},
+	{Name: "git-username", Title: "Git user name", Help: "For a private repository over HTTPS."},
+	{Name: "git-password", Title: "Git password or token", Help: "It is stored sealed and never shown.", Password: true},
+	{Name: "git-ssh-key", Title: "SSH key", Help: "For a repository over SSH: the private key, as ssh-keygen wrote it.", Lines: true},
+	{Name: "git-ssh-passphrase", Title: "Passphrase of the SSH key", Help: "When the key is sealed with one.", Password: true},
+	{Name: "git-proxy", Title: "Proxy with a password", Help: "http://user:password@host:port; one without a password is the option git_proxy.", Password: true},
+}
+
+func (c *console) settings(r *http.Request) (view, error) {
+	e, err := c.environment(r)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := c.frame(r, "Settings", "settings", crumb{Text: "Settings"})
+	if err != nil {
+		return view{}, err
+	}
+	f.Live = false // a form must not change under a person's hands
+	p := settingsPage{frame: f, Protected: e.Bool("protected_environment")}
+	names, err := c.control.SecretNames(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	for _, name := range names {
+		if variable, is := strings.CutPrefix(name, control.VariablePrefix); is {
+			p.Variables = append(p.Variables, variable)
+		}
+	}
+	if p.Project, p.Secrets, err = c.shared(r, e, names); err != nil {
+		return view{}, err
+	}
+	p.Source = sourceForm{Name: e.Name, Repository: e.Source.URL, Branch: e.Source.Branch, Subdir: e.Source.Subdir, Description: e.Description}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	for _, hook := range [][2]string{
+		{"GitHub", "/hooks/github"}, {"GitLab", "/hooks/gitlab"}, {"Gitea", "/hooks/gitea"}, {"Forgejo", "/hooks/forgejo"}, {"Gogs", "/hooks/gogs"}, {"Bitbucket Cloud", "/hooks/bitbucket"},
+		{"Bitbucket Server", "/hooks/bitbucket-server"}, {"Azure DevOps", "/hooks/azure"}, {"Signed by yourself", "/hooks/generic"}, {"Standard Webhooks", "/hooks/standard"}, {"Without a signature", "/api/v1/notify/" + e.ID.String()}} {
+		p.HookURLs = append(p.HookURLs, attribute{Name: hook[0], Value: scheme + r.Host + hook[1]})
+	}
+	for _, def := range intent.Settings() {
+		_, changed := e.Settings[def.Name]
+		value := def.Value(e.Settings)
+		s := settingForm{
+			Name: def.Name, Doc: def.Doc, Bool: def.Type == intent.SettingBool, Number: def.Type == intent.SettingInt, Lines: def.Lines,
+			Value: settingText(value), Default: settingText(def.Default), Changed: changed, By: e.Protected[def.Name],
+		}
+		s.On, _ = value.(bool)
+		if s.Default == "" {
+			s.Default = "empty"
+		}
+		p.Settings = append(p.Settings, s)
+	}
+	return view{template: "settings", data: p}, nil
+}
+
+// settingText is a value as it can be given back: a dict is JSON.
+func settingText(value any) string {
+	if dict, ok := value.(map[string]any); ok {
+		if text, err := json.Marshal(dict); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(value)
+}
+
+func (c *console) doSetting(r *http.Request, e intent.Environment) (string, error) {
+	name := r.PostFormValue("name")
+	back := envURL(e.ID) + "/settings"
+	if r.PostForm.Has("reset") {
+		return back + "?done=saved#setting-" + name, c.control.DeleteSetting(r.Context(), e.ID, name)
+	}
+	return back + "?done=saved#setting-" + name, c.control.SetSetting(r.Context(), e.ID, name, r.PostFormValue("value"))
+}
+
+func (c *console) doSource(r *http.Request, e intent.Environment) (string, error) {
+	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	e.Name, e.Description = get("name"), get("description")
+	e.Source = intent.Source{URL: get("repository"), Branch: get("branch"), Subdir: get("subdir")}
+	_, err := c.control.UpdateEnvironment(r.Context(), e)
+	return envURL(e.ID) + "/settings?done=saved", err
+}
+
+func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error) {
+	value := r.PostFormValue("value")
+	if r.PostForm.Has("remove") {
+		value = ""
+	}
+	name := r.PostFormValue("name")
+	if variable := strings.TrimSpace(r.PostFormValue("variable")); variable != "" {
+		name = control.VariablePrefix + variable
+	}
+	if r.PostFormValue("for") == "project" {
+		return envURL(e.ID) + "/settings?done=saved", c.control.SetProjectSecret(r.Context(), e.ProjectID, name, value)
+	}
+	return envURL(e.ID) + "/settings?done=saved", c.control.SetSecret(r.Context(), e.ID, name, value)
+}
+
+// doKnownHosts answers the form of the SSH servers' keys.
+func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, error) {
+	return envURL(e.ID) + "/settings?done=saved", c.control.SetKnownHosts(r.Context(), e.ProjectID, r.PostFormValue("lines"))
+}
+
+// shared gives the forms of secrets, with where each is set, and of what the
+// environments of a project share.
+func (c *console) shared(r *http.Request, e intent.Environment, own []string) (projectForm, []secretForm, error) {
+	names, err := c.control.ProjectSecretNames(r.Context(), e.ProjectID)
+	if err != nil {
+		return projectForm{}, nil, err
+	}
+	forms := slices.Clone(secretForms)
+	for i := range forms {
+		switch f := &forms[i]; {
+		case slices.Contains(own, f.Name):
+			f.Set = "Set for this environment."
+		case slices.Contains(names, f.Name):
+			f.Set = "Set for the project."
+		}
+	}
+	hosts, err := c.control.KnownHosts(r.Context(), e.ProjectID)
+	return projectForm{Name: e.ProjectName, KnownHosts: hosts}, forms, err
+}
+
+func (c *console) doClear(r *http.Request, e intent.Environment) (string, error) {
+	if err := confirmed(r, e); err != nil {
+		return "", err
+	}
+	return envURL(e.ID) + "?done=cleared", c.control.ClearEnvironment(r.Context(), e.ID)
+}
+
+func (c *console) doDelete(r *http.Request, e intent.Environment) (string, error) {
+	if err := confirmed(r, e); err != nil {
+		return "", err
+	}
+	return "/?done=deleted", c.control.DeleteEnvironment(r.Context(), e.ID)
+}

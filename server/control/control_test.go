@@ -1,0 +1,649 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
+	"ordain.dev/ordain/server/store/storetest"
+)
+
+var _ control.Store = (*store.Store)(nil)
+
+// parts are a fake of everything but the store: they do what a test tells them.
+type parts struct {
+	asked    int                 // for the tip
+	tipErr   error               // of asking for it once
+	changed  map[string][]string // paths by "from to"
+	mu       sync.Mutex
+	tip      string
+	pushed   []string // commits that can be fetched by their hash
+	now      func() time.Time
+	compiles int // that may run at a time
+	running  int // compiles that run, and the most that did
+	most     int
+	order    []string // environments in the order in which they compiled
+	tag      string   // end of the name of the newest release
+	fetchErr error
+	fetched  int
+	checked  []string          // commits checked out
+	source   control.GitSource // of the last fetch
+	hold     chan struct{}     // compiles wait for it when it is set
+	holding  chan struct{}     // gets a value when a compile waits
+	venv     func()            // is called while the virtual environment is made
+	released []int             // versions that the deployer heard of
+	watched  map[intent.EnvironmentID]string
+	broken   bool              // the model has errors
+	settings map[string]any    // that project.yml asks for
+	exported []export.Resource // instead of one resource
+	unknowns []intent.Unknown
+	told     []string          // what deployers were told
+	descends map[string]string // what commits descend from in spite of their names
+}
+
+func (p *parts) Split(url string) (control.GitSource, error) {
+	if strings.HasPrefix(url, "gopher:") {
+		return control.GitSource{}, fault.New("fake", fault.Invalid, "cannot fetch from gopher")
+	}
+	if rest, found := strings.CutPrefix(url, "http://user:pw@"); found {
+		return control.GitSource{URL: "http://" + rest, Username: "user", Password: "pw"}, nil
+	}
+	return control.GitSource{URL: url}, nil
+}
+func (p *parts) CheckBranch(branch string) error {
+	if branch == "semver:bad" {
+		return fault.New("fake", fault.Invalid, "no range")
+	}
+	return nil
+}
+func (p *parts) Mirrored(control.GitSource) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fetched > 0
+}
+
+func (p *parts) Tidy(_ context.Context, used []control.GitUse, since time.Time) error {
+	urls := []string{}
+	for _, u := range used {
+		urls = append(urls, strings.TrimSpace(fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth, " ", strings.Join(u.Commits, ","))))
+	}
+	slices.Sort(urls)
+	p.note(fmt.Sprint("mirrors ", urls, " ", time.Since(since).Round(time.Hour)))
+	return nil
+}
+func (p *parts) Fetch(_ context.Context, s control.GitSource) (intent.Revision, control.Step, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fetchErr != nil {
+		return intent.Revision{}, control.Step{Command: "git fetch"}, p.fetchErr
+	}
+	p.fetched++
+	p.source = s
+	if tag, ok := strings.CutPrefix(s.Branch, "semver:"); ok {
+		return intent.Revision{Commit: p.tip, Branch: tag + p.tag, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
+	if slices.Contains(p.pushed, s.Branch) {
+		return intent.Revision{Commit: s.Branch, Branch: s.Branch, Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
+	if s.Branch != "main" && s.Branch != "" {
+		return intent.Revision{Commit: "of-" + s.Branch, Branch: s.Branch, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	}
+	return intent.Revision{Commit: p.tip, Branch: "main", Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+}
+
+func (p *parts) CheckSigners(text string) error {
+	if text == "nonsense" {
+		return errors.New("line 1: this is not a signer")
+	}
+	return nil
+}
+
+// Verify refuses a commit that does not begin like the one that is deployed.
+func (p *parts) Verify(_ context.Context, _ control.GitSource, rev intent.Revision, policy intent.GitPolicy) (intent.Signer, error) {
+	if policy.Base != "" && !policy.Rewrites && strings.HasPrefix(rev.Commit, "rewritten") && p.descends[rev.Commit] != policy.Base {
+		return intent.Signer{}, &intent.Refusal{Kind: intent.GitRewritten, Commit: rev.Commit, Message: "it does not descend from " + policy.Base, Advice: "accept it"}
+	}
+	if policy.Verify != "off" && strings.HasPrefix(rev.Commit, "unsigned") {
+		return intent.Signer{}, &intent.Refusal{Kind: intent.GitUnsigned, Commit: rev.Commit, Message: "it is not signed", Advice: "sign it"}
+	}
+	if policy.Verify != "off" {
+		return intent.Signer{Name: "Ada", Key: "SHA256:x"}, nil
+	}
+	return intent.Signer{}, nil
+}
+
+func (p *parts) Checkout(_ context.Context, _ control.GitSource, commit, dir string) (control.Step, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checked = append(p.checked, strings.TrimSuffix(commit+" "+dir, " /nowhere"))
+	return control.Step{Command: "git checkout " + commit}, nil
+}
+
+func (p *parts) Tip(context.Context, control.GitSource) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	err := p.tipErr
+	p.tipErr = nil
+	return p.tip, err
+}
+
+func (p *parts) Changed(_ context.Context, _ control.GitSource, from, to string, visit func(string) bool) error {
+	p.mu.Lock()
+	paths, known := p.changed[from+" "+to]
+	p.mu.Unlock()
+	if !known {
+		return fault.New("fake", fault.NotFound, "there is no such commit")
+	}
+	for _, path := range paths {
+		if !visit(path) {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *parts) MergePull(_ context.Context, _ control.GitSource, q control.GitPull) (intent.Revision, control.Step, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return intent.Revision{Commit: "merge-of-" + q.Head, Branch: q.Base, Author: "Mallory", Time: time.Unix(0, 0)}, control.Step{Command: "git merge-tree"}, p.fetchErr
+}
+
+func (p *parts) Revert(_ context.Context, _ control.GitSource, commit string) (string, []control.GitChange, error) {
+	return p.tip, []control.GitChange{{Path: "main.cf", Content: []byte("before " + commit)}}, nil
+}
+
+// Blame says that Eve wrote every line of main.cf.
+func (p *parts) Blame(_ context.Context, _ control.GitSource, commit, path string) (provenance.Blame, error) {
+	if path != "main.cf" {
+		return nil, fault.New("fake", fault.NotFound, "there is no such file")
+	}
+	return provenance.Blame{{ID: commit, Author: "Eve"}, {ID: commit, Author: "Eve"}, {ID: commit, Author: "Eve"}}, nil
+}
+
+func (p *parts) Watch(env intent.EnvironmentID, _ control.GitSource, _ time.Duration, seen string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watched[env] = seen
+}
+func (p *parts) Forget(env intent.EnvironmentID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.watched, env)
+}
+func (p *parts) Heard(_ intent.EnvironmentID, commits []string) {
+	p.note("heard " + strings.Join(commits, " "))
+}
+func (p *parts) Venv(context.Context, control.BuildJob, control.Output) (string, error) {
+	if p.venv != nil {
+		p.venv()
+	}
+	return "", nil
+}
+func (p *parts) Install(context.Context, control.BuildJob, control.Output) (string, error) {
+	return "", nil
+}
+
+func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
+	p.mu.Lock()
+	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
+	if !job.Preview {
+		p.running++
+		p.most = max(p.most, p.running)
+		p.order = append(p.order, job.Environment.Name)
+	}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !job.Preview {
+			p.running--
+		}
+	}()
+	if hold != nil {
+		holding <- struct{}{}
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		}
+	}
+	out("compiling\n", "")
+	if broken {
+		return &export.Document{}, "ordain compile", nil
+	}
+	if exported != nil {
+		return &export.Document{Success: true, Resources: exported, Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets}, "ordain compile", nil
+	}
+	id := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
+	table, entry := provenance.NewBuilder(), provenance.Entry{}
+	for _, file := range []string{"main.cf", "/elsewhere/std/_init.cf"} {
+		statement := provenance.Statement{Kind: provenance.Argument, Place: provenance.Place{File: file, Line: 3}}
+		entry.Set(table.Text("commit"), table.Statement(statement), false, false, provenance.TopLevel)
+	}
+	table.Add(id.String(), &entry)
+	return &export.Document{Success: true, Unknowns: unknowns, Provenance: table.Table(), Settings: settings, Resources: []export.Resource{{
+		ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
+	}}}, "ordain compile", nil
+}
+
+func (p *parts) New(intent.Environment) (control.Deployer, error) { return deployer{p}, nil }
+
+func (p *parts) Prepare(intent.Environment) error                    { return nil }
+func (p *parts) Shown(_ intent.EnvironmentID, c string) string       { return c }
+func (p *parts) CompilerDir(intent.EnvironmentID) string             { return "/nowhere" }
+func (p *parts) RemovePreview(intent.EnvironmentID, time.Time) error { return nil }
+func (p *parts) PreviewDir(intent.EnvironmentID) string              { return "/nowhere/preview" }
+func (p *parts) ResetCompiler(intent.EnvironmentID) error            { return nil }
+func (p *parts) Remove(intent.EnvironmentID) error                   { return nil }
+func (p *parts) Seal(plain []byte, where string) ([]byte, error) {
+	return []byte(where + "|" + string(plain)), nil
+}
+func (p *parts) Open(sealed []byte, where string) ([]byte, error) {
+	plain, ok := strings.CutPrefix(string(sealed), where+"|")
+	if !ok {
+		return nil, errors.New("sealed for another place")
+	}
+	return []byte(plain), nil
+}
+
+type deployer struct{ p *parts }
+
+func (d deployer) Start(context.Context) error { return nil }
+func (d deployer) Stop()                       {}
+func (d deployer) VersionReleased(n int) {
+	d.p.note(fmt.Sprint("released ", n))
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.p.released = append(d.p.released, n)
+}
+func (d deployer) Releasing(n int)                            { d.p.note(fmt.Sprint("releasing ", n)) }
+func (d deployer) Compiling(begins bool)                      { d.p.note(fmt.Sprint("compiling ", begins)) }
+func (d deployer) Deploy(bool, []string, []intent.ResourceID) {}
+func (d deployer) SetPaused(string, bool)                     {}
+func (d deployer) Unpark([]intent.ResourceID)                 {}
+func (d deployer) Changed(intent.Environment)                 {}
+func (d deployer) DryRun(id intent.ActionID)                  { d.p.note("dryrun " + id.String()) }
+func (d deployer) CancelDryRun(id intent.ActionID)            { d.p.note("cancel " + id.String()) }
+func (d deployer) RefreshFacts(ids []intent.ResourceID)       { d.p.note(fmt.Sprint("facts ", ids)) }
+func (d deployer) Executors() intent.Executors                { return intent.Executors{Here: true} }
+
+// note remembers what a deployer was told.
+func (p *parts) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, what)
+}
+
+func (p *parts) toldOf() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.told)
+}
+
+// stage is a control on a real store with fake parts.
+type stage struct {
+	*control.Control
+	t     *testing.T
+	parts *parts
+	store *store.Store
+	// records is what the control is given as its store.
+	records control.Store
+	env     intent.EnvironmentID
+	log     *journal
+}
+
+// journal keeps what a control logs.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) lines() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Split(strings.TrimSpace(j.text.String()), "\n")
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	records := storetest.Open(t)
+	s := &stage{t: t, log: &journal{}, store: records, records: records, parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
+	s.Control = s.control()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	project, err := s.CreateProject(t.Context(), intent.Project{Name: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.CreateEnvironment(t.Context(), control.NewEnvironment{Environment: intent.Environment{ProjectID: project.ID, Name: "e", Source: intent.Source{URL: "/repo", Branch: "main"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env = e.ID
+	return s
+}
+
+func (s *stage) control() *control.Control {
+	s.t.Helper()
+	c, err := control.New(control.Config{
+		Store: s.records, Bus: &bus.Bus{}, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Vault: s.parts, Git: s.parts,
+		Watcher: s.parts, Builder: s.parts, Deployers: s.parts, Workspace: s.parts, Version: "test", Now: s.parts.now, Compiles: s.parts.compiles,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *stage) request(kind string) intent.CompileID {
+	s.t.Helper()
+	id, warning, err := s.RequestCompile(s.t.Context(), s.env, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}})
+	if err != nil || warning != "" {
+		s.t.Fatal(err, warning)
+	}
+	return id
+}
+
+// done waits for the end of a compile.
+func (s *stage) done(id intent.CompileID) (intent.Compile, []string) {
+	s.t.Helper()
+	moves := s.Bus().Subscribe(nil)
+	defer moves.Close()
+	for {
+		c, stages, err := s.Compile(s.t.Context(), id)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if c.Completed != nil {
+			var names []string
+			for _, st := range stages {
+				names = append(names, st.Name)
+			}
+			return c, names
+		}
+		select {
+		case <-moves.Events():
+		case <-time.After(time.Minute):
+			s.t.Fatal("the compile does not end")
+		}
+	}
+}
+
+// A request goes through every stage in order, leaves a version with its
+// provenance, and the deployer hears of the release.
+func TestARequestBecomesTheIntent(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	c, names := s.done(s.request("api"))
+	want := []string{intent.StageInit, intent.StageClone, intent.StageCheckout, intent.StageVenv, intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease}
+	if !slices.Equal(names, want) {
+		t.Errorf("the stages were %q, want %q", names, want)
+	}
+	if !*c.Success || *c.Version != 1 || c.Revision.Commit != "c1" {
+		t.Errorf("the report is %+v", c)
+	}
+	v, err := s.ActiveVersion(t.Context(), s.env)
+	if err != nil || v.Number != 1 || v.Provenance.Commit != "c1" || v.Provenance.Compile != c.ID {
+		t.Errorf("the active version is %+v, %v", v, err)
+	}
+	if !slices.Equal(s.parts.released, []int{1}) {
+		t.Errorf("the deployer heard of %v", s.parts.released)
+	}
+	if told := s.parts.toldOf(); !slices.Equal(told, []string{"compiling true", "releasing 1", "released 1", "compiling false"}) {
+		t.Errorf("the deployer was told %q", told)
+	}
+}
+
+// Who decided a value is stored with the version, and told with the commit of
+// the line; of a file outside of the repository there is none.
+func TestWhoDecidedAValue(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	note := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
+	got, err := s.Explain(t.Context(), s.env, 1, note)
+	if err != nil || len(got.Attributes) != 1 || string(got.Attributes[0].Value) != `"c1"` || got.Commit != "c1" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	from := got.Attributes[0].Settings
+	if len(from) != 2 || from[0].Commit == nil || from[0].Commit.Author != "Eve" || from[1].Commit != nil {
+		t.Errorf("%+v", from)
+	}
+	note.Value = "2"
+	if _, err := s.Explain(t.Context(), s.env, 1, note); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a resource that is not there: %v", err)
+	}
+}
+
+// A failure in any stage ends the run there, and the version that was active
+// stays; the next run goes well again.
+func TestAFailureChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	s.parts.mu.Lock()
+	s.parts.fetchErr = fault.New("x", fault.Unauthorized, "the remote wants credentials")
+	s.parts.mu.Unlock()
+	c, names := s.done(s.request("api"))
+	if *c.Success || names[len(names)-1] != intent.StageFetch {
+		t.Errorf("a failed fetch: %+v %q", c, names)
+	}
+	s.parts.mu.Lock()
+	s.parts.fetchErr, s.parts.broken, s.parts.tip = nil, true, "c2"
+	s.parts.mu.Unlock()
+	c, names = s.done(s.request("api"))
+	if *c.Success || c.Version != nil || names[len(names)-1] != intent.StageCompile {
+		t.Errorf("a broken model: %+v %q", c, names)
+	}
+	v, err := s.ActiveVersion(t.Context(), s.env)
+	if err != nil || v.Number != 1 {
+		t.Errorf("the active version became %+v, %v", v, err)
+	}
+}
+
+// Notices of a commit that is compiled already start nothing; a person's
+// request does.
+func TestKnownCommitsAreNotCompiledAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	c, names := s.done(s.request("webhook"))
+	if !*c.Success || c.Version != nil || len(names) != 2 {
+		t.Errorf("a webhook without news led to %+v %q", c, names)
+	}
+	if err := s.SourceMoved(t.Context(), s.env, "c1", "poll", ""); err != nil {
+		t.Fatal(err)
+	}
+	if queue, err := s.CompileQueue(t.Context(), s.env); err != nil || len(queue) != 0 {
+		t.Errorf("a move to the known commit asked for %v, %v", queue, err)
+	}
+	if c, _ := s.done(s.request("console")); c.Version == nil || *c.Version != 2 {
+		t.Errorf("a person's request led to %+v", c)
+	}
+}
+
+// The server stops while a compile runs, and the branch moves meanwhile: the
+// compile starts over with the commit that it had chosen, so that a version
+// is never a mixture of two.
+func TestInterruptedCompileKeepsItsCommit(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	hold, holding := make(chan struct{}), make(chan struct{}, 8)
+	s.parts.hold, s.parts.holding = hold, holding
+	id := s.request("api")
+	<-holding
+	s.Stop()
+	s.parts.mu.Lock()
+	s.parts.tip, s.parts.hold = "c2", nil
+	s.parts.mu.Unlock()
+	s.Control = s.control()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	c, names := s.done(id)
+	if !*c.Success || c.Revision.Commit != "c1" || slices.Index(names[1:], intent.StageInit) < 0 {
+		t.Errorf("after the restart: %+v %q", c, names)
+	}
+	if got := s.parts.checked; got[len(got)-1] != "c1" {
+		t.Errorf("checked out %q", got)
+	}
+}
+
+// Requests that wait while one runs are answered by one run.
+func TestABurstIsOneCompile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	hold, holding := make(chan struct{}), make(chan struct{}, 8)
+	s.parts.hold, s.parts.holding = hold, holding
+	first := s.request("api")
+	<-holding
+	var burst []intent.CompileID
+	for range 5 {
+		burst = append(burst, s.request("api"))
+	}
+	close(hold)
+	s.done(first)
+	var versions []int
+	for _, id := range burst {
+		c, _ := s.done(id)
+		versions = append(versions, *c.Version)
+	}
+	if !slices.Equal(versions, []int{2, 2, 2, 2, 2}) {
+		t.Errorf("five requests became the versions %v", versions)
+	}
+}
+
+// A halted environment records requests and runs them when it is resumed.
+func TestHaltHoldsCompiles(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if err := s.Halt(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+	id := s.request("api")
+	if compiling, err := s.IsCompiling(t.Context(), s.env); err != nil || compiling {
+		t.Errorf("a halted environment compiles: %v %v", compiling, err)
+	}
+	if err := s.Resume(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+	s.done(id)
+}
+
+// Bad input is refused at the door, and credentials never stay in a URL.
+func TestTheDoor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	ctx := t.Context()
+	e, err := s.Environment(ctx, s.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Source.URL = "http://user:pw@forge/repo.git"
+	if e, err = s.UpdateEnvironment(ctx, e); err != nil || e.Source.URL != "http://forge/repo.git" {
+		t.Errorf("the stored source is %+v, %v", e.Source, err)
+	}
+	e.Source.URL = "gopher://forge/repo"
+	_, errURL := s.UpdateEnvironment(ctx, e)
+	_, errName := s.CreateProject(ctx, intent.Project{Name: "  "})
+	_, errTaken := s.CreateProject(ctx, intent.Project{Name: "p"})
+	_, errDiff := s.DiffVersions(ctx, s.env, 2, 1)
+	_, errNone := s.Deploy(ctx, s.env, true, nil)
+	for name, c := range map[string]struct {
+		err  error
+		kind fault.Kind
+	}{
+		"a URL that cannot be fetched": {errURL, fault.Invalid}, "a project without a name": {errName, fault.Invalid},
+		"a taken name": {errTaken, fault.Conflict}, "versions the wrong way round": {errDiff, fault.Invalid},
+		"an unknown setting":  {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
+		"a setting's type":    {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
+		"an unknown secret":   {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
+		"nothing released":    {errNone, fault.NotFound},
+		"an unknown version":  {s.Release(ctx, s.env, 7), fault.NotFound},
+		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y", Value: "z"}), fault.NotFound},
+	} {
+		if !fault.Is(c.err, c.kind) {
+			t.Errorf("%s gives %v, want a fault of kind %s", name, c.err, c.kind)
+		}
+	}
+	if err := s.SetSetting(ctx, s.env, "protected_environment", "true"); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"deleted": s.DeleteEnvironment(ctx, s.env), "cleared": s.ClearEnvironment(ctx, s.env), "deleted with its project": s.DeleteProject(ctx, e.ProjectID)} {
+		if !fault.Is(err, fault.Forbidden) {
+			t.Errorf("a protected environment is %s: %v", what, err)
+		}
+	}
+}
+
+// The credentials cannot be opened (their key is gone): the report says so, in
+// the stage that needs them.
+func TestSecretsThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if err := s.store.SetSecret(t.Context(), s.env, control.SecretGitPassword, []byte("sealed elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	id := s.request("api")
+	c, names := s.done(id)
+	_, stages, err := s.Compile(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := stages[len(stages)-1]
+	if *c.Success || names[len(names)-1] != intent.StageFetch || !strings.Contains(last.ErrOutput, "set it again") {
+		t.Errorf("the report ends with %q: %q", last.Name, last.ErrOutput)
+	}
+}
+
+// Each line about a compile names that compile, its version and no other.
+func TestLinesOfALogNameTheirCompile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var ids []intent.CompileID
+	for _, tip := range []string{"c1", "c2", "c3"} {
+		s.parts.mu.Lock()
+		s.parts.tip = tip
+		s.parts.mu.Unlock()
+		ids = append(ids, s.request("api"))
+		s.done(ids[len(ids)-1])
+	}
+	s.Stop()
+	var succeeded []string
+	for _, line := range s.log.lines() {
+		if strings.Contains(line, "compile succeeded") {
+			succeeded = append(succeeded, line)
+		}
+	}
+	if len(succeeded) != len(ids) {
+		t.Fatalf("%d lines: %q", len(succeeded), succeeded)
+	}
+	for i, line := range succeeded {
+		if want := fmt.Sprintf("compile=%s version=%d", ids[i], i+1); !strings.HasSuffix(line, want) || strings.Count(line, "compile=") != 1 {
+			t.Errorf("line %q should end with %q", line, want)
+		}
+	}
+}
