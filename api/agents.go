@@ -107,7 +107,11 @@ func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action
 	switch action {
 	case "pause", "unpause":
 		if halted {
-			return reply{}, fault.New("api", fault.Forbidden, "Can not pause or unpause agents when the environment has been halted.")
+			return reply{}, fault.New(
+				"api",
+				fault.Forbidden,
+				"Can not pause or unpause agents when the environment has been halted.",
+			)
 		}
 		if err := s.control.PauseAgent(ctx, in.Env, name, action == "pause"); err != nil {
 			return reply{}, err
@@ -115,7 +119,11 @@ func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action
 		return nothing()
 	case "keep_paused_on_resume", "unpause_on_resume":
 		if !halted {
-			return reply{}, fault.New("api", fault.Forbidden, "Cannot set on_resume state of agents when the environment is not halted.")
+			return reply{}, fault.New(
+				"api",
+				fault.Forbidden,
+				"Cannot set on_resume state of agents when the environment is not halted.",
+			)
 		}
 		// A pause outlives a halt here: unpause_on_resume lifts it, keep leaves it.
 		if err := s.control.PauseAgent(ctx, in.Env, name, action == "keep_paused_on_resume"); err != nil {
@@ -123,7 +131,10 @@ func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action
 		}
 		return nothing()
 	}
-	return reply{}, invalid("%q is not an action on agents: want pause, unpause, keep_paused_on_resume or unpause_on_resume", action)
+	return reply{}, invalid(
+		"%q is not an action on agents: want pause, unpause, keep_paused_on_resume or unpause_on_resume",
+		action,
+	)
 }
 
 // agentStatus: agents run inside the server, so that one is up unless paused.

@@ -99,7 +99,10 @@ func htmlError(w http.ResponseWriter, code int) {
 	what := http.StatusText(code)
 	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>"+what+"</title><body>"+what+"</body></html>\n") // who asked went away
+	_, _ = io.WriteString(
+		w,
+		"<!doctype html><html lang=\"en\"><title>"+what+"</title><body>"+what+"</body></html>\n",
+	) // who asked went away
 }
 
 // options answers OPTIONS on any path.

@@ -107,7 +107,10 @@ func dig(t *testing.T, v any, path ...any) any {
 func TestFromNothingToACompile(t *testing.T) {
 	c := newClient(t, apitest.New())
 	project := dig(t, c.call("PUT", "/api/v2/project", `{"name":"infra"}`, 200), "data", "id").(string)
-	if got := c.call("PUT", "/api/v1/project", `{"name":"infra"}`, 500)["message"].(string); !strings.Contains(got, "exists already") {
+	if got := c.call("PUT", "/api/v1/project", `{"name":"infra"}`, 500)["message"].(string); !strings.Contains(
+		got,
+		"exists already",
+	) {
 		t.Errorf("a taken name: %s", got)
 	}
 	body := `{"project_id":"` + project + `","name":"production","repository":"https://git.example.com/model.git","branch":"main"}`
@@ -135,7 +138,9 @@ func TestFromNothingToACompile(t *testing.T) {
 	}
 	c.tid = id
 	queue := dig(t, c.call("GET", "/api/v1/compilequeue", "", 200), "queue").([]any)
-	if len(queue) != 4 || dig(t, queue[3], "metadata", "message") != "by hand" || dig(t, queue[3], "force_update") != false || dig(t, queue[0], "force_update") != true {
+	if len(queue) != 4 || dig(t, queue[3], "metadata", "message") != "by hand" ||
+		dig(t, queue[3], "force_update") != false ||
+		dig(t, queue[0], "force_update") != true {
 		t.Errorf("queue: %v", queue)
 	}
 	if got := dig(t, queue[0], "metadata", "message"); got != "Recompile trigger through API call" {
@@ -165,11 +170,22 @@ func TestCommonRules(t *testing.T) {
 	})
 	t.Run("an environment is named in the header, exists, and is echoed", func(t *testing.T) {
 		other := newClient(t, r)
-		if got := other.call("GET", "/api/v2/resource", "", 400); !strings.Contains(got["message"].(string), "Field 'tid' is required.") {
+		if got := other.call("GET", "/api/v2/resource", "", 400); !strings.Contains(
+			got["message"].(string),
+			"Field 'tid' is required.",
+		) {
 			t.Errorf("%v", got)
 		}
 		other.tid = "nonsense"
-		if got := other.call("GET", "/api/v2/resource", "", 400); dig(t, got, "error_details", "validation_errors", 0, "loc", 0) != "tid" {
+		if got := other.call("GET", "/api/v2/resource", "", 400); dig(
+			t,
+			got,
+			"error_details",
+			"validation_errors",
+			0,
+			"loc",
+			0,
+		) != "tid" {
 			t.Errorf("%v", got)
 		}
 		other.tid = uuid.NewString()
@@ -186,7 +202,8 @@ func TestCommonRules(t *testing.T) {
 	})
 	t.Run("an unknown path and a wrong verb get a page, not JSON", func(t *testing.T) {
 		for path, code := range map[string]int{"/api/v2/nothing": 404, "/api/v2/compilereport/x/y": 404, "/api/v2/compilereport/": 404, "/api/v2/resource//logs": 404} {
-			if w := c.send("GET", path, ""); w.Code != code || !strings.Contains(w.Header().Get("Content-Type"), "text/html") {
+			if w := c.send("GET", path, ""); w.Code != code ||
+				!strings.Contains(w.Header().Get("Content-Type"), "text/html") {
 				t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
 			}
 		}
@@ -263,7 +280,10 @@ func TestCommonRules(t *testing.T) {
 		broken := apitest.NewRich(present)
 		broken.Down = errors.New("password=hunter2")
 		sick := newClient(t, broken)
-		if got := sick.call("GET", "/api/v2/health", "", 500); !strings.HasPrefix(got["message"].(string), "An unexpected error occurred") {
+		if got := sick.call("GET", "/api/v2/health", "", 500); !strings.HasPrefix(
+			got["message"].(string),
+			"An unexpected error occurred",
+		) {
 			t.Errorf("%v", got)
 		}
 		if got := dig(t, sick.call("GET", "/api/v1/serverstatus", "", 200), "data", "status"); got != "Error" {
@@ -358,7 +378,8 @@ func TestFollowingLinksSeesEverything(t *testing.T) {
 		}
 	}
 	got := c.call("GET", "/api/v2/resource?limit=1&deploy_summary=true&filter.agent=web01", "", 200)
-	if self := dig(t, got, "links", "self").(string); !strings.Contains(self, "deploy_summary=True") || !strings.Contains(self, "filter.agent=web01") {
+	if self := dig(t, got, "links", "self").(string); !strings.Contains(self, "deploy_summary=True") ||
+		!strings.Contains(self, "filter.agent=web01") {
 		t.Errorf("self: %s", self)
 	}
 	if n := dig(t, got, "metadata", "deploy_summary", "by_state", "deployed"); n != 186.0 {
@@ -403,27 +424,47 @@ func TestSettings(t *testing.T) {
 	}
 	c.call("POST", "/api/v2/environment_settings/available_versions_to_keep", `{"value":"many"}`, 500)
 	c.call("POST", "/api/v2/environment_settings/colour", `{"value":"red"}`, 404)
-	if got := c.call("DELETE", "/api/v2/environment_settings/available_versions_to_keep", "", 200); len(got) != 1 || got["data"] != nil {
+	if got := c.call("DELETE", "/api/v2/environment_settings/available_versions_to_keep", "", 200); len(got) != 1 ||
+		got["data"] != nil {
 		t.Errorf("%v", got)
 	}
 	got := c.call("GET", "/api/v2/environment_settings/available_versions_to_keep", "", 200)
-	if dig(t, got, "data", "settings", "available_versions_to_keep") != 100.0 || dig(t, got, "data", "definition", "auto_deploy", "type") != "bool" {
+	if dig(t, got, "data", "settings", "available_versions_to_keep") != 100.0 ||
+		dig(t, got, "data", "definition", "auto_deploy", "type") != "bool" {
 		t.Errorf("%v", got)
 	}
 	// What project.yml decides cannot be changed here, and says why.
-	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{"recompile_backoff":3},"protected_by":"project.yml"}`, 200)
-	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{"recompile_backoff":3},"protected_by":"me"}`, 400)
-	if got := c.call("POST", "/api/v2/environment_settings/recompile_backoff", `{"value":1}`, 403)["message"].(string); !strings.Contains(got, "decided by project.yml") {
+	c.call(
+		"POST",
+		"/api/v2/protected_environment_settings",
+		`{"settings":{"recompile_backoff":3},"protected_by":"project.yml"}`,
+		200,
+	)
+	c.call(
+		"POST",
+		"/api/v2/protected_environment_settings",
+		`{"settings":{"recompile_backoff":3},"protected_by":"me"}`,
+		400,
+	)
+	if got := c.call("POST", "/api/v2/environment_settings/recompile_backoff", `{"value":1}`, 403)["message"].(string); !strings.Contains(
+		got,
+		"decided by project.yml",
+	) {
 		t.Errorf("%s", got)
 	}
 	definition := dig(t, c.call("GET", "/api/v2/environment_settings/recompile_backoff", "", 200), "data", "definition")
-	if dig(t, definition, "recompile_backoff", "protected") != true || dig(t, definition, "recompile_backoff", "protected_by") != "project.yml" || dig(t, definition, "auto_deploy", "protected") != false {
+	if dig(t, definition, "recompile_backoff", "protected") != true ||
+		dig(t, definition, "recompile_backoff", "protected_by") != "project.yml" ||
+		dig(t, definition, "auto_deploy", "protected") != false {
 		t.Errorf("%v", definition)
 	}
 	c.call("POST", "/api/v2/protected_environment_settings", `{"settings":{},"protected_by":"project.yml"}`, 200)
 	c.call("POST", "/api/v2/environment_settings/recompile_backoff", `{"value":1}`, 200)
 	c.call("POST", "/api/v2/environment_settings/protected_environment", `{"value":true}`, 200)
-	if got := c.call("DELETE", "/api/v2/environment/"+c.tid, "", 403)["message"].(string); !strings.HasPrefix(got, "Access denied: ") {
+	if got := c.call("DELETE", "/api/v2/environment/"+c.tid, "", 403)["message"].(string); !strings.HasPrefix(
+		got,
+		"Access denied: ",
+	) {
 		t.Errorf("%s", got)
 	}
 	c.call("DELETE", "/api/v2/decommission/"+c.tid, "", 403)
@@ -432,11 +473,15 @@ func TestSettings(t *testing.T) {
 // Versions are promoted once; the diff goes from the older to the newer.
 func TestVersions(t *testing.T) {
 	c, r := rich(t)
-	if got := c.call("POST", "/api/v2/desiredstate/99/promote", "null", 404)["message"].(string); strings.Contains(got, "Request or referenced") {
+	if got := c.call("POST", "/api/v2/desiredstate/99/promote", "null", 404)["message"].(string); strings.Contains(
+		got,
+		"Request or referenced",
+	) {
 		t.Errorf("this old error has no prefix: %s", got)
 	}
 	c.call("POST", "/api/v2/desiredstate/7/promote", "", 409)
-	if w := c.send("POST", "/api/v2/desiredstate/8/promote", `{"trigger_method":"push_full_deploy"}`); w.Code != 200 || w.Body.Len() != 0 {
+	if w := c.send("POST", "/api/v2/desiredstate/8/promote", `{"trigger_method":"push_full_deploy"}`); w.Code != 200 ||
+		w.Body.Len() != 0 {
 		t.Errorf("promote: %d %s", w.Code, w.Body)
 	}
 	c.call("GET", "/api/v2/desiredstate/diff/7/6", "", 400)
@@ -446,7 +491,8 @@ func TestVersions(t *testing.T) {
 	}
 	for _, d := range diffs {
 		if dig(t, d, "status") == "added" {
-			if dig(t, d, "attributes", "purged", "to_value_compare") != "False" || dig(t, d, "attributes", "purged", "from_value_compare") != "" {
+			if dig(t, d, "attributes", "purged", "to_value_compare") != "False" ||
+				dig(t, d, "attributes", "purged", "from_value_compare") != "" {
 				t.Errorf("%v", d)
 			}
 			if got := dig(t, d, "attributes", "tags", "to_value_compare"); got != "[\n    \"web\",\n    \"public\"\n]" {
@@ -457,7 +503,8 @@ func TestVersions(t *testing.T) {
 	c.call("DELETE", "/api/v1/version/1", "", 200)
 	c.call("GET", "/api/v1/version/1", "", 404)
 	got := c.call("GET", "/api/v1/version?start=1&limit=2", "", 200)
-	if got["count"] != 8.0 || dig(t, got, "versions", 0, "version") != 8.0 || len(dig(t, got, "versions").([]any)) != 2 {
+	if got["count"] != 8.0 || dig(t, got, "versions", 0, "version") != 8.0 ||
+		len(dig(t, got, "versions").([]any)) != 2 {
 		t.Errorf("%v", got)
 	}
 	one := c.call("GET", "/api/v1/version/7?include_logs=true&log_filter=deploy&limit=2", "", 200)
@@ -472,7 +519,10 @@ func TestVersions(t *testing.T) {
 func TestAgentsAndHalt(t *testing.T) {
 	c, r := rich(t)
 	c.call("POST", "/api/v2/agent/web01/pause", "", 200)
-	if message := c.call("POST", "/api/v2/agent/web0l/pause", "", 404)["message"].(string); !strings.Contains(message, "web0l") {
+	if message := c.call("POST", "/api/v2/agent/web0l/pause", "", 404)["message"].(string); !strings.Contains(
+		message,
+		"web0l",
+	) {
 		t.Error(message)
 	}
 	c.call("POST", "/api/v2/agent/web01/dance", "", 400)
@@ -485,7 +535,8 @@ func TestAgentsAndHalt(t *testing.T) {
 		c.call("POST", "/api/v2/actions/environment/halt", "null", 200)
 	}
 	c.call("POST", "/api/v2/agents/pause", "", 403)
-	if got := dig(t, c.call("GET", "/api/v1/agent", "", 200), "agents", 0); dig(t, got, "state") != "paused" || dig(t, got, "last_failover") != "" {
+	if got := dig(t, c.call("GET", "/api/v1/agent", "", 200), "agents", 0); dig(t, got, "state") != "paused" ||
+		dig(t, got, "last_failover") != "" {
 		t.Errorf("%v", got)
 	}
 	c.call("POST", "/api/v2/dryrun/7", "null", 409)
@@ -513,18 +564,30 @@ func TestParameters(t *testing.T) {
 	if w := c.send("GET", "/api/v1/parameter/unknown", ""); w.Code != 404 || w.Body.Len() != 0 {
 		t.Errorf("%d %q", w.Code, w.Body)
 	}
-	c.call("PUT", "/api/v2/parameters/size", `{"source":"user","value":"12","metadata":{"unit":"GB"},"recompile":true}`, 200)
+	c.call(
+		"PUT",
+		"/api/v2/parameters/size",
+		`{"source":"user","value":"12","metadata":{"unit":"GB"},"recompile":true}`,
+		200,
+	)
 	c.call("PUT", "/api/v2/parameters/size", `{"source":"rumour","value":"12"}`, 400)
 	list := c.call("POST", "/api/v1/parameter", `{"query":{"unit":"GB"}}`, 200)
-	if got := dig(t, list, "parameters").([]any); len(got) != 1 || dig(t, got[0], "value") != "12" || dig(t, list, "expire") != 3600.0 {
+	if got := dig(t, list, "parameters").([]any); len(got) != 1 || dig(t, got[0], "value") != "12" ||
+		dig(t, list, "expire") != 3600.0 {
 		t.Errorf("%v", list)
 	}
 	if verbs := r.Verbs(); len(verbs) == 0 || !strings.HasPrefix(verbs[len(verbs)-1], "compile") {
 		t.Errorf("no compile was asked for: %v", verbs)
 	}
-	c.call("PUT", "/api/v1/parameters", `{"parameters":[{"id":"a","source":"fact","value":"1","resource_id":"`+r.HealthyDir.String()+`"}]}`, 200)
+	c.call(
+		"PUT",
+		"/api/v1/parameters",
+		`{"parameters":[{"id":"a","source":"fact","value":"1","resource_id":"`+r.HealthyDir.String()+`"}]}`,
+		200,
+	)
 	facts := dig(t, c.call("GET", "/api/v2/facts?filter.name=a", "", 200), "data").([]any)
-	if len(facts) != 1 || dig(t, facts[0], "resource_id") != r.HealthyDir.String() || dig(t, facts[0], "expires") != true {
+	if len(facts) != 1 || dig(t, facts[0], "resource_id") != r.HealthyDir.String() ||
+		dig(t, facts[0], "expires") != true {
 		t.Errorf("%v", facts)
 	}
 	c.call("DELETE", "/api/v1/parameter/size", "", 200)
@@ -551,7 +614,10 @@ func TestFiles(t *testing.T) {
 	if w := c.send("HEAD", "/api/v1/file/"+one, ""); w.Code != 404 {
 		t.Errorf("%d", w.Code)
 	}
-	if got := dig(t, c.call("POST", "/api/v1/file", `{"files":["`+a+`","`+one+`"]}`, 200), "files").([]any); len(got) != 1 || got[0] != one {
+	if got := dig(t, c.call("POST", "/api/v1/file", `{"files":["`+a+`","`+one+`"]}`, 200), "files").([]any); len(
+		got,
+	) != 1 ||
+		got[0] != one {
 		t.Errorf("%v", got)
 	}
 	lines := dig(t, c.call("POST", "/api/v1/filediff", `{"file_id_1":"`+a+`","file_id_2":"`+b+`"}`, 200), "diff").([]any)

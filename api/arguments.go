@@ -214,7 +214,10 @@ func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]
 		value, given := args[name]
 		if !given {
 			if option == "required" {
-				*wrong = append(*wrong, fieldError{Type: "missing", Loc: []string{name}, Msg: "Field '" + name + "' is required."})
+				*wrong = append(
+					*wrong,
+					fieldError{Type: "missing", Loc: []string{name}, Msg: "Field '" + name + "' is required."},
+				)
 			}
 			continue
 		}

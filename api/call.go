@@ -37,7 +37,13 @@ func nothing() (reply, error) { return reply{}, nil }
 
 // call declares one call: its verb, its path, and the function that answers
 // it. A holds its arguments.
-func call[A any](s *server, g chi.Router, method, path string, do func(context.Context, A) (reply, error), defaults ...A) {
+func call[A any](
+	s *server,
+	g chi.Router,
+	method, path string,
+	do func(context.Context, A) (reply, error),
+	defaults ...A,
+) {
 	checkArguments(reflect.ValueOf(new(A)).Elem())
 	g.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
@@ -83,11 +89,22 @@ func (s *server) scope(ctx context.Context, header string, given map[string]any,
 		header, _ = given["tid"].(string)
 	}
 	if header == "" {
-		return &argumentError{fields: []fieldError{{Type: "missing", Loc: []string{"tid"}, Msg: "Field 'tid' is required."}}}
+		return &argumentError{
+			fields: []fieldError{{Type: "missing", Loc: []string{"tid"}, Msg: "Field 'tid' is required."}},
+		}
 	}
 	id, err := uuid.Parse(header)
 	if err != nil {
-		return &argumentError{fields: []fieldError{{Type: "uuid_parsing", Loc: []string{"tid"}, Msg: "Input should be a valid UUID: " + err.Error(), Input: header}}}
+		return &argumentError{
+			fields: []fieldError{
+				{
+					Type:  "uuid_parsing",
+					Loc:   []string{"tid"},
+					Msg:   "Input should be a valid UUID: " + err.Error(),
+					Input: header,
+				},
+			},
+		}
 	}
 	*env = id
 	return s.mustExist(ctx, id)
@@ -167,7 +184,10 @@ func codeOf(err error) int {
 // take, the code that clients of the reference expect.
 func as500(err error, kind fault.Kind) error {
 	if fault.Is(err, kind) {
-		return &bare{code: http.StatusInternalServerError, message: prefixes[http.StatusInternalServerError] + err.Error()}
+		return &bare{
+			code:    http.StatusInternalServerError,
+			message: prefixes[http.StatusInternalServerError] + err.Error(),
+		}
 	}
 	return err
 }
@@ -192,7 +212,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(err, errTooLarge) {
-		send(w, reply{code: http.StatusRequestEntityTooLarge, body: map[string]any{"message": prefixes[400] + err.Error()}})
+		send(
+			w,
+			reply{code: http.StatusRequestEntityTooLarge, body: map[string]any{"message": prefixes[400] + err.Error()}},
+		)
 		return
 	}
 	code := codeOf(err)

@@ -20,7 +20,9 @@ func inmantaCLI(t *testing.T) string {
 	t.Helper()
 	wish := os.Getenv("ORDAIN_TEST_INMANTA_CLI")
 	if wish == "" {
-		t.Skip("set ORDAIN_TEST_INMANTA_CLI=1 to install inmanta-core from PyPI and run its client, or to the path of an inmanta-cli")
+		t.Skip(
+			"set ORDAIN_TEST_INMANTA_CLI=1 to install inmanta-core from PyPI and run its client, or to the path of an inmanta-cli",
+		)
 	}
 	if wish != "1" {
 		return wish
@@ -28,13 +30,16 @@ func inmantaCLI(t *testing.T) string {
 	python := ""
 	for _, name := range []string{os.Getenv("ORDAIN_TEST_PYTHON"), "python3.13", "python3.12", "python3"} {
 		path, err := exec.LookPath(name)
-		if err == nil && exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))").Run() == nil {
+		if err == nil &&
+			exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))").Run() == nil {
 			python = path
 			break
 		}
 	}
 	if python == "" {
-		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found; name one in ORDAIN_TEST_PYTHON")
+		t.Skip(
+			"inmanta-core needs Python 3.12 or newer with the module venv; none was found; name one in ORDAIN_TEST_PYTHON",
+		)
 	}
 	dir := filepath.Join(t.TempDir(), "venv")
 	for _, command := range [][]string{
@@ -84,10 +89,27 @@ func TestInmantasOwnClient(t *testing.T) {
 	expect(run("project", "create", "-n", "shop"), "shop")
 	expect(run("project", "list"), "shop", "infra")
 	expect(run("project", "modify", "-n", "store", "shop"), "store")
-	expect(run("environment", "create", "-n", "live", "-p", "store", "-r", "https://git.example.com/shop.git", "-b", "main"), "live")
+	expect(
+		run(
+			"environment",
+			"create",
+			"-n",
+			"live",
+			"-p",
+			"store",
+			"-r",
+			"https://git.example.com/shop.git",
+			"-b",
+			"main",
+		),
+		"live",
+	)
 	expect(run("environment", "list"), "live", "production")
 	expect(run("environment", "show", "live"), "https://git.example.com/shop.git")
-	expect(run("environment", "modify", "-n", "live", "-r", "https://git.example.com/store.git", "-b", "main", "live"), "store.git")
+	expect(
+		run("environment", "modify", "-n", "live", "-r", "https://git.example.com/store.git", "-b", "main", "live"),
+		"store.git",
+	)
 	expect(run("environment", "recompile", "--update", "live"), "triggered successfully")
 	expect(run("environment", "setting", "list", "-e", "live"), "auto_deploy")
 	run("environment", "setting", "set", "-e", "live", "-k", "available_versions_to_keep", "-o", "42")
@@ -105,7 +127,19 @@ func TestInmantasOwnClient(t *testing.T) {
 	rvid := r.FailedFile.AtVersion(7)
 	list := run("action-log", "list", "-e", r.Production.ID.String(), "--rvid", rvid)
 	expect(list, "deploy", "failed")
-	expect(run("action-log", "show-messages", "-e", r.Production.ID.String(), "--rvid", rvid, "--action-id", "a000003c-0000-4000-8000-00000000003c"), "No space left on device")
+	expect(
+		run(
+			"action-log",
+			"show-messages",
+			"-e",
+			r.Production.ID.String(),
+			"--rvid",
+			rvid,
+			"--action-id",
+			"a000003c-0000-4000-8000-00000000003c",
+		),
+		"No space left on device",
+	)
 	run("environment", "delete", "live")
 	run("project", "delete", "store")
 	if out := run("project", "list"); strings.Contains(out, "store") {

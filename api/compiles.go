@@ -50,13 +50,19 @@ func (s *server) compiles(g chi.Router) {
 		}
 		return reply{}, nil
 	})
-	call(s, g, http.MethodGet, "/api/v1/compilequeue", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		queue, err := s.control.CompileQueue(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"queue": listed(queue, compileBase)})
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v1/compilequeue",
+		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
+			queue, err := s.control.CompileQueue(ctx, a.Env)
+			if err != nil {
+				return reply{}, err
+			}
+			return v1(map[string]any{"queue": listed(queue, compileBase)})
+		},
+	)
 	call(s, g, http.MethodGet, "/api/v2/compilereport", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -191,7 +197,8 @@ func (s *server) reportsV1(ctx context.Context, a struct {
 		if c.Started != nil {
 			started = *c.Started
 		}
-		if !after.IsZero() && !started.After(after) || !before.IsZero() && !started.Before(before) || len(out) == wanted {
+		if !after.IsZero() && !started.After(after) || !before.IsZero() && !started.Before(before) ||
+			len(out) == wanted {
 			continue
 		}
 		out = append(out, compileV1(c))

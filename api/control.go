@@ -40,7 +40,11 @@ type Control interface {
 	ProtectSettings(ctx context.Context, id intent.EnvironmentID, settings map[string]any, by string) error
 	DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error
 
-	RequestCompile(ctx context.Context, env intent.EnvironmentID, r control.CompileRequest) (intent.CompileID, string, error)
+	RequestCompile(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		r control.CompileRequest,
+	) (intent.CompileID, string, error)
 	IsCompiling(ctx context.Context, env intent.EnvironmentID) (bool, error)
 	CompileQueue(ctx context.Context, env intent.EnvironmentID) ([]intent.Compile, error)
 	Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error)
@@ -53,9 +57,24 @@ type Control interface {
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error)
 	DeleteVersion(ctx context.Context, env intent.EnvironmentID, number int) error
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
-	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
-	VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (intent.Resource, error)
-	Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error)
+	VersionResourcePage(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		q intent.ListQuery,
+	) (intent.Page[intent.Resource], error)
+	VersionResource(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		id intent.ResourceID,
+	) (intent.Resource, error)
+	Explain(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		id intent.ResourceID,
+	) (provenance.Explanation, error)
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 
 	StartDryRun(ctx context.Context, env intent.EnvironmentID, q control.DryRunRequest) (intent.ActionID, error)
@@ -63,7 +82,11 @@ type Control interface {
 	NoLongerManaged(ctx context.Context, run intent.DryRun) ([]intent.ResourceID, error)
 	RefreshFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error)
-	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	DryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+	) (intent.DryRun, []intent.ResourceDiff, error)
 
 	PullRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.PullRequest, error)
 	PullRequest(ctx context.Context, env intent.EnvironmentID, number int) (intent.PullRequest, error)
@@ -100,25 +123,68 @@ type Control interface {
 	Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error)
 
 	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error)
-	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)
+	Resources(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceRow], error)
 	Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error)
-	ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error)
-	ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error)
-	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
+	ResourceHistory(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceHistory], error)
+	ResourceLogs(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceLog], error)
+	Actions(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		kind intent.ActionKind,
+		limit int,
+	) ([]intent.Action, error)
 
 	SetDiscovered(ctx context.Context, env intent.EnvironmentID, found []intent.Discovered) error
 	Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Discovered, error)
-	DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error)
+	DiscoveredList(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Discovered], error)
 	DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
 
 	SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error
-	Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error)
-	Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (intent.Parameter, error)
+	Parameters(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		facts bool,
+		q intent.ListQuery,
+	) (intent.Page[intent.Parameter], error)
+	Parameter(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		name string,
+		resource intent.ResourceID,
+	) (intent.Parameter, error)
 	DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error
 
-	Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error)
+	Notifications(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Notification], error)
 	Notification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Notification, error)
-	MarkNotification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, read, cleared *bool) (intent.Notification, error)
+	MarkNotification(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id uuid.UUID,
+		read, cleared *bool,
+	) (intent.Notification, error)
 
 	PutFile(ctx context.Context, content []byte) (string, error)
 	File(ctx context.Context, sha1 string) ([]byte, error)

@@ -15,7 +15,8 @@ func TestDeliveries(t *testing.T) {
 	c.call("GET", "/api/v2/deliveries/nonsense", "", 400)
 	c.call("GET", "/api/v2/deliveries/00000000-0000-4000-8000-000000000000", "", 404)
 	one := c.call("GET", "/api/v2/deliveries/"+r.Hook.String(), "", 200)
-	if dig(t, one, "data", "state") != "started" || dig(t, one, "data", "compile") != r.Good.String() || dig(t, one, "data", "told", "kind") != "push" {
+	if dig(t, one, "data", "state") != "started" || dig(t, one, "data", "compile") != r.Good.String() ||
+		dig(t, one, "data", "told", "kind") != "push" {
 		t.Errorf("%v", one)
 	}
 	again := c.call("POST", "/api/v2/deliveries/"+r.Hook.String()+"/redeliver", "{}", 200)

@@ -14,7 +14,12 @@ import (
 
 var discoveredList = list{
 	sort: "discovered_resource_id.asc", id: textID,
-	columns: map[string]kind{"discovered_resource_id": word, "resource_type": word, "agent": word, "resource_id_value": word},
+	columns: map[string]kind{
+		"discovered_resource_id": word,
+		"resource_type":          word,
+		"agent":                  word,
+		"resource_id_value":      word,
+	},
 	filters: map[string]kind{"resource_type": text, "agent": text, "resource_id_value": text, "managed": truth},
 }
 
@@ -46,7 +51,10 @@ func (s *server) discovered(g chi.Router) {
 		}
 		return paged(path, discoveredList, q, page, discoveredOf, func(d intent.Discovered) place {
 			id := d.ID.String()
-			return at(map[string]string{"resource_type": d.ID.Type, "agent": d.ID.Agent, "resource_id_value": d.ID.Value, "discovered_resource_id": id}[q.Sort], id)
+			return at(
+				map[string]string{"resource_type": d.ID.Type, "agent": d.ID.Agent, "resource_id_value": d.ID.Value, "discovered_resource_id": id}[q.Sort],
+				id,
+			)
 		})
 	})
 	call(s, g, http.MethodGet, one, func(ctx context.Context, a oneDiscovered) (reply, error) {
@@ -79,7 +87,10 @@ func (s *server) discoveredBatch(g chi.Router, path string) {
 		var list []reported
 		for _, f := range a.Found {
 			values, _ := f["values"].(map[string]any)
-			list = append(list, reported{textOf(f["discovered_resource_id"]), textOf(f["discovery_resource_id"]), values})
+			list = append(
+				list,
+				reported{textOf(f["discovered_resource_id"]), textOf(f["discovery_resource_id"]), values},
+			)
 		}
 		return s.reportDiscovered(ctx, a.inEnvironment, list)
 	})

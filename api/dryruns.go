@@ -28,7 +28,8 @@ func (c dryRunChoice) filter() (intent.DryRunFilter, error) {
 	f := intent.DryRunFilter{Agents: c.Agents, Types: c.Types}
 	ids, err := resourceIDs(c.Resources)
 	f.Resources = ids
-	if err == nil && (c.Agents != nil && len(c.Agents) == 0 || c.Types != nil && len(c.Types) == 0 || c.Resources != nil && len(c.Resources) == 0) {
+	if err == nil &&
+		(c.Agents != nil && len(c.Agents) == 0 || c.Types != nil && len(c.Types) == 0 || c.Resources != nil && len(c.Resources) == 0) {
 		err = invalid("an empty list chooses nothing; leave it out to choose all")
 	}
 	return f, err
@@ -81,7 +82,11 @@ func (s *server) dryRuns(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.Version, Commit: a.Commit, Filter: filter})
+		id, err := s.control.StartDryRun(
+			ctx,
+			a.Env,
+			control.DryRunRequest{Version: a.Version, Commit: a.Commit, Filter: filter},
+		)
 		if err != nil {
 			return reply{}, err
 		}
@@ -105,15 +110,27 @@ func (s *server) dryRuns(g chi.Router) {
 	}) (reply, error) {
 		return s.dryRunReport(ctx, a.Env, a.ID, a.Version)
 	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun-report/{report_id}", func(ctx context.Context, a dryRunReport) (reply, error) {
-		return s.dryRunReport(ctx, a.Env, a.ID, 0)
-	})
-	call(s, g, http.MethodPost, "/api/v2/dryrun-report/{report_id}/cancel", func(ctx context.Context, a dryRunReport) (reply, error) {
-		if err := s.control.CancelDryRun(ctx, a.Env, a.ID); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/dryrun-report/{report_id}",
+		func(ctx context.Context, a dryRunReport) (reply, error) {
+			return s.dryRunReport(ctx, a.Env, a.ID, 0)
+		},
+	)
+	call(
+		s,
+		g,
+		http.MethodPost,
+		"/api/v2/dryrun-report/{report_id}/cancel",
+		func(ctx context.Context, a dryRunReport) (reply, error) {
+			if err := s.control.CancelDryRun(ctx, a.Env, a.ID); err != nil {
+				return reply{}, err
+			}
+			return v2(nil)
+		},
+	)
 	s.dryRunsV1(g)
 }
 
@@ -202,7 +219,16 @@ func (s *server) dryRunsV1(g chi.Router) {
 		out := []any{}
 		for _, run := range runs {
 			if run.Version > 0 { // the model of the others is not there yet
-				out = append(out, map[string]any{"id": run.ID, "version": run.Version, "date": stamp(run.Date), "total": run.Total, "todo": run.Todo})
+				out = append(
+					out,
+					map[string]any{
+						"id":      run.ID,
+						"version": run.Version,
+						"date":    stamp(run.Date),
+						"total":   run.Total,
+						"todo":    run.Todo,
+					},
+				)
 			}
 		}
 		return v1(map[string]any{"dryruns": out})
@@ -235,14 +261,25 @@ func dryRunOf(r intent.DryRun) map[string]any {
 		out["commit"], out["compile"] = r.Commit, r.Compile
 	}
 	if !r.Filter.IsZero() {
-		out["filter"] = map[string]any{"agents": r.Filter.Agents, "resource_types": r.Filter.Types, "resource_ids": r.Filter.Resources}
+		out["filter"] = map[string]any{
+			"agents":         r.Filter.Agents,
+			"resource_types": r.Filter.Types,
+			"resource_ids":   r.Filter.Resources,
+		}
 	}
 	return out
 }
 
 // dryRunV1 holds the changes per resource.
 func dryRunV1(r intent.DryRun, diffs []intent.ResourceDiff) map[string]any {
-	out := map[string]any{"id": r.ID, "environment": r.Environment, "model": r.Version, "date": stamp(r.Date), "total": r.Total, "todo": r.Todo}
+	out := map[string]any{
+		"id":          r.ID,
+		"environment": r.Environment,
+		"model":       r.Version,
+		"date":        stamp(r.Date),
+		"total":       r.Total,
+		"todo":        r.Todo,
+	}
 	resources := map[string]any{}
 	for _, d := range diffs {
 		changes := map[string]any{}
@@ -250,7 +287,9 @@ func dryRunV1(r intent.DryRun, diffs []intent.ResourceDiff) map[string]any {
 			changes[name] = map[string]any{"current": change.Current, "desired": change.Desired}
 		}
 		resources[d.ID.AtVersion(r.Version)] = map[string]any{
-			"id": d.ID.AtVersion(r.Version), "resource_id": d.ID, "id_fields": idFields(d.ID, r.Version), "changes": changes,
+			"id": d.ID.AtVersion(
+				r.Version,
+			), "resource_id": d.ID, "id_fields": idFields(d.ID, r.Version), "changes": changes,
 		}
 	}
 	out["resources"] = resources

@@ -14,7 +14,8 @@ func TestDryRunsOfCommits(t *testing.T) {
 	}
 	id := dig(t, c.call("POST", "/api/v2/dryrun", `{"commit":"feature","agents":["web*"],"resource_types":["fs::File"]}`, 200), "data").(string)
 	list := c.call("GET", "/api/v2/dryrun", "", 200)
-	if dig(t, list, "data", 0, "commit") != "feature" || dig(t, list, "data", 0, "state") != "compiling" || dig(t, list, "data", 0, "model") != nil {
+	if dig(t, list, "data", 0, "commit") != "feature" || dig(t, list, "data", 0, "state") != "compiling" ||
+		dig(t, list, "data", 0, "model") != nil {
 		t.Errorf("%v", list)
 	}
 	summary := dig(t, c.call("GET", "/api/v2/dryrun-report/"+id, "", 200), "data", "summary")
@@ -28,7 +29,8 @@ func TestDryRunsOfCommits(t *testing.T) {
 	c.call("POST", "/api/v2/dryrun-report/"+id+"/cancel", "", 409)
 	c.call("GET", "/api/v2/dryrun-report/00000000-0000-0000-0000-000000000001", "", 404)
 	whole := c.call("GET", "/api/v2/dryrun-report/"+r.DryRunID.String(), "", 200)
-	if dig(t, whole, "data", "summary", "counts", "unknown") != 2.0 || dig(t, whole, "data", "no_longer_managed", 0) != "fs::File[web01,path=/srv/www/left.html]" {
+	if dig(t, whole, "data", "summary", "counts", "unknown") != 2.0 ||
+		dig(t, whole, "data", "no_longer_managed", 0) != "fs::File[web01,path=/srv/www/left.html]" {
 		t.Errorf("%v", whole)
 	}
 }
@@ -40,7 +42,9 @@ func TestFactsAreAskedFor(t *testing.T) {
 	if got := dig(t, c.call("POST", "/api/v2/facts/refresh", `{"resource_ids":["`+file+`"]}`, 200), "data", 0); got != file {
 		t.Errorf("%v", got)
 	}
-	if got := dig(t, c.call("POST", "/api/v2/facts/refresh", `{"resource_ids":[]}`, 200), "data").([]any); len(got) != 0 {
+	if got := dig(t, c.call("POST", "/api/v2/facts/refresh", `{"resource_ids":[]}`, 200), "data").([]any); len(
+		got,
+	) != 0 {
 		t.Errorf("%v", got)
 	}
 	c.call("POST", "/api/v2/facts/refresh", `{"resource_ids":["x"]}`, 400)

@@ -100,20 +100,32 @@ func (s *server) environments(g chi.Router) {
 		}
 		return v1(map[string]any{"environment": environmentV1(e)})
 	})
-	call(s, g, http.MethodPost, "/api/v2/environment/{id}", func(ctx context.Context, a modifyEnvironment) (reply, error) {
-		e, err := s.modifyEnvironment(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(environmentV2(e, true))
-	})
-	call(s, g, http.MethodPost, "/api/v1/environment/{id}", func(ctx context.Context, a modifyEnvironmentV1) (reply, error) {
-		e, err := s.modifyEnvironment(ctx, modifyEnvironment{modifyEnvironmentV1: a})
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"environment": environmentV1(e)})
-	})
+	call(
+		s,
+		g,
+		http.MethodPost,
+		"/api/v2/environment/{id}",
+		func(ctx context.Context, a modifyEnvironment) (reply, error) {
+			e, err := s.modifyEnvironment(ctx, a)
+			if err != nil {
+				return reply{}, err
+			}
+			return v2(environmentV2(e, true))
+		},
+	)
+	call(
+		s,
+		g,
+		http.MethodPost,
+		"/api/v1/environment/{id}",
+		func(ctx context.Context, a modifyEnvironmentV1) (reply, error) {
+			e, err := s.modifyEnvironment(ctx, modifyEnvironment{modifyEnvironmentV1: a})
+			if err != nil {
+				return reply{}, err
+			}
+			return v1(map[string]any{"environment": environmentV1(e)})
+		},
+	)
 	s.environmentVerb(g, http.MethodDelete, "environment", s.control.DeleteEnvironment)
 	s.environmentVerb(g, http.MethodDelete, "decommission", s.control.ClearEnvironment)
 	for path, do := range map[string]func(context.Context, uuid.UUID) error{
@@ -138,15 +150,21 @@ func (s *server) environmentVerb(g chi.Router, method, what string, do func(cont
 		"v1": func() (reply, error) { return v1(nil) },
 		"v2": nothing,
 	} {
-		call(s, g, method, "/api/"+version+"/"+what+"/{id}", func(ctx context.Context, a justEnvironment) (reply, error) {
-			if err := s.mustExist(ctx, a.ID); err != nil {
-				return reply{}, err
-			}
-			if err := do(ctx, a.ID); err != nil {
-				return reply{}, err
-			}
-			return done()
-		})
+		call(
+			s,
+			g,
+			method,
+			"/api/"+version+"/"+what+"/{id}",
+			func(ctx context.Context, a justEnvironment) (reply, error) {
+				if err := s.mustExist(ctx, a.ID); err != nil {
+					return reply{}, err
+				}
+				if err := do(ctx, a.ID); err != nil {
+					return reply{}, err
+				}
+				return done()
+			},
+		)
 	}
 }
 
@@ -238,7 +256,9 @@ func environmentV2(e intent.Environment, details bool) map[string]any {
 	out := map[string]any{
 		"id": e.ID, "name": e.Name, "project_id": e.ProjectID,
 		"repo_url": e.Source.URL, "repo_branch": e.Source.Branch,
-		"settings": settingsOf(e), "halted": e.Halted, "halted_by": textOrNull(e.HaltedBy), "halted_at": maybe(e.HaltedAt), "is_marked_for_deletion": false,
+		"settings": settingsOf(
+			e,
+		), "halted": e.Halted, "halted_by": textOrNull(e.HaltedBy), "halted_at": maybe(e.HaltedAt), "is_marked_for_deletion": false,
 	}
 	if details {
 		out["description"], out["icon"] = e.Description, e.Icon

@@ -39,5 +39,11 @@ func executorsOf(x intent.Executors) any {
 			"kind": f.Kind, "hash": f.Hash, "bytes": f.Size, "bytes_alone": f.Alone, "last_used": stamp(f.LastUsed), "in_use": f.InUse,
 		})
 	}
-	return map[string]any{"here": x.Here, "processes": processes, "folders": folders, "disk_bytes": x.Disk, "disk_max_bytes": x.DiskMax}
+	return map[string]any{
+		"here":           x.Here,
+		"processes":      processes,
+		"folders":        folders,
+		"disk_bytes":     x.Disk,
+		"disk_max_bytes": x.DiskMax,
+	}
 }

@@ -65,7 +65,10 @@ func (s *server) gates(g chi.Router) {
 			o.Until = at
 		default:
 			if a.Minutes < 1 || a.Minutes > int(intent.LongestOverride/time.Minute) {
-				return reply{}, invalid("minutes: an override lasts 1 to %d of them", int(intent.LongestOverride/time.Minute))
+				return reply{}, invalid(
+					"minutes: an override lasts 1 to %d of them",
+					int(intent.LongestOverride/time.Minute),
+				)
 			}
 			o.Until = time.Now().Add(time.Duration(a.Minutes) * time.Minute)
 		}
@@ -85,42 +88,62 @@ func (s *server) gates(g chi.Router) {
 		}
 		return nothing()
 	})
-	call(s, g, http.MethodGet, "/api/v2/interventions", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		list, err := s.control.Interventions(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(list, func(x intent.Intervention) any {
-			return map[string]any{"at": stamp(x.At), "by": x.By, "kind": x.Kind, "agent": textOrNull(x.Agent), "reason": x.Reason}
-		}))
-	})
-	call(s, g, http.MethodGet, "/api/v2/maintenance", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		e, err := s.environment(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		windows, err := e.Windows()
-		if err != nil {
-			return reply{}, err
-		}
-		now, list := time.Now(), []any{}
-		for i := range windows {
-			w := &windows[i]
-			open, until := w.At(now)
-			list = append(list, map[string]any{
-				"name": w.Name, "kind": w.Kind, "cron": w.Cron, "duration": w.Duration.Seconds(), "timezone": w.Zone,
-				"agents": notNil(w.Agents), "resources": notNil(w.Resources), "open": open, "changes": timeOrNull(until),
-			})
-		}
-		lasting := []any{}
-		for _, o := range e.Overrides {
-			lasting = append(lasting, overrideOf(o))
-		}
-		return v2(map[string]any{"windows": list, "overrides": lasting})
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/interventions",
+		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
+			if _, err := s.environment(ctx, a.Env); err != nil {
+				return reply{}, err
+			}
+			list, err := s.control.Interventions(ctx, a.Env)
+			if err != nil {
+				return reply{}, err
+			}
+			return v2(listed(list, func(x intent.Intervention) any {
+				return map[string]any{
+					"at":     stamp(x.At),
+					"by":     x.By,
+					"kind":   x.Kind,
+					"agent":  textOrNull(x.Agent),
+					"reason": x.Reason,
+				}
+			}))
+		},
+	)
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/maintenance",
+		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
+			e, err := s.environment(ctx, a.Env)
+			if err != nil {
+				return reply{}, err
+			}
+			windows, err := e.Windows()
+			if err != nil {
+				return reply{}, err
+			}
+			now, list := time.Now(), []any{}
+			for i := range windows {
+				w := &windows[i]
+				open, until := w.At(now)
+				list = append(list, map[string]any{
+					"name": w.Name, "kind": w.Kind, "cron": w.Cron, "duration": w.Duration.Seconds(), "timezone": w.Zone,
+					"agents": notNil(
+						w.Agents,
+					), "resources": notNil(w.Resources), "open": open, "changes": timeOrNull(until),
+				})
+			}
+			lasting := []any{}
+			for _, o := range e.Overrides {
+				lasting = append(lasting, overrideOf(o))
+			}
+			return v2(map[string]any{"windows": list, "overrides": lasting})
+		},
+	)
 	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/why", func(ctx context.Context, a oneResource) (reply, error) {
 		w, err := s.control.Why(ctx, a.Env, a.ID)
 		if err != nil {
@@ -132,9 +155,19 @@ func (s *server) gates(g chi.Router) {
 			if !r.Resource.IsZero() {
 				on = r.Resource.String()
 			}
-			reasons = append(reasons, map[string]any{"kind": r.Kind, "text": r.Text, "until": timeOrNull(r.Until), "resource_id": on})
+			reasons = append(
+				reasons,
+				map[string]any{"kind": r.Kind, "text": r.Text, "until": timeOrNull(r.Until), "resource_id": on},
+			)
 		}
-		return v2(map[string]any{"resource_id": w.Resource.String(), "status": w.Status, "sentence": w.Sentence, "reasons": reasons})
+		return v2(
+			map[string]any{
+				"resource_id": w.Resource.String(),
+				"status":      w.Status,
+				"sentence":    w.Sentence,
+				"reasons":     reasons,
+			},
+		)
 	})
 }
 

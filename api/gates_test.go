@@ -13,8 +13,15 @@ import (
 func frozen(t *testing.T) (c *client, resource string) {
 	t.Helper()
 	c, r := rich(t)
-	c.call("POST", "/api/v2/environment_settings/maintenance_windows",
-		fmt.Sprintf(`{"value": {"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}}`, time.Now().UTC().Hour()), 200)
+	c.call(
+		"POST",
+		"/api/v2/environment_settings/maintenance_windows",
+		fmt.Sprintf(
+			`{"value": {"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}}`,
+			time.Now().UTC().Hour(),
+		),
+		200,
+	)
 	return c, r.FailedFile.String()
 }
 
@@ -38,12 +45,20 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("held by %q", kinds)
 	}
 	state := c.call("GET", "/api/v2/maintenance", "", 200)
-	if dig(t, state, "data", "windows", 0, "name") != "holidays" || dig(t, state, "data", "windows", 0, "open") != true || len(dig(t, state, "data", "overrides").([]any)) != 0 {
+	if dig(t, state, "data", "windows", 0, "name") != "holidays" ||
+		dig(t, state, "data", "windows", 0, "open") != true ||
+		len(dig(t, state, "data", "overrides").([]any)) != 0 {
 		t.Errorf("%v", state)
 	}
 	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	made := c.call("PUT", "/api/v2/override", `{"by": "ida", "reason": "the router", "until": "`+until+`", "agents": ["web*"]}`, 200)
-	if dig(t, made, "data", "lasts") != true || dig(t, made, "data", "agents", 0) != "web*" || dig(t, made, "data", "ended") != nil {
+	made := c.call(
+		"PUT",
+		"/api/v2/override",
+		`{"by": "ida", "reason": "the router", "until": "`+until+`", "agents": ["web*"]}`,
+		200,
+	)
+	if dig(t, made, "data", "lasts") != true || dig(t, made, "data", "agents", 0) != "web*" ||
+		dig(t, made, "data", "ended") != nil {
 		t.Errorf("%v", made)
 	}
 	if kinds := why(); slices.Contains(kinds, "freeze") {
@@ -60,10 +75,12 @@ func TestOverrides(t *testing.T) {
 	c.call("DELETE", one, "", 404)
 	c.call("DELETE", "/api/v2/override/nonsense", "", 400)
 	list := c.call("GET", "/api/v2/override", "", 200)
-	if got := dig(t, list, "data", 0); dig(t, got, "reason") != "the router" || dig(t, got, "lasts") != false || dig(t, got, "ended") == nil {
+	if got := dig(t, list, "data", 0); dig(t, got, "reason") != "the router" || dig(t, got, "lasts") != false ||
+		dig(t, got, "ended") == nil {
 		t.Errorf("%v", got)
 	}
-	if got := dig(t, c.call("GET", "/api/v2/interventions", "", 200), "data", 0); dig(t, got, "by") != "ida" || dig(t, got, "kind") != "override" {
+	if got := dig(t, c.call("GET", "/api/v2/interventions", "", 200), "data", 0); dig(t, got, "by") != "ida" ||
+		dig(t, got, "kind") != "override" {
 		t.Errorf("%v", got)
 	}
 }

@@ -27,7 +27,12 @@ func (s *server) git(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := map[string]any{"repository": e.Source.URL, "branch": e.Source.Branch, "subdir": e.Source.Subdir, "state": nil}
+		out := map[string]any{
+			"repository": e.Source.URL,
+			"branch":     e.Source.Branch,
+			"subdir":     e.Source.Subdir,
+			"state":      nil,
+		}
 		if state != nil {
 			out["state"] = map[string]any{
 				"kind": state.Kind, "commit": textOrNull(state.Commit), "message": state.Message, "advice": state.Advice,
@@ -36,16 +41,22 @@ func (s *server) git(g chi.Router) {
 		}
 		return v2(out)
 	})
-	call(s, g, http.MethodGet, "/api/v2/git/commits", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		list, err := s.control.GitCommits(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(list, gitCommitOf))
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/git/commits",
+		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
+			if _, err := s.environment(ctx, a.Env); err != nil {
+				return reply{}, err
+			}
+			list, err := s.control.GitCommits(ctx, a.Env)
+			if err != nil {
+				return reply{}, err
+			}
+			return v2(listed(list, gitCommitOf))
+		},
+	)
 	call(s, g, http.MethodPost, "/api/v2/git/accept", func(ctx context.Context, a struct {
 		inEnvironment
 		Commit string `arg:"commit,required"`
@@ -56,7 +67,14 @@ func (s *server) git(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(map[string]any{"commit": accepted.Commit, "by": accepted.By, "reason": accepted.Reason, "at": stamp(accepted.At)})
+		return v2(
+			map[string]any{
+				"commit": accepted.Commit,
+				"by":     accepted.By,
+				"reason": accepted.Reason,
+				"at":     stamp(accepted.At),
+			},
+		)
 	})
 	s.rollback(g)
 }
@@ -65,7 +83,9 @@ func gitCommitOf(c intent.GitCommit) map[string]any {
 	out := map[string]any{
 		"commit": c.Revision.Commit, "branch": c.Revision.Branch, "author": c.Revision.Author, "email": c.Revision.Email,
 		"subject": c.Revision.Subject, "time": stamp(c.Revision.Time), "signer": textOrNull(c.Revision.Signer.Name),
-		"signer_key": textOrNull(c.Revision.Signer.Key), "compile": c.Compile, "trigger": c.Trigger.Type, "requested": stamp(c.Requested),
+		"signer_key": textOrNull(
+			c.Revision.Signer.Key,
+		), "compile": c.Compile, "trigger": c.Trigger.Type, "requested": stamp(c.Requested),
 		"success": c.Success, "version": nil, "version_status": nil, "held": c.Held,
 	}
 	if c.Version > 0 {

@@ -20,16 +20,22 @@ func (s *server) holds(g chi.Router) {
 		inEnvironment
 		Version int `arg:"version,required"`
 	}
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}/hold", func(ctx context.Context, a oneVersion) (reply, error) {
-		v, err := s.control.Version(ctx, a.Env, a.Version)
-		if err != nil {
-			return reply{}, err
-		}
-		if v.Hold == nil {
-			return reply{}, fault.New("api", fault.NotFound, "this version was not held")
-		}
-		return v2(holdOf(v, true))
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/desiredstate/{version}/hold",
+		func(ctx context.Context, a oneVersion) (reply, error) {
+			v, err := s.control.Version(ctx, a.Env, a.Version)
+			if err != nil {
+				return reply{}, err
+			}
+			if v.Hold == nil {
+				return reply{}, fault.New("api", fault.NotFound, "this version was not held")
+			}
+			return v2(holdOf(v, true))
+		},
+	)
 	call(s, g, http.MethodPost, "/api/v2/desiredstate/{version}/confirm", func(ctx context.Context, a struct {
 		oneVersion
 		By     string `arg:"by,required"`

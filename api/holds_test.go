@@ -22,7 +22,8 @@ func TestAHeldVersionNeedsAPerson(t *testing.T) {
 		}
 	}
 	hold := c.call("GET", "/api/v2/desiredstate/9/hold", "", 200)
-	if dig(t, hold, "data", "removed") != 84.0 || dig(t, hold, "data", "held") != true || len(dig(t, hold, "data", "first").([]any)) != 20 {
+	if dig(t, hold, "data", "removed") != 84.0 || dig(t, hold, "data", "held") != true ||
+		len(dig(t, hold, "data", "first").([]any)) != 20 {
 		t.Errorf("%v", hold)
 	}
 	c.call("GET", "/api/v2/desiredstate/7/hold", "", 404)
@@ -73,10 +74,12 @@ func TestNotifications(t *testing.T) {
 	c.call("GET", "/api/v2/notification?sort=title.asc", "", 400)
 	c.call("GET", "/api/v2/notification?filter.uri=x", "", 400)
 	one := "/api/v2/notification/" + r.Production.Notices[2].ID.String()
-	if got := c.call("PATCH", one, `{"read":true}`, 200); dig(t, got, "data", "read") != true || dig(t, got, "data", "cleared") != false {
+	if got := c.call("PATCH", one, `{"read":true}`, 200); dig(t, got, "data", "read") != true ||
+		dig(t, got, "data", "cleared") != false {
 		t.Errorf("%v", got)
 	}
-	if got := c.call("PATCH", one, `{"cleared":true}`, 200); dig(t, got, "data", "read") != true || dig(t, got, "data", "cleared") != true {
+	if got := c.call("PATCH", one, `{"cleared":true}`, 200); dig(t, got, "data", "read") != true ||
+		dig(t, got, "data", "cleared") != true {
 		t.Errorf("%v", got)
 	}
 	c.call("PATCH", one, `{}`, 400)

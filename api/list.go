@@ -106,7 +106,11 @@ func (l list) query(p paging) (intent.ListQuery, error) {
 	column, order, ok := strings.Cut(strings.ToLower(sort), ".")
 	columnKind, known := l.columns[column]
 	if !ok || !known || order != "asc" && order != "desc" {
-		return q, invalid("Sort parameter invalid: %q; sort by %s, followed by .asc or .desc", sort, strings.Join(slices.Sorted(maps.Keys(l.columns)), ", "))
+		return q, invalid(
+			"Sort parameter invalid: %q; sort by %s, followed by .asc or .desc",
+			sort,
+			strings.Join(slices.Sorted(maps.Keys(l.columns)), ", "),
+		)
 	}
 	q.Sort, q.Desc = column, order == "desc"
 	var err error
@@ -230,7 +234,15 @@ func atTime(t time.Time, id string) place { return at(formatTime(t), id) }
 
 // paged answers with one page: the items as the API shows them, links to the
 // pages beside it, and where it lies.
-func paged[T, R any](path string, l list, q intent.ListQuery, p intent.Page[T], show func(T) R, where func(T) place, extra ...string) (reply, error) {
+func paged[T, R any](
+	path string,
+	l list,
+	q intent.ListQuery,
+	p intent.Page[T],
+	show func(T) R,
+	where func(T) place,
+	extra ...string,
+) (reply, error) {
 	links := map[string]string{"self": link(path, l, q, q.After, q.Before, extra)}
 	if len(p.Items) > 0 {
 		first, last := where(p.Items[0]), where(p.Items[len(p.Items)-1])

@@ -35,20 +35,33 @@ func (s *server) notifications(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		return paged("/api/v2/notification", notificationList, q, page, notificationOf, func(n intent.Notification) place {
-			if q.Sort == "last" {
-				return atTime(n.Last, n.ID.String())
+		return paged(
+			"/api/v2/notification",
+			notificationList,
+			q,
+			page,
+			notificationOf,
+			func(n intent.Notification) place {
+				if q.Sort == "last" {
+					return atTime(n.Last, n.ID.String())
+				}
+				return atTime(n.Created, n.ID.String())
+			},
+		)
+	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/notification/{notification_id}",
+		func(ctx context.Context, a oneNotification) (reply, error) {
+			n, err := s.control.Notification(ctx, a.Env, a.ID)
+			if err != nil {
+				return reply{}, err
 			}
-			return atTime(n.Created, n.ID.String())
-		})
-	})
-	call(s, g, http.MethodGet, "/api/v2/notification/{notification_id}", func(ctx context.Context, a oneNotification) (reply, error) {
-		n, err := s.control.Notification(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(notificationOf(n))
-	})
+			return v2(notificationOf(n))
+		},
+	)
 	call(s, g, http.MethodPatch, "/api/v2/notification/{notification_id}", func(ctx context.Context, a struct {
 		oneNotification
 		Read    *bool `arg:"read"`

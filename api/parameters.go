@@ -262,7 +262,12 @@ func metadataMatches(metadata, query map[string]any) bool {
 	return true
 }
 
-func (s *server) setParameter(ctx context.Context, a setParameter, id intent.ResourceID, expires bool) (intent.Parameter, error) {
+func (s *server) setParameter(
+	ctx context.Context,
+	a setParameter,
+	id intent.ResourceID,
+	expires bool,
+) (intent.Parameter, error) {
 	value, ok := a.Value.(string)
 	if !ok {
 		encoded, err := json.Marshal(a.Value)

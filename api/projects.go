@@ -65,7 +65,11 @@ func (s *server) projects(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		return v1(map[string]any{"projects": listed(projects, func(p intent.Project) any { return projectV1(p, inside[p.ID]) })})
+		return v1(
+			map[string]any{
+				"projects": listed(projects, func(p intent.Project) any { return projectV1(p, inside[p.ID]) }),
+			},
+		)
 	})
 	call(s, g, http.MethodGet, "/api/v2/project/{id}", func(ctx context.Context, a oneProject) (reply, error) {
 		p, inside, err := s.project(ctx, a.ID)

@@ -66,7 +66,9 @@ func followingOf(f control.Following) map[string]any {
 	return map[string]any{
 		"follows": textOrNull(f.Follows), "problem": f.Problem, "idle": f.Idle, "paused": actorOf(f.Paused),
 		"gates": map[string]any{
-			"soak": int(f.Policy.Soak / time.Second), "compliant": f.Policy.Compliant, "no_drift": f.Policy.NoDrift, "approval": f.Policy.Approval,
+			"soak": int(
+				f.Policy.Soak / time.Second,
+			), "compliant": f.Policy.Compliant, "no_drift": f.Policy.NoDrift, "approval": f.Policy.Approval,
 		},
 		"followers":  listed(f.Followers, func(name string) string { return name }),
 		"promotions": listed(f.Promotions, promotionOf),
@@ -77,7 +79,9 @@ func promotionOf(p intent.Promotion) map[string]any {
 	out := map[string]any{
 		"id": p.ID, "state": p.State, "text": p.Text(), "commit": p.Commit, "branch": p.Branch, "subject": p.Subject, "author": p.Author,
 		"source": p.Source, "source_name": p.SourceName, "source_version": p.Version, "since": stamp(p.Since), "checked": stamp(p.Checked), "gates": listed(p.Gates, gateOf),
-		"approved": actorOf(p.Approved), "overridden": actorOf(p.Overridden), "ended": maybe(p.Ended), "compile": p.Compile, "version": nil, "success": p.Success,
+		"approved": actorOf(
+			p.Approved,
+		), "overridden": actorOf(p.Overridden), "ended": maybe(p.Ended), "compile": p.Compile, "version": nil, "success": p.Success,
 	}
 	if p.Made > 0 {
 		out["version"] = p.Made

@@ -17,8 +17,20 @@ import (
 var (
 	resourceList = list{
 		sort: "resource_type.desc", id: textID,
-		columns: map[string]kind{"resource_type": word, "agent": word, "resource_id_value": word, "resource_id": word, "status": word},
-		filters: map[string]kind{"resource_type": text, "agent": text, "resource_id_value": text, "status": text, "parked": truth},
+		columns: map[string]kind{
+			"resource_type":     word,
+			"agent":             word,
+			"resource_id_value": word,
+			"resource_id":       word,
+			"status":            word,
+		},
+		filters: map[string]kind{
+			"resource_type":     text,
+			"agent":             text,
+			"resource_id_value": text,
+			"status":            text,
+			"parked":            truth,
+		},
 	}
 	historyList = list{sort: "date.desc", columns: map[string]kind{"date": moment}, id: textID}
 	logList     = list{
@@ -197,7 +209,10 @@ func (s *server) resourceV1(ctx context.Context, a struct {
 	}
 	r, err := s.control.VersionResource(ctx, a.Env, version, id)
 	if fault.Is(err, fault.NotFound) {
-		return reply{}, &bare{code: http.StatusNotFound, message: "The resource with the given id does not exist in the given environment"}
+		return reply{}, &bare{
+			code:    http.StatusNotFound,
+			message: "The resource with the given id does not exist in the given environment",
+		}
 	}
 	if err != nil {
 		return reply{}, err
@@ -335,7 +350,13 @@ func (s *server) statuses(ctx context.Context, in inEnvironment) (map[intent.Res
 }
 
 // actionsOfVersion gives what was done to the resources of a version.
-func (s *server) actionsOfVersion(ctx context.Context, in inEnvironment, version int, kind intent.ActionKind, limit int) (map[intent.ResourceID][]intent.Action, error) {
+func (s *server) actionsOfVersion(
+	ctx context.Context,
+	in inEnvironment,
+	version int,
+	kind intent.ActionKind,
+	limit int,
+) (map[intent.ResourceID][]intent.Action, error) {
 	found, err := s.control.Actions(ctx, in.Env, intent.ResourceID{}, kind, searchWindow)
 	if err != nil {
 		return nil, err
@@ -379,5 +400,11 @@ func logLine(l intent.LogLine) map[string]any {
 	if len(l.Arguments) > 0 {
 		kwargs = l.Arguments
 	}
-	return map[string]any{"level": l.Level, "msg": l.Message, "timestamp": stamp(l.Time), "args": []any{}, "kwargs": kwargs}
+	return map[string]any{
+		"level":     l.Level,
+		"msg":       l.Message,
+		"timestamp": stamp(l.Time),
+		"args":      []any{},
+		"kwargs":    kwargs,
+	}
 }

@@ -34,12 +34,25 @@ func (s *server) rollback(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		out := map[string]any{"version": v.Number, "status": v.Status, "commit": textOrNull(v.Provenance.Commit), "revert": nil, "revert_problem": nil}
+		out := map[string]any{
+			"version":        v.Number,
+			"status":         v.Status,
+			"commit":         textOrNull(v.Provenance.Commit),
+			"revert":         nil,
+			"revert_problem": nil,
+		}
 		b := v.Provenance.RolledBack
 		if b == nil {
 			return v2(out)
 		}
-		out["rolled_back"] = map[string]any{"from": b.From, "to": b.To, "blocked": textOrNull(b.Blocked), "by": b.By, "reason": b.Reason, "at": stamp(b.At)}
+		out["rolled_back"] = map[string]any{
+			"from":    b.From,
+			"to":      b.To,
+			"blocked": textOrNull(b.Blocked),
+			"by":      b.By,
+			"reason":  b.Reason,
+			"at":      stamp(b.At),
+		}
 		if a.Revert && b.Blocked != "" {
 			if page, err := s.control.OpenRevert(ctx, a.Env, b.Blocked, b.Reason); err != nil {
 				out["revert_problem"] = err.Error()
@@ -49,16 +62,22 @@ func (s *server) rollback(g chi.Router) {
 		}
 		return v2(out)
 	})
-	call(s, g, http.MethodGet, "/api/v2/git/blocks", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		list, err := s.control.BlockedCommits(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(list, blockOf))
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/git/blocks",
+		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
+			if _, err := s.environment(ctx, a.Env); err != nil {
+				return reply{}, err
+			}
+			list, err := s.control.BlockedCommits(ctx, a.Env)
+			if err != nil {
+				return reply{}, err
+			}
+			return v2(listed(list, blockOf))
+		},
+	)
 	call(s, g, http.MethodPost, "/api/v2/git/unblock", func(ctx context.Context, a struct {
 		inEnvironment
 		Commit string `arg:"commit,required"`

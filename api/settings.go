@@ -57,15 +57,21 @@ func (s *server) settings(g chi.Router) {
 		}
 		return v1(map[string]any{"value": values[a.ID], "metadata": definitions})
 	})
-	call(s, g, http.MethodPost, "/api/v2/protected_environment_settings", func(ctx context.Context, a protectSettings) (reply, error) {
-		if a.By != intent.ProtectedByProject {
-			return reply{}, invalid("protected_by is " + intent.ProtectedByProject)
-		}
-		if err := as500(s.control.ProtectSettings(ctx, a.Env, a.Settings, a.By), fault.Invalid); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
+	call(
+		s,
+		g,
+		http.MethodPost,
+		"/api/v2/protected_environment_settings",
+		func(ctx context.Context, a protectSettings) (reply, error) {
+			if a.By != intent.ProtectedByProject {
+				return reply{}, invalid("protected_by is " + intent.ProtectedByProject)
+			}
+			if err := as500(s.control.ProtectSettings(ctx, a.Env, a.Settings, a.By), fault.Invalid); err != nil {
+				return reply{}, err
+			}
+			return v2(nil)
+		},
+	)
 	set := func(ctx context.Context, a setSetting) error {
 		if a.Value == nil {
 			return invalid("a setting needs a value; delete it to go back to its default")
@@ -100,7 +106,11 @@ func (s *server) settings(g chi.Router) {
 
 // settingValues gives the values in force, of one setting or of all, and the
 // definitions of all.
-func (s *server) settingValues(ctx context.Context, in inEnvironment, name string) (values, definitions map[string]any, err error) {
+func (s *server) settingValues(
+	ctx context.Context,
+	in inEnvironment,
+	name string,
+) (values, definitions map[string]any, err error) {
 	e, err := s.environment(ctx, in.Env)
 	if err != nil {
 		return nil, nil, err

@@ -90,13 +90,22 @@ func parkingOf(out map[string]any, st intent.ResourceState) map[string]any {
 	if st.Parked != intent.NotParked {
 		out["parked"] = st.Parked
 	}
-	out["parked_at"], out["retry_at"], out["attempts"], out["drifted"] = maybe(st.ParkedAt), maybe(st.RetryAt), st.Attempts, st.Drifted
+	out["parked_at"], out["retry_at"], out["attempts"], out["drifted"] = maybe(
+		st.ParkedAt,
+	), maybe(
+		st.RetryAt,
+	), st.Attempts, st.Drifted
 	return out
 }
 
 // breakerOf shows the breaker of an agent.
 func breakerOf(b intent.Breaker) map[string]any {
-	out := map[string]any{"state": "closed", "since": maybe(b.Since), "failures": b.Failures, "next_probe": maybe(b.ProbeAt)}
+	out := map[string]any{
+		"state":      "closed",
+		"since":      maybe(b.Since),
+		"failures":   b.Failures,
+		"next_probe": maybe(b.ProbeAt),
+	}
 	if b.Open() {
 		out["state"] = "open"
 	}

@@ -14,20 +14,29 @@ func TestParked(t *testing.T) {
 	parked := func() any {
 		return dig(t, c.call("GET", "/api/v2/resource?filter.parked=true", "", 200), "metadata", "total")
 	}
-	if got := dig(t, c.call("GET", "/api/v2/resource?filter.parked=true&sort=resource_id.asc", "", 200), "data", 0, "parked"); got != "contested" && got != "attempts" {
+	if got := dig(t, c.call("GET", "/api/v2/resource?filter.parked=true&sort=resource_id.asc", "", 200), "data", 0, "parked"); got != "contested" &&
+		got != "attempts" {
 		t.Errorf("%v", got)
 	}
 	c.call("POST", "/api/v2/unpark", `{"resource_ids": ["`+r.ParkedFile.String()+`", "nonsense"]}`, 400)
-	c.call("POST", "/api/v2/unpark", `{"resource_ids": ["`+r.ParkedFile.String()+`", "fs::File[web01,path=/nowhere]"]}`, 404)
+	c.call(
+		"POST",
+		"/api/v2/unpark",
+		`{"resource_ids": ["`+r.ParkedFile.String()+`", "fs::File[web01,path=/nowhere]"]}`,
+		404,
+	)
 	c.call("POST", "/api/v2/unpark", `{"resource_ids": "all"}`, 400)
 	c.call("POST", "/api/v2/unpark", `{"resources": []}`, 400)
-	if got := dig(t, c.call("POST", "/api/v2/unpark", `{"resource_ids": []}`, 200), "data").([]any); len(got) != 0 || parked() != 2.0 {
+	if got := dig(t, c.call("POST", "/api/v2/unpark", `{"resource_ids": []}`, 200), "data").([]any); len(got) != 0 ||
+		parked() != 2.0 {
 		t.Errorf("freed %v", got)
 	}
-	if got := dig(t, c.call("POST", "/api/v2/unpark", `{"resource_ids": ["`+r.ParkedFile.String()+`"]}`, 200), "data", 0); got != r.ParkedFile.String() || parked() != 1.0 {
+	if got := dig(t, c.call("POST", "/api/v2/unpark", `{"resource_ids": ["`+r.ParkedFile.String()+`"]}`, 200), "data", 0); got != r.ParkedFile.String() ||
+		parked() != 1.0 {
 		t.Errorf("freed %v", got)
 	}
-	if got := dig(t, c.call("POST", "/api/v2/unpark", `{}`, 200), "data", 0); got != r.ContestedFile.String() || parked() != 0.0 {
+	if got := dig(t, c.call("POST", "/api/v2/unpark", `{}`, 200), "data", 0); got != r.ContestedFile.String() ||
+		parked() != 0.0 {
 		t.Errorf("freed %v", got)
 	}
 	c.tid = strings.Repeat("0", 8) + "-0000-4000-8000-000000000000"

@@ -16,13 +16,20 @@ func (s *server) status(g chi.Router) {
 			database, message = "Error", "the database does not answer"
 		}
 		slice := func(name, status string, message any) map[string]any {
-			return map[string]any{"name": name, "status": map[string]any{}, "reported_status": status, "message": message}
+			return map[string]any{
+				"name":            name,
+				"status":          map[string]any{},
+				"reported_status": status,
+				"message":         message,
+			}
 		}
 		return v2(map[string]any{
 			"product": "Ordain", "edition": "Open Source Edition", "version": s.control.ProgramVersion(), "license": "open source",
-			"extensions": []any{map[string]any{"name": "core", "version": s.control.ProgramVersion(), "package": "ordain"}},
-			"slices":     []any{slice("core.server", "OK", nil), slice("core.database", database, message)},
-			"features":   []any{}, "status": database, "python_version": nil, "postgresql_version": nil,
+			"extensions": []any{
+				map[string]any{"name": "core", "version": s.control.ProgramVersion(), "package": "ordain"},
+			},
+			"slices":   []any{slice("core.server", "OK", nil), slice("core.database", database, message)},
+			"features": []any{}, "status": database, "python_version": nil, "postgresql_version": nil,
 		})
 	})
 	call(s, g, http.MethodGet, "/api/v2/health", func(ctx context.Context, _ struct{}) (reply, error) {
@@ -33,6 +40,10 @@ func (s *server) status(g chi.Router) {
 	})
 	// There are no users to log in as.
 	call(s, g, http.MethodGet, "/api/v2/current_user", func(context.Context, struct{}) (reply, error) {
-		return reply{}, fault.New("api", fault.NotFound, "no current user found, probably an API token is used or authentication is off")
+		return reply{}, fault.New(
+			"api",
+			fault.NotFound,
+			"no current user found, probably an API token is used or authentication is off",
+		)
 	})
 }

@@ -119,17 +119,23 @@ func (s *server) versions(g chi.Router) {
 		out["resource_version_id"], out["version"] = r.ID.AtVersion(r.Version), r.Version
 		return v2(out)
 	})
-	call(s, g, http.MethodGet, "/api/v2/desiredstate/{version}/resource/{rid}/provenance", func(ctx context.Context, a struct {
-		inEnvironment
-		Version int               `arg:"version,required"`
-		ID      intent.ResourceID `arg:"rid,required"`
-	}) (reply, error) {
-		explained, err := s.control.Explain(ctx, a.Env, a.Version, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(explained)
-	})
+	call(
+		s,
+		g,
+		http.MethodGet,
+		"/api/v2/desiredstate/{version}/resource/{rid}/provenance",
+		func(ctx context.Context, a struct {
+			inEnvironment
+			Version int               `arg:"version,required"`
+			ID      intent.ResourceID `arg:"rid,required"`
+		}) (reply, error) {
+			explained, err := s.control.Explain(ctx, a.Env, a.Version, a.ID)
+			if err != nil {
+				return reply{}, err
+			}
+			return v2(explained)
+		},
+	)
 	call(s, g, http.MethodGet, "/api/v2/desiredstate/diff/{from}/{to}", func(ctx context.Context, a struct {
 		inEnvironment
 		From int `arg:"from,required"`
@@ -329,7 +335,12 @@ func versionedResource(id intent.ResourceID, version int, requires []intent.Reso
 }
 
 func idDetails(id intent.ResourceID) map[string]any {
-	return map[string]any{"resource_type": id.Type, "agent": id.Agent, "attribute": id.Attribute, "resource_id_value": id.Value}
+	return map[string]any{
+		"resource_type":     id.Type,
+		"agent":             id.Agent,
+		"attribute":         id.Attribute,
+		"resource_id_value": id.Value,
+	}
 }
 
 func resourcePlace(column string, id intent.ResourceID, status intent.Status) place {

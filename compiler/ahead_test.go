@@ -131,7 +131,8 @@ c = m::whole(3)
 			if diff := cmp.Diff(single.Output, several.Output); diff != "" {
 				t.Errorf("output: %s", diff)
 			}
-			if (single.Err == nil) != (name == "all is well") || single.Err != nil && (several.Err == nil || single.Err.Error() != several.Err.Error()) {
+			if (single.Err == nil) != (name == "all is well") ||
+				single.Err != nil && (several.Err == nil || single.Err.Error() != several.Err.Error()) {
 				t.Errorf("errors: %v and %v", single.Err, several.Err)
 			}
 			if single.Err == nil || strings.Contains(singleLog, "note 7") {
@@ -153,7 +154,16 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := plugin.New(t.Context(), plugin.Config{Python: plugintest.Python(t), RuntimeDir: runtime, ProjectDir: dir, ProjectName: "test", ModulePath: project.ModulePath})
+	host := plugin.New(
+		t.Context(),
+		plugin.Config{
+			Python:      plugintest.Python(t),
+			RuntimeDir:  runtime,
+			ProjectDir:  dir,
+			ProjectName: "test",
+			ModulePath:  project.ModulePath,
+		},
+	)
 	t.Cleanup(func() { host.Close() })
 	program, err := module.NewLoader(project).Load("main.cf", false)
 	if err != nil {
@@ -161,7 +171,10 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	}
 	in := eval.Input{Files: program.Files, Host: wrap(host)}
 	for _, m := range program.Modules {
-		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
+		in.Modules = append(
+			in.Modules,
+			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
+		)
 	}
 	return eval.Compile(t.Context(), in)
 }

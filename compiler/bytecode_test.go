@@ -52,12 +52,16 @@ func TestPluginsInBytecode(t *testing.T) {
 				write("compiled.py", text)
 				write("libs/a/"+path, "")
 				out, err := exec.Command(python, "-c", "import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)",
-					filepath.Join(dir, "compiled.py"), filepath.Join(dir, "libs/a", path)).CombinedOutput()
+					filepath.Join(dir, "compiled.py"), filepath.Join(dir, "libs/a", path)).
+					CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
-			out := compiler.Run(t.Context(), compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir()})
+			out := compiler.Run(
+				t.Context(),
+				compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir()},
+			)
 			if out.Text != "" {
 				t.Error(out.Text)
 			}

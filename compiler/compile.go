@@ -159,7 +159,10 @@ func (r *run) warnedOnTheWay(err error) {
 func (r *run) timed(name string, do func()) {
 	began := time.Now()
 	do()
-	r.doc.Stages = append(r.doc.Stages, export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
+	r.doc.Stages = append(
+		r.doc.Stages,
+		export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000},
+	)
 	r.over(name)
 }
 
@@ -277,9 +280,17 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 func shownMetadata(p *module.Project) map[string]any {
 	m := p.Metadata
 	shown := map[string]any{
-		"requires": slices.Concat([]string{}, m.Requires), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
+		"requires": slices.Concat(
+			[]string{},
+			m.Requires,
+		), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
 		"install_mode": m.InstallMode, "relation_precedence_policy": shownRules(m.RelationPrecedencePolicy), "repo": shownRepos(m.Repo),
-		"pip": map[string]any{"index_url": nil, "extra_index_url": slices.Concat([]string{}, m.Pip.ExtraIndexURL), "pre": m.Pip.Pre, "use_system_config": m.Pip.UseSystemConfig},
+		"pip": map[string]any{
+			"index_url":         nil,
+			"extra_index_url":   slices.Concat([]string{}, m.Pip.ExtraIndexURL),
+			"pre":               m.Pip.Pre,
+			"use_system_config": m.Pip.UseSystemConfig,
+		},
 	}
 	if m.DownloadPath != "" {
 		shown["downloadpath"] = p.DownloadPath()
@@ -318,7 +329,12 @@ func shownRepos(repos []module.Repo) [][2]string {
 
 // unreadable tells why files could not be read, and what else is wrong with
 // those that could.
-func (r *run) unreadable(ctx context.Context, project *module.Project, program *module.Program, err error) *eval.Result {
+func (r *run) unreadable(
+	ctx context.Context,
+	project *module.Project,
+	program *module.Program,
+	err error,
+) *eval.Result {
 	if program == nil {
 		return r.fail(reading(err))
 	}
@@ -339,12 +355,21 @@ func (r *run) unreadable(ctx context.Context, project *module.Project, program *
 }
 
 func (r *run) input(project *module.Project, program *module.Program) eval.Input {
-	in := eval.Input{DataTrace: r.o.DataTrace, Files: program.Files, MaxIterations: r.o.MaxIterations, MemoryMax: r.o.MemoryMax, OnHeap: r.o.OnHeap}
+	in := eval.Input{
+		DataTrace:     r.o.DataTrace,
+		Files:         program.Files,
+		MaxIterations: r.o.MaxIterations,
+		MemoryMax:     r.o.MemoryMax,
+		OnHeap:        r.o.OnHeap,
+	}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}
 	for _, m := range program.Modules {
-		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Version: m.Version, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
+		in.Modules = append(
+			in.Modules,
+			eval.ModuleCode{Name: m.Name, Version: m.Version, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
+		)
 	}
 	return in
 }

@@ -29,7 +29,9 @@ func reading(err error) diag.Diagnostic {
 			}
 			if parse.Other != nil {
 				if other := locate(diag.Diagnostic{}, *parse.Other); other.Location != nil {
-					d.Related = []diag.Related{{Label: "the other one is", Location: *other.Location, Source: other.Source}}
+					d.Related = []diag.Related{
+						{Label: "the other one is", Location: *other.Location, Source: other.Source},
+					}
 				}
 			}
 			return d
@@ -49,7 +51,13 @@ func reading(err error) diag.Diagnostic {
 		}
 		return locate(d, m.At)
 	}
-	d := diag.Diagnostic{Severity: diag.Error, Code: diag.Code("Error"), Kind: "builtins.Exception", Message: err.Error(), Trace: err.Error()}
+	d := diag.Diagnostic{
+		Severity: diag.Error,
+		Code:     diag.Code("Error"),
+		Kind:     "builtins.Exception",
+		Message:  err.Error(),
+		Trace:    err.Error(),
+	}
 	var f *fault.Error
 	if errors.As(err, &f) && f.Advice != "" {
 		d.Hint = f.Advice
@@ -87,7 +95,10 @@ func tooLarge(limit uint64) diag.Diagnostic {
 
 // warning makes a diagnostic of a warning.
 func warning(w syntax.Warning) diag.Diagnostic {
-	return locate(diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message}, w.At)
+	return locate(
+		diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message},
+		w.At,
+	)
 }
 
 // locate adds the place and the source line, where there are any.
@@ -95,7 +106,13 @@ func locate(d diag.Diagnostic, at syntax.Span) diag.Diagnostic {
 	if at.File == nil || at.Start.Line == 0 {
 		return d
 	}
-	d.Location = &diag.Location{File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col)}
+	d.Location = &diag.Location{
+		File:      at.File.Path,
+		Line:      int(at.Start.Line),
+		Column:    int(at.Start.Col),
+		EndLine:   int(at.End.Line),
+		EndColumn: int(at.End.Col),
+	}
 	if n := int(at.Start.Line); n <= len(at.File.Lines) {
 		d.Source = at.File.Lines[n-1]
 	}

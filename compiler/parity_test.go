@@ -32,7 +32,9 @@ func TestParity(t *testing.T) {
 	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
-		return c.Wide && !wide() || c.Std || c.HasPython() && (noPython != nil || testing.Short()) // std has packages of its own: TestParityWithStd compares those
+		return c.Wide && !wide() || c.Std ||
+			c.HasPython() &&
+				(noPython != nil || testing.Short()) // std has packages of its own: TestParityWithStd compares those
 	})
 	holdAll(t, cases, outcomes, known, o)
 }
@@ -77,7 +79,13 @@ func TestAFaultOfTheCompilerIsTold(t *testing.T) {
 
 // holdAll compiles cases and holds them against their recorded outcomes, some at
 // a time. With the race detector it takes every fifth.
-func holdAll(t *testing.T, cases []parity.Case, outcomes parity.Outcomes, known map[string]parity.Verdict, o compiler.Options) {
+func holdAll(
+	t *testing.T,
+	cases []parity.Case,
+	outcomes parity.Outcomes,
+	known map[string]parity.Verdict,
+	o compiler.Options,
+) {
 	areas := map[string][]parity.Case{}
 	for n, c := range cases {
 		if !racedetector.On || n%5 == 0 {

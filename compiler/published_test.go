@@ -32,11 +32,25 @@ func TestSops(t *testing.T) {
 		t.Skip("some compiles with Python")
 	}
 	path := plugintest.Sops(t, wide()) + string(os.PathListSeparator) + os.Getenv("PATH")
-	holdPublished(t, plugintest.All, append(os.Environ(), "PATH="+path), func(area string) bool { return area == "sops" })
+	holdPublished(
+		t,
+		plugintest.All,
+		append(os.Environ(), "PATH="+path),
+		func(area string) bool { return area == "sops" },
+	)
 }
 
 // remote are the archives that need what plugintest.All has.
-var remote = map[string]bool{"git-ops": true, "podman": true, "podman-more": true, "openstack": true, "openstack-more": true, "sops": true, "terraform": true, "tools": true}
+var remote = map[string]bool{
+	"git-ops":        true,
+	"podman":         true,
+	"podman-more":    true,
+	"openstack":      true,
+	"openstack-more": true,
+	"sops":           true,
+	"terraform":      true,
+	"tools":          true,
+}
 
 func holdPublished(t *testing.T, set plugintest.Set, env []string, wanted func(area string) bool) {
 	t.Helper()
@@ -55,7 +69,12 @@ func holdPublished(t *testing.T, set plugintest.Set, env []string, wanted func(a
 	}
 	known := readKnown(t, filepath.Join(corpus, "known.txt"))
 	interpreter := plugintest.Venv(t, set)
-	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}, Env: env}
+	o := compiler.Options{
+		CacheDir:     t.TempDir(),
+		Python:       interpreter,
+		SitePackages: []string{plugintest.Site(t, interpreter)},
+		Env:          env,
+	}
 	holdAll(t, cases, outcomes, known, o)
 }
 
@@ -74,6 +93,10 @@ func TestParityWithStd(t *testing.T) {
 		t.Fatal(err)
 	}
 	interpreter := plugintest.Venv(t, plugintest.Newest())
-	o := compiler.Options{CacheDir: t.TempDir(), Python: interpreter, SitePackages: []string{plugintest.Site(t, interpreter)}}
+	o := compiler.Options{
+		CacheDir:     t.TempDir(),
+		Python:       interpreter,
+		SitePackages: []string{plugintest.Site(t, interpreter)},
+	}
 	holdAll(t, cases, outcomes, readKnown(t, filepath.Join("testdata", "parity", "known.txt")), o)
 }

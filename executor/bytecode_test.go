@@ -29,7 +29,8 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 		other := blue
 		other.Requirements = c.requirements
 		expect(t, b.Run(t.Context(), task(other, "host", "one", nil)), intent.StatusDeployed)
-		if c.shared && !sameFile(t, installed(t, b, blue, "jinja2/sandbox.py"), installed(t, b, other, "jinja2/sandbox.py")) {
+		if c.shared &&
+			!sameFile(t, installed(t, b, blue, "jinja2/sandbox.py"), installed(t, b, other, "jinja2/sandbox.py")) {
 			t.Skip("the installer copies here, and links nothing")
 		}
 		const compiled = "jinja2/__pycache__/sandbox.*.pyc"
@@ -93,7 +94,8 @@ func TestLinkBytecode(t *testing.T) {
 		t.Errorf("%d links", n)
 	}
 	for name, want := range map[string]string{"same.cpython-312.pyc": "compiled same", "there.cpython-312.pyc": "own"} {
-		if content, err := os.ReadFile(filepath.Join(to, "p", "__pycache__", name)); err != nil || string(content) != want {
+		if content, err := os.ReadFile(filepath.Join(to, "p", "__pycache__", name)); err != nil ||
+			string(content) != want {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
 	}

@@ -300,7 +300,8 @@ func TestRoughHandlersAreContained(t *testing.T) {
 			expect(t, r, tc.status, tc.words...)
 			next := b.Run(t.Context(), task(blue, "host", "next", map[string]any{"what": "mannered"}))
 			expect(t, next, intent.StatusDeployed)
-			if len(next.Facts) != 1 || !strings.HasPrefix(next.Facts[0].Value, home+" 0") || strings.HasSuffix(next.Facts[0].Value, "777") {
+			if len(next.Facts) != 1 || !strings.HasPrefix(next.Facts[0].Value, home+" 0") ||
+				strings.HasSuffix(next.Facts[0].Value, "777") {
 				t.Errorf("the next task finds itself in %v", next.Facts)
 			}
 			if after := b.pidOf(blue, "host"); (after != before) != tc.replaced {
@@ -328,12 +329,21 @@ func TestRoughHandlersAreContained(t *testing.T) {
 func TestShoutingIsCut(t *testing.T) {
 	b, blue, _ := roughBench(t, nil)
 	r := b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "shouting"}))
-	expect(t, r, intent.StatusDeployed, "characters cut", "values of this line: a frame of", "log lines are left out", "The fact large is left out")
+	expect(
+		t,
+		r,
+		intent.StatusDeployed,
+		"characters cut",
+		"values of this line: a frame of",
+		"log lines are left out",
+		"The fact large is left out",
+	)
 	var size int
 	for _, c := range r.Changes {
 		size += len(fmt.Sprint(c.Current)) + len(fmt.Sprint(c.Desired))
 	}
-	if big := fmt.Sprint(r.Changes["big"].Desired); size > 6<<20 || !strings.HasSuffix(big, "characters cut)") || len(r.Facts) != 0 {
+	if big := fmt.Sprint(r.Changes["big"].Desired); size > 6<<20 || !strings.HasSuffix(big, "characters cut)") ||
+		len(r.Facts) != 0 {
 		t.Errorf("changes of %d bytes, %d facts, a change of %d bytes", size, len(r.Facts), len(big))
 	}
 	if len(r.Messages) > maxLines || len(lines(r)) > 5<<20 {
@@ -350,7 +360,8 @@ func TestRawOutputIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := b.log.String()
-	some := strings.Contains(log, "straight to the pipe") || strings.Contains(log, "not even text") // whichever pipe is read first
+	some := strings.Contains(log, "straight to the pipe") ||
+		strings.Contains(log, "not even text") // whichever pipe is read first
 	if !some || !strings.Contains(log, "lines are left out") || len(log) > 1<<20 {
 		t.Errorf("a log of %d bytes: %.500s …", len(log), log)
 	}
@@ -359,7 +370,12 @@ func TestRawOutputIsBounded(t *testing.T) {
 // A handler that writes without end meets the limit of a file's size.
 func TestFileSizeLimit(t *testing.T) {
 	b, blue, home := roughBench(t, func(c *Config) { c.FileMax = 4 << 20 })
-	expect(t, b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "big_file"})), intent.StatusFailed, "File too large")
+	expect(
+		t,
+		b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "big_file"})),
+		intent.StatusFailed,
+		"File too large",
+	)
 	expect(t, b.Run(t.Context(), task(blue, "host", "good", nil)), intent.StatusDeployed)
 	info, err := os.Stat(filepath.Join(home, "big"))
 	if err != nil || info.Size() > 4<<20 {

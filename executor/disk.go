@@ -91,7 +91,13 @@ func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
 		m.c.Logger.Info("removed to stay within [agent] executor-disk-max", "path", f.dir, "bytes", s.without(f))
 	}
 	if s.total > int64(m.c.DiskMax) {
-		m.c.Logger.Warn("what executors use is larger than [agent] executor-disk-max", "bytes", s.total, "limit", m.c.DiskMax)
+		m.c.Logger.Warn(
+			"what executors use is larger than [agent] executor-disk-max",
+			"bytes",
+			s.total,
+			"limit",
+			m.c.DiskMax,
+		)
 	}
 	return nil
 }

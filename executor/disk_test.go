@@ -99,7 +99,10 @@ func TestReport(t *testing.T) {
 		t.Fatalf("processes: %+v", r.Processes)
 	}
 	p := r.Processes[0]
-	if p.Blueprint != one.Hash() || p.Venv != one.VenvHash() || p.Agents != 1 || p.Running != 0 || p.IdleSince.IsZero() || p.Ending || len(p.Modules) == 0 {
+	if p.Blueprint != one.Hash() || p.Venv != one.VenvHash() || p.Agents != 1 || p.Running != 0 ||
+		p.IdleSince.IsZero() ||
+		p.Ending ||
+		len(p.Modules) == 0 {
 		t.Errorf("the process: %+v", p)
 	}
 	var sum, ballast int64 = 0, 4 << 20
@@ -114,7 +117,12 @@ func TestReport(t *testing.T) {
 			t.Errorf("the environment has %d bytes, %d of them alone", f.Size, f.Alone)
 		}
 	}
-	want := map[string]bool{"venv " + one.VenvHash(): true, "code " + one.Hash(): true, "venv " + two.VenvHash(): false, "code " + two.Hash(): false}
+	want := map[string]bool{
+		"venv " + one.VenvHash(): true,
+		"code " + one.Hash():     true,
+		"venv " + two.VenvHash(): false,
+		"code " + two.Hash():     false,
+	}
 	if !maps.Equal(inUse, want) {
 		t.Errorf("in use: %v\nwant %v", inUse, want)
 	}

@@ -37,7 +37,8 @@ func (m *Manager) environ(ctx context.Context) (environ, error) {
 	}
 	variables, err := m.c.Variables(ctx)
 	if err != nil {
-		return out, fault.Wrap("executor.start", fault.KindOf(err), err).Say("the variables for handlers cannot be read")
+		return out, fault.Wrap("executor.start", fault.KindOf(err), err).
+			Say("the variables for handlers cannot be read")
 	}
 	var values []string
 	for _, v := range variables {
@@ -47,7 +48,10 @@ func (m *Manager) environ(ctx context.Context) (environ, error) {
 			values = append(values, v.Value)
 		}
 	}
-	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // a short one may be part of a long one
+	slices.SortFunc(
+		values,
+		func(a, b string) int { return cmp.Compare(len(b), len(a)) },
+	) // a short one may be part of a long one
 	var pairs []string
 	for _, v := range values {
 		pairs = append(pairs, v, "***")

@@ -45,7 +45,11 @@ class Talkative(CRUDHandler):
 // When a variable changes, the next task has a process that knows it.
 func TestVariablesOfHandlers(t *testing.T) {
 	variables := []Variable{
-		{Name: "TOKEN", Value: "correct horse\nbattery staple", Secret: true}, {Name: "SHORT", Value: "true", Secret: true}, {Name: "LAB", Value: "one"},
+		{
+			Name:   "TOKEN",
+			Value:  "correct horse\nbattery staple",
+			Secret: true,
+		}, {Name: "SHORT", Value: "true", Secret: true}, {Name: "LAB", Value: "one"},
 	}
 	b := newBench(t, func(c *Config) {
 		c.Variables = func(context.Context) ([]Variable, error) { return variables, nil }

@@ -94,7 +94,9 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maker, err := venv.New(venv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools"), Python: strings.Join(python, "")})
+	maker, err := venv.New(
+		venv.Config{CacheDir: cache, ToolsDir: filepath.Join(cache, "tools"), Python: strings.Join(python, "")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,14 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 		t.Skip(err)
 	}
 	b := &bench{files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
-	c := Config{Layout: l, Environment: b.env, Maker: maker, Files: b.files, Logger: slog.New(slog.NewTextHandler(b.log, nil)), HangGrace: 5 * time.Second}
+	c := Config{
+		Layout:      l,
+		Environment: b.env,
+		Maker:       maker,
+		Files:       b.files,
+		Logger:      slog.New(slog.NewTextHandler(b.log, nil)),
+		HangGrace:   5 * time.Second,
+	}
 	if change != nil {
 		change(&c)
 	}
@@ -300,7 +309,8 @@ func TestLifeOfAResource(t *testing.T) {
 		t.Errorf("again: %s %v", r.Change, r.Changes)
 	}
 	r = b.Run(t.Context(), task(blue, "host", "a", map[string]any{"what": "2"}))
-	if expect(t, r, intent.StatusDeployed, "Calling update_resource"); r.Change != intent.Updated || r.Changes["what"] != (intent.AttributeChange{Current: "1", Desired: "2"}) {
+	if expect(t, r, intent.StatusDeployed, "Calling update_resource"); r.Change != intent.Updated ||
+		r.Changes["what"] != (intent.AttributeChange{Current: "1", Desired: "2"}) {
 		t.Errorf("update: %s %v", r.Change, r.Changes)
 	}
 	r = b.Run(t.Context(), task(blue, "host", "a", map[string]any{"what": "3", "report_only": true}))
@@ -367,7 +377,8 @@ func TestFloodOfOutput(t *testing.T) {
 	o.since = time.Now().Add(-time.Minute)
 	o.line("stderr", "and later")
 	text := log.String()
-	if n := strings.Count(text, "msg=again"); n != floodLines || !strings.Contains(text, "lines=4000") || !strings.Contains(text, "and later") {
+	if n := strings.Count(text, "msg=again"); n != floodLines || !strings.Contains(text, "lines=4000") ||
+		!strings.Contains(text, "and later") {
 		t.Errorf("%d lines, and\n%s", n, text[len(text)-300:])
 	}
 }
@@ -438,8 +449,14 @@ func TestSecretsStayInTheExecutor(t *testing.T) {
 	blue := b.module("lab", lab)
 	id := uuid.New().String()
 	r := b.Run(t.Context(), task(blue, "host", "s", map[string]any{
-		"what":       nil,
-		"references": []any{map[string]any{"id": id, "type": "lab::Secret", "args": []any{map[string]any{"type": "literal", "name": "name", "value": "abc"}}}},
+		"what": nil,
+		"references": []any{
+			map[string]any{
+				"id":   id,
+				"type": "lab::Secret",
+				"args": []any{map[string]any{"type": "literal", "name": "name", "value": "abc"}},
+			},
+		},
 		"mutators": []any{map[string]any{"type": "core::Replace", "args": []any{
 			map[string]any{"type": "resource", "name": "resource", "id": "lab::Thing[host,name=s]"},
 			map[string]any{"type": "reference", "name": "value", "id": id},
@@ -468,7 +485,8 @@ func TestWhatHandlersSee(t *testing.T) {
 		}
 	}
 	r := b.Run(t.Context(), task(blue, "host", "env", map[string]any{"what": "env"}))
-	if len(r.Facts) != 1 || !strings.Contains(r.Facts[0].Value, "LAB") || strings.Contains(r.Facts[0].Value, "ORDAIN_DATABASE") {
+	if len(r.Facts) != 1 || !strings.Contains(r.Facts[0].Value, "LAB") ||
+		strings.Contains(r.Facts[0].Value, "ORDAIN_DATABASE") {
 		t.Errorf("environment: %v", r.Facts)
 	}
 }
@@ -480,13 +498,25 @@ func TestNoExecutor(t *testing.T) {
 		blue := b.module("lab", lab)
 		blue.Requirements = []string{"ordain-no-such-package-at-all"}
 		for range 2 { // the second learns it at once
-			expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "cannot install the Python packages", "ordain-no-such-package-at-all")
+			expect(
+				t,
+				b.Run(t.Context(), task(blue, "host", "a", nil)),
+				intent.StatusUnavailable,
+				"cannot install the Python packages",
+				"ordain-no-such-package-at-all",
+			)
 		}
 	})
 	t.Run("source not stored", func(t *testing.T) {
 		blue := b.module("lab", lab)
 		blue.Sources[0].Hash = strings.Repeat("0", 40)
-		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "inmanta_plugins.lab", "no file has the hash")
+		expect(
+			t,
+			b.Run(t.Context(), task(blue, "host", "a", nil)),
+			intent.StatusUnavailable,
+			"inmanta_plugins.lab",
+			"no file has the hash",
+		)
 	})
 	t.Run("path outside", func(t *testing.T) {
 		blue := b.module("lab", lab)
@@ -494,15 +524,32 @@ func TestNoExecutor(t *testing.T) {
 		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "evil.py")
 	})
 	t.Run("import error", func(t *testing.T) {
-		expect(t, b.Run(t.Context(), task(b.module("lab", "import no_such_thing"), "host", "a", nil)), intent.StatusUnavailable, "no_such_thing", "lab::Thing")
+		expect(
+			t,
+			b.Run(t.Context(), task(b.module("lab", "import no_such_thing"), "host", "a", nil)),
+			intent.StatusUnavailable,
+			"no_such_thing",
+			"lab::Thing",
+		)
 	})
 	t.Run("module ends the process", func(t *testing.T) {
 		blue := b.module("lab", "import os; print('leaving'); os._exit(4)")
-		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "exit status 4", "leaving")
+		expect(
+			t,
+			b.Run(t.Context(), task(blue, "host", "a", nil)),
+			intent.StatusUnavailable,
+			"exit status 4",
+			"leaving",
+		)
 	})
 	t.Run("no handler", func(t *testing.T) {
 		source, _, _ := strings.Cut(lab, `@provider`)
-		expect(t, b.Run(t.Context(), task(b.module("lab", source), "host", "a", nil)), intent.StatusUnavailable, "lab::Thing")
+		expect(
+			t,
+			b.Run(t.Context(), task(b.module("lab", source), "host", "a", nil)),
+			intent.StatusUnavailable,
+			"lab::Thing",
+		)
 	})
 	t.Run("field missing", func(t *testing.T) {
 		broken := task(b.module("lab", lab), "host", "a", nil)

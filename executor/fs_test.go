@@ -21,14 +21,22 @@ import (
 // index, unmodified, and gives the blueprint for them.
 func (b *bench) published(python string, requirements []string, modules ...string) intent.Blueprint {
 	b.t.Helper()
-	venv, err := b.c.Maker.Ensure(b.t.Context(), venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements})
+	venv, err := b.c.Maker.Ensure(
+		b.t.Context(),
+		venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements},
+	)
 	if fault.Is(err, fault.Unavailable) {
 		b.t.Skipf("no package index in reach: %v", err)
 	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	blue := intent.Blueprint{Environment: b.env, Requirements: requirements, PythonVersion: venv.Interpreter.Minor, Libc: venv.Interpreter.Libc}
+	blue := intent.Blueprint{
+		Environment:   b.env,
+		Requirements:  requirements,
+		PythonVersion: venv.Interpreter.Minor,
+		Libc:          venv.Interpreter.Libc,
+	}
 	for _, module := range modules {
 		files, err := filepath.Glob(filepath.Join(venv.SitePackages, "inmanta_plugins", module, "*.py"))
 		if err != nil || len(files) == 0 {
@@ -48,7 +56,14 @@ func (b *bench) published(python string, requirements []string, modules ...strin
 			if name != "__init__" {
 				dotted += "." + name
 			}
-			blue.Sources = append(blue.Sources, intent.SourceFile{Module: dotted, Path: "inmanta_plugins/" + module + "/" + filepath.Base(file), Hash: hash})
+			blue.Sources = append(
+				blue.Sources,
+				intent.SourceFile{
+					Module: dotted,
+					Path:   "inmanta_plugins/" + module + "/" + filepath.Base(file),
+					Hash:   hash,
+				},
+			)
 		}
 	}
 	return blue
@@ -59,7 +74,10 @@ func (b *bench) published(python string, requirements []string, modules ...strin
 func fsTask(blue intent.Blueprint, kind, attribute, value string, attributes map[string]any) Task {
 	full := map[string]any{
 		"send_event": true, "receive_events": true, "references": []any{}, "mutators": []any{}, "report_only": false,
-		"via": map[string]any{"method_name": "local", "name": ""}, "purged": false, "purge_on_delete": false, attribute: value,
+		"via": map[string]any{
+			"method_name": "local",
+			"name":        "",
+		}, "purged": false, "purge_on_delete": false, attribute: value,
 	}
 	for name, v := range attributes {
 		full[name] = v
@@ -69,7 +87,12 @@ func fsTask(blue intent.Blueprint, kind, attribute, value string, attributes map
 		panic(err)
 	}
 	return Task{ID: uuid.New(), Action: Deploy, Blueprint: blue, Reason: "new version 1", Resource: intent.Resource{
-		ID: intent.ResourceID{Type: kind, Agent: "localhost", Attribute: attribute, Value: value}, Version: 1, Attributes: text,
+		ID: intent.ResourceID{
+			Type:      kind,
+			Agent:     "localhost",
+			Attribute: attribute,
+			Value:     value,
+		}, Version: 1, Attributes: text,
 	}}
 }
 
@@ -97,13 +120,28 @@ func TestPublishedFileModule(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := func(change map[string]any) Task {
-				attributes := map[string]any{"hash": hash, "content": nil, "owner": me.Username, "group": nil, "permissions": 640}
+				attributes := map[string]any{
+					"hash":        hash,
+					"content":     nil,
+					"owner":       me.Username,
+					"group":       nil,
+					"permissions": 640,
+				}
 				for name, v := range change {
 					attributes[name] = v
 				}
 				return fsTask(blue, "fs::File", "path", path, attributes)
 			}
-			made := b.Run(t.Context(), fsTask(blue, "fs::Directory", "path", dir, map[string]any{"owner": nil, "group": nil, "permissions": 755}))
+			made := b.Run(
+				t.Context(),
+				fsTask(
+					blue,
+					"fs::Directory",
+					"path",
+					dir,
+					map[string]any{"owner": nil, "group": nil, "permissions": 755},
+				),
+			)
 			expect(t, made, intent.StatusDeployed, "Calling create_resource")
 
 			dry := file(nil)
@@ -133,7 +171,8 @@ func TestPublishedFileModule(t *testing.T) {
 				t.Fatal(err)
 			}
 			r = b.Run(t.Context(), file(nil))
-			if expect(t, r, intent.StatusDeployed, "Calling update_resource"); r.Change != intent.Updated || r.Changes["hash"].Desired != hash {
+			if expect(t, r, intent.StatusDeployed, "Calling update_resource"); r.Change != intent.Updated ||
+				r.Changes["hash"].Desired != hash {
 				t.Errorf("repair: %s %v", r.Change, r.Changes)
 			}
 			if content, err := os.ReadFile(path); err != nil || string(content) != "hello\n" {
@@ -207,7 +246,11 @@ func TestPublishedTextModule(t *testing.T) {
 				map[string]any{"type": "literal", "name": "hash", "value": hash},
 			}}},
 			"mutators": []any{map[string]any{"type": "core::Replace", "args": []any{
-				map[string]any{"type": "resource", "name": "resource", "id": "files::TextFile[localhost,path=" + path + "]"},
+				map[string]any{
+					"type": "resource",
+					"name": "resource",
+					"id":   "files::TextFile[localhost,path=" + path + "]",
+				},
 				map[string]any{"type": "reference", "name": "value", "id": id},
 				map[string]any{"type": "literal", "name": "destination", "value": "content"},
 			}}},
@@ -219,5 +262,12 @@ func TestPublishedTextModule(t *testing.T) {
 	if content, err := os.ReadFile(path); err != nil || string(content) != long {
 		t.Errorf("%d bytes of %d, %v", len(content), len(long), err)
 	}
-	expect(t, b.Run(t.Context(), referred(strings.Repeat("0", 40))), intent.StatusFailed, "could not be resolved", "404", "there is no file 000")
+	expect(
+		t,
+		b.Run(t.Context(), referred(strings.Repeat("0", 40))),
+		intent.StatusFailed,
+		"could not be resolved",
+		"404",
+		"there is no file 000",
+	)
 }

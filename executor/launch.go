@@ -80,13 +80,31 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 		if words := session.LastWords(); words != "" {
 			err = fmt.Errorf("%w; its last words:\n%s", err, environ.masks.Replace(words))
 		}
-		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process ended while it loaded the handlers").
+		return nil, fault.Wrap("executor.start", fault.Unavailable, err).
+			Say("the executor process ended while it loaded the handlers").
 			Hint("look for code that runs when a module is imported")
 	}
 	for module, f := range loaded.Failed {
-		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module, "error", environ.masks.Replace(f.Error()), "trace", environ.masks.Replace(f.Trace))
+		m.c.Logger.Error(
+			"a handler module cannot be imported",
+			"executor",
+			e.hash,
+			"module",
+			module,
+			"error",
+			environ.masks.Replace(f.Error()),
+			"trace",
+			environ.masks.Replace(f.Trace),
+		)
 	}
-	w := &process{executor: e, session: session, printed: printed, masks: environ.masks, generation: generation, started: time.Now()}
+	w := &process{
+		executor:   e,
+		session:    session,
+		printed:    printed,
+		masks:      environ.masks,
+		generation: generation,
+		started:    time.Now(),
+	}
 	for _, path := range []string{made.Python, made.SitePackages, codeDir} {
 		info, err := os.Stat(path)
 		if err != nil { // somebody is quick
@@ -110,9 +128,22 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 			python = "python" + b.PythonVersion
 		}
 	}
-	r, err := m.c.Maker.Ensure(ctx, venv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip})
+	r, err := m.c.Maker.Ensure(
+		ctx,
+		venv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip},
+	)
 	for _, s := range r.Steps {
-		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode, "took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
+		m.c.Logger.Info(
+			"ran a command",
+			"command",
+			s.Command,
+			"code",
+			s.ReturnCode,
+			"took",
+			s.Completed.Sub(s.Started),
+			"output",
+			s.Output+s.ErrOutput,
+		)
 	}
 	if err == nil && r.Built {
 		m.shareBytecode(r, dir)
@@ -125,7 +156,11 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceFile) error {
 	for _, s := range sources {
 		if !filepath.IsLocal(s.Path) {
-			return fault.New("executor.code", fault.Invalid, fmt.Sprintf("the handler source %q lies outside of the code folder", s.Path))
+			return fault.New(
+				"executor.code",
+				fault.Invalid,
+				fmt.Sprintf("the handler source %q lies outside of the code folder", s.Path),
+			)
 		}
 	}
 	if intact(dir, sources) {

@@ -267,7 +267,15 @@ func (m *Manager) usable(e *executor) *process {
 	}
 	w.looked = time.Now()
 	if path := w.missing(); path != "" {
-		m.c.Logger.Warn("an executor is replaced: what it was started on was removed", "executor", e.hash, "pid", w.session.PID(), "path", path)
+		m.c.Logger.Warn(
+			"an executor is replaced: what it was started on was removed",
+			"executor",
+			e.hash,
+			"pid",
+			w.session.PID(),
+			"path",
+			path,
+		)
 		m.retire(w)
 		return nil
 	}
@@ -277,7 +285,13 @@ func (m *Manager) usable(e *executor) *process {
 // current is w, unless it was started before what handlers see changed. The caller holds mu.
 func (m *Manager) current(e *executor, w *process) *process {
 	if w.generation != m.generation {
-		m.c.Logger.Info("an executor is replaced: the variables for handlers changed", "executor", e.hash, "pid", w.session.PID())
+		m.c.Logger.Info(
+			"an executor is replaced: the variables for handlers changed",
+			"executor",
+			e.hash,
+			"pid",
+			w.session.PID(),
+		)
 		m.retire(w)
 		return nil
 	}
@@ -338,7 +352,15 @@ func (m *Manager) unseat(e *executor, agent string) {
 		return
 	}
 	if e.taken() == 0 && w.running == 0 && e.tasks == 0 {
-		m.c.Logger.Info("an executor ends, for its last agent left", "executor", e.hash, "pid", w.session.PID(), "agent", agent)
+		m.c.Logger.Info(
+			"an executor ends, for its last agent left",
+			"executor",
+			e.hash,
+			"pid",
+			w.session.PID(),
+			"agent",
+			agent,
+		)
 		m.retire(w)
 		return
 	}
@@ -408,7 +430,13 @@ func (m *Manager) makeRoom() {
 		idle = busy
 	}
 	if idle != nil {
-		m.c.Logger.Info("an executor ends to make room for another", "executor", idle.executor.hash, "pid", idle.session.PID())
+		m.c.Logger.Info(
+			"an executor ends to make room for another",
+			"executor",
+			idle.executor.hash,
+			"pid",
+			idle.session.PID(),
+		)
 		m.retire(idle)
 	}
 }
@@ -542,7 +570,15 @@ func (m *Manager) behindOn(w *process) []*run {
 func (m *Manager) retireFor(w *process, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.c.Logger.Warn("an executor is replaced before its next task", "executor", w.executor.hash, "pid", w.session.PID(), "reason", why)
+	m.c.Logger.Warn(
+		"an executor is replaced before its next task",
+		"executor",
+		w.executor.hash,
+		"pid",
+		w.session.PID(),
+		"reason",
+		why,
+	)
 	m.retire(w)
 }
 
@@ -565,7 +601,13 @@ func (m *Manager) condemn(w *process) <-chan struct{} {
 			case <-m.ctx.Done():
 			}
 			w.session.Kill()
-			m.c.Logger.Warn("an executor with a hung handler was ended", "executor", w.executor.hash, "pid", w.session.PID())
+			m.c.Logger.Warn(
+				"an executor with a hung handler was ended",
+				"executor",
+				w.executor.hash,
+				"pid",
+				w.session.PID(),
+			)
 		})
 	}
 	return w.session.Done()

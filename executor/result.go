@@ -72,7 +72,15 @@ var changes = []intent.Change{intent.NoChange, intent.Created, intent.Updated, i
 // take makes a reply the result.
 func (r *run) take(reply reply) {
 	if !slices.Contains(outcomes, reply.Status) || !slices.Contains(changes, reply.Change) {
-		r.say("ERROR", fmt.Sprintf("The executor answered with status %.40q and change %.40q, which do not exist; the resource counts as failed", reply.Status, reply.Change), nil)
+		r.say(
+			"ERROR",
+			fmt.Sprintf(
+				"The executor answered with status %.40q and change %.40q, which do not exist; the resource counts as failed",
+				reply.Status,
+				reply.Change,
+			),
+			nil,
+		)
 		reply.Status, reply.Change = intent.StatusFailed, intent.NoChange
 	}
 	r.mu.Lock()
@@ -172,7 +180,11 @@ func (r *run) add(line intent.LogLine) {
 // end makes the result what it is; false when it was given away before.
 func (r *run) end(status intent.Status) (Result, bool) {
 	if r.leftOutLines() > 0 {
-		r.say("WARNING", fmt.Sprintf("%d more log lines, or what did not look like one, are left out", r.leftOutLines()), nil)
+		r.say(
+			"WARNING",
+			fmt.Sprintf("%d more log lines, or what did not look like one, are left out", r.leftOutLines()),
+			nil,
+		)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

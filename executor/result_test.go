@@ -65,11 +65,19 @@ func FuzzQuickReply(f *testing.F) {
 
 // The forms that the worker gives its lines and its replies are read quickly.
 func TestQuickForms(t *testing.T) {
-	line, quick := quickLine([]byte(`{"level":"DEBUG","msg":"Calling read_resource","kwargs":{"a":1},"timestamp":"2026-11-22T07:42:03.778835+00:00"}`))
-	if r, quick := quickReply([]byte(`{"status":"deployed","change":"nochange"}`)); !quick || r.Status != intent.StatusDeployed || r.Change != intent.NoChange {
+	line, quick := quickLine(
+		[]byte(
+			`{"level":"DEBUG","msg":"Calling read_resource","kwargs":{"a":1},"timestamp":"2026-11-22T07:42:03.778835+00:00"}`,
+		),
+	)
+	if r, quick := quickReply([]byte(`{"status":"deployed","change":"nochange"}`)); !quick ||
+		r.Status != intent.StatusDeployed ||
+		r.Change != intent.NoChange {
 		t.Errorf("%v: %+v", quick, r)
 	}
-	if !quick || line.Message != "Calling read_resource" || line.Level != "DEBUG" || string(line.Arguments) != `{"a":1}` || line.Time.Nanosecond() != 778835000 {
+	if !quick || line.Message != "Calling read_resource" || line.Level != "DEBUG" ||
+		string(line.Arguments) != `{"a":1}` ||
+		line.Time.Nanosecond() != 778835000 {
 		t.Errorf("%v: %+v", quick, line)
 	}
 }

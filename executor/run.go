@@ -89,20 +89,26 @@ func recall(runs []*run) {
 		}
 	}
 	for w, requests := range of {
-		_, err := w.session.Post(worker.Errand{Op: "retract", Args: map[string]any{"requests": requests}, Done: func(raw json.RawMessage, err error) {
-			var answer struct {
-				Back []int64 `json:"back"`
-			}
-			if err != nil || json.Unmarshal(raw, &answer) != nil {
-				return // the process is gone, and each of them learns it
-			}
-			for _, id := range answer.Back {
-				if r := by[id]; r != nil && slices.Contains(requests, id) && r.settle() {
-					w.session.Forget(id)
-					r.back(true)
-				}
-			}
-		}})
+		_, err := w.session.Post(
+			worker.Errand{
+				Op:   "retract",
+				Args: map[string]any{"requests": requests},
+				Done: func(raw json.RawMessage, err error) {
+					var answer struct {
+						Back []int64 `json:"back"`
+					}
+					if err != nil || json.Unmarshal(raw, &answer) != nil {
+						return // the process is gone, and each of them learns it
+					}
+					for _, id := range answer.Back {
+						if r := by[id]; r != nil && slices.Contains(requests, id) && r.settle() {
+							w.session.Forget(id)
+							r.back(true)
+						}
+					}
+				},
+			},
+		)
 		if err == nil {
 			w.session.Flush()
 		}
@@ -202,7 +208,16 @@ func (r *run) send(ctx context.Context) {
 	if begun {
 		r.clock()
 	}
-	id, err := r.w.session.Post(worker.Errand{Op: "run", Args: r.arguments(), Behind: r.task.Behind, Answer: r.answer, Notice: r.notice, Done: r.replied})
+	id, err := r.w.session.Post(
+		worker.Errand{
+			Op:     "run",
+			Args:   r.arguments(),
+			Behind: r.task.Behind,
+			Answer: r.answer,
+			Notice: r.notice,
+			Done:   r.replied,
+		},
+	)
 	if err != nil {
 		r.replied(nil, err)
 		return
@@ -305,7 +320,11 @@ func (r *run) isLate() {
 	dead := r.m.condemn(w)
 	r.set(intent.StatusFailed)
 	timeout := r.task.Timeout
-	r.say("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout), map[string]any{"timeout": timeout.Seconds()})
+	r.say(
+		"ERROR",
+		fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout),
+		map[string]any{"timeout": timeout.Seconds()},
+	)
 	r.desk.close()
 	r.m.release(w, r.task.Resource.ID.Agent)
 	go func() { <-dead; r.m.leave(r, false) }() // the next task of this agent must not meet the hung one
@@ -336,7 +355,11 @@ func (r *run) unavailable(ctx context.Context, err error) {
 		r.give("")
 		return
 	}
-	r.say("ERROR", "No executor for this resource: "+err.Error(), map[string]any{"kind": string(fault.KindOf(err)), "executor": r.task.Blueprint.Hash()})
+	r.say(
+		"ERROR",
+		"No executor for this resource: "+err.Error(),
+		map[string]any{"kind": string(fault.KindOf(err)), "executor": r.task.Blueprint.Hash()},
+	)
 	r.give("")
 }
 
@@ -345,7 +368,11 @@ func (r *run) died(w *process, err error) {
 	r.set(intent.StatusFailed)
 	var f *worker.Failure
 	if errors.As(err, &f) {
-		r.say("ERROR", "The executor could not do this task: "+w.masks.Replace(f.Error()), map[string]any{"traceback": w.masks.Replace(f.Trace)})
+		r.say(
+			"ERROR",
+			"The executor could not do this task: "+w.masks.Replace(f.Error()),
+			map[string]any{"traceback": w.masks.Replace(f.Trace)},
+		)
 		return
 	}
 	words := w.masks.Replace(w.session.LastWords())
@@ -375,7 +402,10 @@ func (r *run) arguments() any {
 		dependencies, err = json.Marshal(r.task.Requires)
 	}
 	if err != nil || !json.Valid(attributes) {
-		return map[string]any{"attributes": attributes, "dependencies": r.task.Requires} // the call says what is wrong with them
+		return map[string]any{
+			"attributes":   attributes,
+			"dependencies": r.task.Requires,
+		} // the call says what is wrong with them
 	}
 	out := make([]byte, 0, 512+len(attributes)+len(dependencies))
 	text := func(name, value string) { out = jsontext.AppendString(append(out, name...), value) }

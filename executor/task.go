@@ -82,5 +82,10 @@ type Files interface {
 // see. known is false for a call that handlers cannot make. It is called from
 // many goroutines.
 type Desk interface {
-	Call(ctx context.Context, name string, positional []json.RawMessage, named map[string]json.RawMessage) (code int, body json.RawMessage, known bool)
+	Call(
+		ctx context.Context,
+		name string,
+		positional []json.RawMessage,
+		named map[string]json.RawMessage,
+	) (code int, body json.RawMessage, known bool)
 }

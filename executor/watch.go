@@ -72,10 +72,22 @@ func (m *Manager) countChildren() {
 			continue
 		}
 		m.mu.Lock()
-		w.why = fmt.Sprintf("its handlers had %d processes running, more than the %d of [agent] executor-children-max, and it was ended", n, m.c.ChildrenMax)
+		w.why = fmt.Sprintf(
+			"its handlers had %d processes running, more than the %d of [agent] executor-children-max, and it was ended",
+			n,
+			m.c.ChildrenMax,
+		)
 		m.gone(w)
 		m.mu.Unlock()
-		m.c.Logger.Error("an executor was ended: its handlers started too many processes", "executor", w.executor.hash, "pid", w.session.PID(), "processes", n)
+		m.c.Logger.Error(
+			"an executor was ended: its handlers started too many processes",
+			"executor",
+			w.executor.hash,
+			"pid",
+			w.session.PID(),
+			"processes",
+			n,
+		)
 		w.session.Kill()
 	}
 }

@@ -43,7 +43,15 @@ func TestAHugeFileIsRefused(t *testing.T) {
 		commit = o.push("larger", map[string]string{"a": "2", "b/huge": huge})
 		fetch(t, s, src)
 		_, err := s.Checkout(t.Context(), src, commit, dir)
-		wantFault(t, err, fault.Invalid, commit[:7], `"b/huge" has 2 MiB`, "git_max_file allows 1", "raise git_max_file")
+		wantFault(
+			t,
+			err,
+			fault.Invalid,
+			commit[:7],
+			`"b/huge" has 2 MiB`,
+			"git_max_file allows 1",
+			"raise git_max_file",
+		)
 		unchanged()
 		src.MaxFile = 2 << 20
 		checkout(t, s, src, commit, dir)
@@ -59,12 +67,26 @@ func TestAHugeFileIsRefused(t *testing.T) {
 // files keep their names, and the rest is told so that it does no harm.
 func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
-	files := map[string]string{"caf\xe9.txt": "latin\n", "line\nbreak": "x", "\x1b[2J": "clear", `back\slash`: "y", "d\xff/\xfe": "z"}
+	files := map[string]string{
+		"caf\xe9.txt": "latin\n",
+		"line\nbreak": "x",
+		"\x1b[2J":     "clear",
+		`back\slash`:  "y",
+		"d\xff/\xfe":  "z",
+	}
 	o.write(files)
 	o.git("add", "-A")
 	tree := o.git("write-tree")
-	commit := o.feed("tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\ncommitter B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
-		"caf\xe9 \x1b]0;owned\x07 \u202e\x00rest\n\nbody\n", "hash-object", "-w", "-t", "commit", "--stdin", "--literally")
+	commit := o.feed(
+		"tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\ncommitter B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
+			"caf\xe9 \x1b]0;owned\x07 \u202e\x00rest\n\nbody\n",
+		"hash-object",
+		"-w",
+		"-t",
+		"commit",
+		"--stdin",
+		"--literally",
+	)
 	o.git("push", "-q", "--force", "origin", commit+":refs/heads/main")
 	src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main"}
 	rev, fetched := fetch(t, s, src)
@@ -74,11 +96,16 @@ func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 		t.Errorf("git status: %s", got)
 	}
 	for _, text := range []string{rev.Author, rev.Email, rev.Subject, fetched.Output, report.Output} {
-		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') }) {
+		if !utf8.ValidString(text) ||
+			strings.ContainsFunc(
+				text,
+				func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') },
+			) {
 			t.Errorf("%q does harm", text)
 		}
 	}
-	if !strings.HasPrefix(rev.Author, "Ad") || !strings.HasPrefix(rev.Subject, "caf") || !strings.Contains(rev.Subject, "owned") {
+	if !strings.HasPrefix(rev.Author, "Ad") || !strings.HasPrefix(rev.Subject, "caf") ||
+		!strings.Contains(rev.Subject, "owned") {
 		t.Errorf("%+v", rev)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "caf\xe9.txt"), []byte("changed"), 0o644); err != nil {
@@ -101,7 +128,14 @@ func TestAModuleDoesNotLeadOutside(t *testing.T) {
 	for n, target := range []string{"/etc", "../../../../etc"} {
 		bad := o.push(fmt.Sprint("bad ", n), map[string]string{"plugins": "->" + target})
 		fetch(t, s, src)
-		wantFault(t, s.Switch(t.Context(), src, bad, dir), fault.Invalid, bad[:7], `"plugins" leads to`, "outside of the repository")
+		wantFault(
+			t,
+			s.Switch(t.Context(), src, bad, dir),
+			fault.Invalid,
+			bad[:7],
+			`"plugins" leads to`,
+			"outside of the repository",
+		)
 		wantFault(t, s.Clone(t.Context(), src, bad, dir+"2"), fault.Invalid, bad[:7], "outside of the repository")
 		wantTree(t, dir, map[string]string{"model/_init.cf": "x = 1\n"})
 	}

@@ -35,7 +35,11 @@ func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (pr
 		return blame(ctx, m.store, plumbing.NewHash(commit), path)
 	})
 	if errors.Is(err, errNoMirror) || errors.Is(err, plumbing.ErrObjectNotFound) {
-		return nil, fault.New(opBlame, fault.NotFound, fmt.Sprintf("commit %s is not in the mirror of %s", short(commit), p.shown))
+		return nil, fault.New(
+			opBlame,
+			fault.NotFound,
+			fmt.Sprintf("commit %s is not in the mirror of %s", short(commit), p.shown),
+		)
 	}
 	return lines, err
 }
@@ -55,7 +59,10 @@ func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	if err != nil {
 		return nil, none(err)
 	}
-	repo, err := git.PlainOpenWithOptions(filepath.Dir(path), &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
+	repo, err := git.PlainOpenWithOptions(
+		filepath.Dir(path),
+		&git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true},
+	)
 	if err != nil {
 		return nil, none(err)
 	}
@@ -130,10 +137,19 @@ func uncommitted(before, after string, committed provenance.Blame) provenance.Bl
 }
 
 // blame reads the history of a file.
-func blame(ctx context.Context, objects storer.EncodedObjectStorer, commit plumbing.Hash, path string) (lines provenance.Blame, err error) {
+func blame(
+	ctx context.Context,
+	objects storer.EncodedObjectStorer,
+	commit plumbing.Hash,
+	path string,
+) (lines provenance.Blame, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // objects are what somebody pushed
-			lines, err = nil, fault.New(opBlame, fault.Invalid, fmt.Sprintf("the history of %s cannot be read: %v", printable(path), cause))
+			lines, err = nil, fault.New(
+				opBlame,
+				fault.Invalid,
+				fmt.Sprintf("the history of %s cannot be read: %v", printable(path), cause),
+			)
 		}
 	}()
 	c, err := object.GetCommit(interruptible{objects, ctx}, commit)
@@ -164,7 +180,13 @@ func describeCommit(objects storer.EncodedObjectStorer, hash plumbing.Hash) *pro
 	out := &provenance.Commit{ID: hash.String()}
 	if c, err := object.GetCommit(objects, hash); err == nil {
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-		out.Author, out.Email, out.Subject = provenance.Clean(c.Author.Name), provenance.Clean(c.Author.Email), provenance.Clean(subject)
+		out.Author, out.Email, out.Subject = provenance.Clean(
+			c.Author.Name,
+		), provenance.Clean(
+			c.Author.Email,
+		), provenance.Clean(
+			subject,
+		)
 		out.Date = c.Author.When.UTC()
 	}
 	return out

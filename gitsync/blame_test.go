@@ -49,10 +49,14 @@ func TestWhoWroteALine(t *testing.T) {
 	if err != nil || len(lines) != 3 {
 		t.Fatalf("%v, %v", lines, err)
 	}
-	if lines[0].Subject != "one" || lines[0].Author != "Ada" || lines[0].Email != "ada@example.org" || lines[0].ID != first || lines[2].ID != first || lines[1].ID != second {
+	if lines[0].Subject != "one" || lines[0].Author != "Ada" || lines[0].Email != "ada@example.org" ||
+		lines[0].ID != first ||
+		lines[2].ID != first ||
+		lines[1].ID != second {
 		t.Errorf("%s: %+v", subjects(lines), lines[0])
 	}
-	if mal := lines[1]; strings.ContainsAny(mal.Author+mal.Subject, "\x1b\x07\u202e\n") || !strings.Contains(mal.Author, "lory") {
+	if mal := lines[1]; strings.ContainsAny(mal.Author+mal.Subject, "\x1b\x07\u202e\n") ||
+		!strings.Contains(mal.Author, "lory") {
 		t.Errorf("the second author is %q, the subject %q", mal.Author, mal.Subject)
 	}
 	if lines, err := s.Blame(ctx, src, first, "sub/main.cf"); err != nil || subjects(lines) != "one, one" {

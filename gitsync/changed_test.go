@@ -12,9 +12,22 @@ import (
 // folders that came, went or became something else, as git itself tells it.
 func TestWhatAPushChanged(t *testing.T) {
 	o := newOrigin(t)
-	first := o.push("one", map[string]string{"a.cf": "1", "sub/b.cf": "1", "sub/deep/c.cf": "1", "same/d.cf": "1", "gone/e.cf": "1", "turns": "1"})
+	first := o.push(
+		"one",
+		map[string]string{
+			"a.cf":          "1",
+			"sub/b.cf":      "1",
+			"sub/deep/c.cf": "1",
+			"same/d.cf":     "1",
+			"gone/e.cf":     "1",
+			"turns":         "1",
+		},
+	)
 	o.git("rm", "-q", "-r", "gone", "turns")
-	second := o.push("two", map[string]string{"a.cf": "2", "sub/deep/c.cf": "2", "new/f.cf": "1", "turns/into/a.cf": "1"})
+	second := o.push(
+		"two",
+		map[string]string{"a.cf": "2", "sub/deep/c.cf": "2", "new/f.cf": "1", "turns/into/a.cf": "1"},
+	)
 	s, ctx := newSyncer(t), t.Context()
 	src := Source{URL: o.bare}
 	all := func(string) bool { return true }

@@ -40,7 +40,15 @@ type CheckoutReport struct {
 // be read, dir stays as it is.
 func (s *Syncer) Checkout(ctx context.Context, src Source, commit, dir string) (CheckoutReport, error) {
 	start := time.Now()
-	report := CheckoutReport{Command: "git -C " + shellQuote(dir) + " checkout --force " + printable(commit) + " && git -C " + shellQuote(dir) + " clean -ffdx" + s.excludes()}
+	report := CheckoutReport{
+		Command: "git -C " + shellQuote(
+			dir,
+		) + " checkout --force " + printable(
+			commit,
+		) + " && git -C " + shellQuote(
+			dir,
+		) + " clean -ffdx" + s.excludes(),
+	}
 	err := s.checkOut(ctx, src, commit, dir, &report)
 	report.Duration = time.Since(start)
 	return report, err
@@ -268,10 +276,13 @@ func (w *worktree) same(f file, info fs.FileInfo) bool {
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := os.Readlink(full)
 		return f.mode == filemode.Symlink && err == nil && target == f.target
-	case !info.Mode().IsRegular(), f.mode == filemode.Symlink, (info.Mode()&0o100 != 0) != (f.mode == filemode.Executable):
+	case !info.Mode().IsRegular(),
+		f.mode == filemode.Symlink,
+		(info.Mode()&0o100 != 0) != (f.mode == filemode.Executable):
 		return false
 	}
-	if old := w.index[f.path]; old != nil && old.hash == f.hash && old.mode == f.mode && untouched(old, info, w.written) {
+	if old := w.index[f.path]; old != nil && old.hash == f.hash && old.mode == f.mode &&
+		untouched(old, info, w.written) {
 		return true
 	}
 	in, err := os.Open(full)
@@ -457,10 +468,18 @@ func (w *worktree) describe(commit string) string {
 	fmt.Fprintf(&out, "HEAD is now at %s %s\n%d written, %d removed, %d unchanged\n", short(commit),
 		provenance.Clean(subject), w.report.Written, w.report.Removed, w.report.Unchanged)
 	if subs := w.content.submodules; len(subs) > 0 && !w.place.submodules {
-		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. Switch the setting git_submodules on, or name the modules in project.yml.\n", enumerate(subs, 10))
+		fmt.Fprintf(
+			&out,
+			"Submodules are not fetched; these folders are empty: %s. Switch the setting git_submodules on, or name the modules in project.yml.\n",
+			enumerate(subs, 10),
+		)
 	}
 	if pointers := w.pointers; len(pointers) > 0 {
-		fmt.Fprintf(&out, "Git LFS keeps the content of these files elsewhere, which is not fetched; the checkout has pointers in their place: %s. Commit the files themselves, or fetch them where they are used.\n", enumerate(pointers, 10))
+		fmt.Fprintf(
+			&out,
+			"Git LFS keeps the content of these files elsewhere, which is not fetched; the checkout has pointers in their place: %s. Commit the files themselves, or fetch them where they are used.\n",
+			enumerate(pointers, 10),
+		)
 	}
 	return out.String()
 }

@@ -85,7 +85,8 @@ func TestSwitchLosesNothing(t *testing.T) {
 	}
 	refused := func(why string) {
 		t.Helper()
-		if err := s.Switch(t.Context(), src, two, dir); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), why) {
+		if err := s.Switch(t.Context(), src, two, dir); !fault.Is(err, fault.Conflict) ||
+			!strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, want a refusal with %q", err, why)
 		}
 	}
@@ -104,7 +105,11 @@ func TestSwitchLosesNothing(t *testing.T) {
 	if err := s.Switch(t.Context(), src, two, dir); err != nil {
 		t.Fatal(err)
 	}
-	wantTree(t, dir, map[string]string{"a": "2", "fresh": "2", ".gitignore": "*.pyc\n", "notes": "kept", "x.pyc": "kept"})
+	wantTree(
+		t,
+		dir,
+		map[string]string{"a": "2", "fresh": "2", ".gitignore": "*.pyc\n", "notes": "kept", "x.pyc": "kept"},
+	)
 	if got := o.run(dir, "rev-parse", "HEAD", "mine"); got != two+"\n"+one {
 		t.Errorf("HEAD and the branch of theirs are at %s", got)
 	}

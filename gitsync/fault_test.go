@@ -110,7 +110,10 @@ func TestRepositoryFaults(t *testing.T) {
 		o.push("first", map[string]string{"a": "1"})
 		_, _, err := s.Fetch(t.Context(), Source{URL: url})
 		wantFault(t, err, fault.Unauthorized, url+" asks for credentials", "set the environment's Git user name")
-		_, _, err = s.Fetch(t.Context(), Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-wrong"}})
+		_, _, err = s.Fetch(
+			t.Context(),
+			Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-wrong"}},
+		)
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials", "expired")
 		_, _, err = s.Fetch(t.Context(), Source{URL: strings.Replace(url, "://", "://ada:s3cr3t-wrong@", 1)})
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials")
@@ -125,7 +128,10 @@ func TestRepositoryFaults(t *testing.T) {
 	t.Run("forbidden", func(t *testing.T) { httpFault(t, 403, fault.Forbidden, "may not be read") })
 	t.Run("server error", func(t *testing.T) { httpFault(t, 502, fault.Unavailable, "HTTP status 502") })
 	t.Run("rate limit", func(t *testing.T) { httpFault(t, 429, fault.Unavailable, "HTTP status 429") })
-	t.Run("web page", func(t *testing.T) { httpFault(t, 200, fault.Invalid, "is not a Git server", "the one to clone from") })
+	t.Run(
+		"web page",
+		func(t *testing.T) { httpFault(t, 200, fault.Invalid, "is not a Git server", "the one to clone from") },
+	)
 	t.Run("connection refused", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -137,9 +143,14 @@ func TestRepositoryFaults(t *testing.T) {
 		wantFault(t, err, fault.Unavailable, "the host of http://"+l.Addr().String()+"/x.git refuses connections")
 	})
 	t.Run("unknown host", func(t *testing.T) {
-		_, _, err := newSyncer(t, func(c *Config) { c.AskTimeout = 10 * time.Second }).Fetch(t.Context(), Source{URL: "https://ada:s3cr3t@no-such-host.invalid/x.git"})
+		_, _, err := newSyncer(
+			t,
+			func(c *Config) { c.AskTimeout = 10 * time.Second },
+		).Fetch(t.Context(), Source{URL: "https://ada:s3cr3t@no-such-host.invalid/x.git"})
 		var f *fault.Error
-		if !errors.As(err, &f) || f.Kind != fault.Unavailable && f.Kind != fault.Exhausted && f.Kind != fault.Forbidden || strings.Contains(err.Error(), "s3cr3t") ||
+		if !errors.As(err, &f) ||
+			f.Kind != fault.Unavailable && f.Kind != fault.Exhausted && f.Kind != fault.Forbidden ||
+			strings.Contains(err.Error(), "s3cr3t") ||
 			!strings.Contains(err.Error(), "https://no-such-host.invalid/x.git") {
 			t.Errorf("%v", err)
 		}
@@ -162,7 +173,9 @@ func TestRepositoryFaults(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		asked, release := make(chan bool, 1), make(chan bool)
-		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- true; <-release }))
+		server := httptest.NewServer(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- true; <-release }),
+		)
 		defer server.Close()
 		defer close(release)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +243,9 @@ func httpFault(t *testing.T, status int, kind fault.Kind, words ...string) {
 		fmt.Fprintf(w, "<html>sorry, %s %s</html>", password, r.Header.Get("Authorization"))
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
+	_, _, err := newSyncer(
+		t,
+	).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
 	wantFault(t, err, kind, append(words, server.URL+"/x.git")...)
 }
 
@@ -246,7 +261,9 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		http.Redirect(w, r, thief.URL+r.URL.RequestURI(), http.StatusFound)
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
+	_, _, err := newSyncer(
+		t,
+	).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
 	if err == nil || got != "" {
 		t.Errorf("%v; the other host got %q", err, got)
 	}
@@ -259,7 +276,11 @@ func TestDangerousCommits(t *testing.T) {
 		plant func(o *origin) string
 		want  []string
 	}{
-		{"path traversal", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t..") }, []string{`".."`}},
+		{
+			"path traversal",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t..") },
+			[]string{`".."`},
+		},
 		{"dot", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.") }, []string{`"."`}},
 		{".git folder", func(o *origin) string {
 			hooks := o.treeOf("100755 blob " + o.blob("#!/bin/sh\nrm -rf /") + "\tpost-checkout")
@@ -268,12 +289,36 @@ func TestDangerousCommits(t *testing.T) {
 		{".GIT in a folder", func(o *origin) string {
 			return o.plant("040000 tree " + o.treeOf("100644 blob "+o.blob("x")+"\t.GIT") + "\tsub")
 		}, []string{`"sub/.GIT"`}},
-		{"git~1", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\tGIT~1") }, []string{`"GIT~1"`}},
-		{".git with a dot", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git. ") }, []string{"belongs to Git"}},
-		{".git with an invisible letter", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.g\u200cit") }, []string{"belongs to Git"}},
-		{"a path as a name", func(o *origin) string { return o.plantRaw("100644", "a/../../b", o.blob("x")) }, []string{`"a/../../b"`, "leads elsewhere"}},
-		{"an absolute name", func(o *origin) string { return o.plantRaw("100644", "/etc/cron.d/x", o.blob("x")) }, []string{`"/etc/cron.d/x"`, "leads elsewhere"}},
-		{"no name", func(o *origin) string { return o.plantRaw("100644", "", o.blob("x")) }, []string{"leads elsewhere"}},
+		{
+			"git~1",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\tGIT~1") },
+			[]string{`"GIT~1"`},
+		},
+		{
+			".git with a dot",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git. ") },
+			[]string{"belongs to Git"},
+		},
+		{
+			".git with an invisible letter",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.g\u200cit") },
+			[]string{"belongs to Git"},
+		},
+		{
+			"a path as a name",
+			func(o *origin) string { return o.plantRaw("100644", "a/../../b", o.blob("x")) },
+			[]string{`"a/../../b"`, "leads elsewhere"},
+		},
+		{
+			"an absolute name",
+			func(o *origin) string { return o.plantRaw("100644", "/etc/cron.d/x", o.blob("x")) },
+			[]string{`"/etc/cron.d/x"`, "leads elsewhere"},
+		},
+		{
+			"no name",
+			func(o *origin) string { return o.plantRaw("100644", "", o.blob("x")) },
+			[]string{"leads elsewhere"},
+		},
 		{"the same name twice", func(o *origin) string {
 			return o.plantRaw("100644", "twice", o.blob("x"), "100644", "twice", o.blob("y"))
 		}, []string{`"twice"`, "twice"}},
@@ -281,27 +326,87 @@ func TestDangerousCommits(t *testing.T) {
 		{".git as a file in a folder", func(o *origin) string {
 			return o.plant("040000 tree " + o.treeOf("100644 blob "+o.blob("gitdir: /")+"\t.git") + "\tsub")
 		}, []string{`"sub/.git"`, "belongs to Git"}},
-		{".git as a link", func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.git") }, []string{"belongs to Git"}},
-		{".git as a submodule", func(o *origin) string { return o.plant("160000 commit " + strings.Repeat("1", 40) + "\t.git") }, []string{"belongs to Git"}},
-		{".git and a stream", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git::$INDEX_ALLOCATION") }, []string{"belongs to Git"}},
-		{".git and a backslash", func(o *origin) string { return o.plantRaw("100644", `.git\hooks\post-checkout`, o.blob("x")) }, []string{"belongs to Git"}},
-		{".git and dots", func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.GiT. . .") }, []string{"belongs to Git"}},
+		{
+			".git as a link",
+			func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.git") },
+			[]string{"belongs to Git"},
+		},
+		{
+			".git as a submodule",
+			func(o *origin) string { return o.plant("160000 commit " + strings.Repeat("1", 40) + "\t.git") },
+			[]string{"belongs to Git"},
+		},
+		{
+			".git and a stream",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.git::$INDEX_ALLOCATION") },
+			[]string{"belongs to Git"},
+		},
+		{
+			".git and a backslash",
+			func(o *origin) string { return o.plantRaw("100644", `.git\hooks\post-checkout`, o.blob("x")) },
+			[]string{"belongs to Git"},
+		},
+		{
+			".git and dots",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("x") + "\t.GiT. . .") },
+			[]string{"belongs to Git"},
+		},
 		{"project.yml is a link to outside", func(o *origin) string {
 			return o.push("x", map[string]string{"shop/project.yml": "->../../../etc/passwd"})
 		}, []string{`"shop/project.yml"`, "outside"}},
-		{"the modules are a link to outside", func(o *origin) string { return o.push("x", map[string]string{"libs": "->/usr/lib"}) }, []string{`"libs"`, "outside"}},
-		{"kept name", func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.env") }, []string{`".env"`, "virtual environment"}},
-		{"kept pattern", func(o *origin) string { return o.plant("100644 blob " + o.blob("a") + "\t.env-py3.13") }, []string{`".env-py3.13"`}},
-		{"link to an absolute path", func(o *origin) string { return o.push("x", map[string]string{"l": "->/etc/passwd"}) }, []string{`"l" leads to "/etc/passwd"`, "outside"}},
-		{"link out", func(o *origin) string { return o.push("x", map[string]string{"d/l": "->../../x"}) }, []string{`"d/l"`, "outside"}},
+		{
+			"the modules are a link to outside",
+			func(o *origin) string { return o.push("x", map[string]string{"libs": "->/usr/lib"}) },
+			[]string{`"libs"`, "outside"},
+		},
+		{
+			"kept name",
+			func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.env") },
+			[]string{`".env"`, "virtual environment"},
+		},
+		{
+			"kept pattern",
+			func(o *origin) string { return o.plant("100644 blob " + o.blob("a") + "\t.env-py3.13") },
+			[]string{`".env-py3.13"`},
+		},
+		{
+			"link to an absolute path",
+			func(o *origin) string { return o.push("x", map[string]string{"l": "->/etc/passwd"}) },
+			[]string{`"l" leads to "/etc/passwd"`, "outside"},
+		},
+		{
+			"link out",
+			func(o *origin) string { return o.push("x", map[string]string{"d/l": "->../../x"}) },
+			[]string{`"d/l"`, "outside"},
+		},
 		{"link out through another", func(o *origin) string {
 			return o.push("x", map[string]string{"deep/er/top": "->../..", "l": "->deep/er/top/.."})
 		}, []string{`"l"`, "outside"}},
-		{"link into .git", func(o *origin) string { return o.push("x", map[string]string{"d/l": "->../.git/config"}) }, []string{`"d/l"`, "no part of the repository"}},
-		{"link into the virtual environment", func(o *origin) string { return o.push("x", map[string]string{"l": "->.env/../../x"}) }, []string{"no part of the repository"}},
-		{"link to nothing", func(o *origin) string { return o.plant("120000 blob " + o.blob("") + "\tl") }, []string{"no path"}},
-		{"long link", func(o *origin) string { return o.plant("120000 blob " + o.blob(strings.Repeat("x/", 4000)) + "\tl") }, []string{"too long"}},
-		{".gitmodules is a link", func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.gitmodules") }, []string{".gitmodules"}},
+		{
+			"link into .git",
+			func(o *origin) string { return o.push("x", map[string]string{"d/l": "->../.git/config"}) },
+			[]string{`"d/l"`, "no part of the repository"},
+		},
+		{
+			"link into the virtual environment",
+			func(o *origin) string { return o.push("x", map[string]string{"l": "->.env/../../x"}) },
+			[]string{"no part of the repository"},
+		},
+		{
+			"link to nothing",
+			func(o *origin) string { return o.plant("120000 blob " + o.blob("") + "\tl") },
+			[]string{"no path"},
+		},
+		{
+			"long link",
+			func(o *origin) string { return o.plant("120000 blob " + o.blob(strings.Repeat("x/", 4000)) + "\tl") },
+			[]string{"too long"},
+		},
+		{
+			".gitmodules is a link",
+			func(o *origin) string { return o.plant("120000 blob " + o.blob("a") + "\t.gitmodules") },
+			[]string{".gitmodules"},
+		},
 		{"long name", func(o *origin) string {
 			return o.plant("100644 blob " + o.blob("x") + "\t" + strings.Repeat("n", 300))
 		}, []string{"too long"}},
@@ -362,8 +467,15 @@ func (o *origin) plantRaw(entries ...string) string {
 		fmt.Fprintf(&tree, "%s %s\x00%s", e[0], e[1], hash)
 	}
 	hash := o.feed(tree.String(), "hash-object", "-w", "-t", "tree", "--stdin", "--literally")
-	commit := o.feed(fmt.Sprintf("tree %s\nauthor M <m@x> 1700000000 +0000\ncommitter M <m@x> 1700000000 +0000\n\nplanted\n", hash),
-		"hash-object", "-w", "-t", "commit", "--stdin", "--literally")
+	commit := o.feed(
+		fmt.Sprintf("tree %s\nauthor M <m@x> 1700000000 +0000\ncommitter M <m@x> 1700000000 +0000\n\nplanted\n", hash),
+		"hash-object",
+		"-w",
+		"-t",
+		"commit",
+		"--stdin",
+		"--literally",
+	)
 	// git would not push it: put it there.
 	objects := []string{hash, commit}
 	for e := range slices.Chunk(entries, 3) {
@@ -395,7 +507,17 @@ func (o *origin) treeOf(entries ...string) string {
 // up and down again, in circles, or to nothing.
 func TestHarmlessLinks(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
-	files := map[string]string{"a": "1", "d/e/f": "2", "l1": "->d/e", "l2": "->l1/../e/f", "d/up": "->../a", "d/e/top": "->../..", "circle": "->circle", "nowhere": "->d/none", "x/dots": "->./../x/./dots2"}
+	files := map[string]string{
+		"a":       "1",
+		"d/e/f":   "2",
+		"l1":      "->d/e",
+		"l2":      "->l1/../e/f",
+		"d/up":    "->../a",
+		"d/e/top": "->../..",
+		"circle":  "->circle",
+		"nowhere": "->d/none",
+		"x/dots":  "->./../x/./dots2",
+	}
 	commit := o.push("links", files)
 	src := Source{URL: o.bare}
 	fetch(t, s, src)
@@ -484,7 +606,8 @@ func TestDamagedMirrors(t *testing.T) {
 			if fetched.Rebuilt == report.Rebuilt && name != "a commit is lost" {
 				t.Errorf("rebuilt at the fetch %v, at the checkout %v; want it once", fetched.Rebuilt, report.Rebuilt)
 			}
-			if out := fetched.Output + report.Output; !strings.Contains(out, "was damaged") && name != "a commit is lost" {
+			if out := fetched.Output + report.Output; !strings.Contains(out, "was damaged") &&
+				name != "a commit is lost" {
 				t.Errorf("nobody says it: %q", out)
 			}
 			_, fetched, err = s.Fetch(t.Context(), src)

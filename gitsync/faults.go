@@ -51,7 +51,11 @@ func (p place) remoteFault(op string, err error) error {
 		return plain(fault.Exhausted, p.shown+" did not answer in time",
 			"check that the server of the repository is up and not overloaded; it is tried again")
 	case isDiskFull(err):
-		return wrap(fault.Exhausted, "no room on the disk for the mirror of "+p.shown, "make room in the state directory")
+		return wrap(
+			fault.Exhausted,
+			"no room on the disk for the mirror of "+p.shown,
+			"make room in the state directory",
+		)
 	case errors.Is(err, transport.ErrRepositoryNotFound), errors.Is(err, git.ErrRepositoryNotExists):
 		advice := "check the path, and that the server may read it"
 		if p.local == "" {
@@ -65,18 +69,50 @@ func (p place) remoteFault(op string, err error) error {
 		return plain(fault.NotFound, "the repository "+p.shown+" is empty", "push a first commit to it")
 	case errors.Is(err, transport.ErrAuthenticationRequired):
 		if p.credentials == (Credentials{}) {
-			return plain(fault.Unauthorized, p.shown+" asks for credentials", "set the environment's Git user name and password, or a token as the password")
+			return plain(
+				fault.Unauthorized,
+				p.shown+" asks for credentials",
+				"set the environment's Git user name and password, or a token as the password",
+			)
 		}
-		return plain(fault.Unauthorized, p.shown+" refused the credentials", "they may be mistyped, expired or revoked: set the environment's Git credentials again")
+		return plain(
+			fault.Unauthorized,
+			p.shown+" refused the credentials",
+			"they may be mistyped, expired or revoked: set the environment's Git credentials again",
+		)
 	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return plain(fault.Forbidden, p.shown+" may not be read with these credentials", "give the user or token read access to the repository")
+		return plain(
+			fault.Forbidden,
+			p.shown+" may not be read with these credentials",
+			"give the user or token read access to the repository",
+		)
 	case errors.As(err, &httpErr):
-		return plain(fault.Unavailable, fmt.Sprintf("%s answered with HTTP status %d", p.shown, httpErr.StatusCode()), "check the server of the repository; it is tried again")
+		return plain(
+			fault.Unavailable,
+			fmt.Sprintf("%s answered with HTTP status %d", p.shown, httpErr.StatusCode()),
+			"check the server of the repository; it is tried again",
+		)
 	case errors.Is(err, errNotGit):
-		return plain(fault.Invalid, "what answers at "+p.shown+" is not a Git server", "check the URL: it must be the one to clone from, not that of a web page")
-	case errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion), errors.Is(err, git.ErrUnknownExtension), errors.Is(err, git.ErrUnsupportedRepositoryFormatVersion):
-		return wrap(fault.Invalid, "the repository "+p.shown+" has a format that is not supported", "use a repository with SHA-1 object names and the files reference format")
-	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, objects.ErrMalformed), errors.Is(err, objects.ErrDamaged), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return plain(
+			fault.Invalid,
+			"what answers at "+p.shown+" is not a Git server",
+			"check the URL: it must be the one to clone from, not that of a web page",
+		)
+	case errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion),
+		errors.Is(err, git.ErrUnknownExtension),
+		errors.Is(err, git.ErrUnsupportedRepositoryFormatVersion):
+		return wrap(
+			fault.Invalid,
+			"the repository "+p.shown+" has a format that is not supported",
+			"use a repository with SHA-1 object names and the files reference format",
+		)
+	case errors.Is(err, plumbing.ErrObjectNotFound),
+		errors.Is(err, objects.ErrMalformed),
+		errors.Is(err, objects.ErrDamaged),
+		errors.Is(err, zlib.ErrChecksum),
+		errors.Is(err, zlib.ErrHeader),
+		errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, io.EOF):
 		if p.local == "" {
 			return wrap(fault.Unavailable, "the answer of "+p.shown+" broke off or is damaged", "it is tried again")
 		}
@@ -84,27 +120,57 @@ func (p place) remoteFault(op string, err error) error {
 	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
 		return p.damaged(op, err)
 	case errors.Is(err, objects.ErrTooLarge):
-		return wrap(fault.Invalid, "the repository "+p.shown+" cannot be mirrored", "it holds a large file that Git stores as a difference to another: keep such files outside of it, and take them out of its history")
+		return wrap(
+			fault.Invalid,
+			"the repository "+p.shown+" cannot be mirrored",
+			"it holds a large file that Git stores as a difference to another: keep such files outside of it, and take them out of its history",
+		)
 	case errors.Is(err, errTooDeep):
-		return wrap(fault.Invalid, "the repository "+p.shown+" cannot be mirrored", fmt.Sprintf("nest folders at most %d deep", maxDepth))
+		return wrap(
+			fault.Invalid,
+			"the repository "+p.shown+" cannot be mirrored",
+			fmt.Sprintf("nest folders at most %d deep", maxDepth),
+		)
 	case errors.As(err, &dns):
-		return plain(fault.Unavailable, "the host of "+p.shown+" is not known", "check the spelling of the host, and the server's name resolution")
+		return plain(
+			fault.Unavailable,
+			"the host of "+p.shown+" is not known",
+			"check the spelling of the host, and the server's name resolution",
+		)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return plain(fault.Unavailable, "the host of "+p.shown+" refuses connections", "check host and port, and that the Git server runs")
+		return plain(
+			fault.Unavailable,
+			"the host of "+p.shown+" refuses connections",
+			"check host and port, and that the Git server runs",
+		)
 	case isCertificate(err):
-		return wrap(fault.Unavailable, "the certificate of "+p.shown+" is not trusted", "set git_ca_bundle to the certificate of its authority, or add that to the machine's trusted ones")
+		return wrap(
+			fault.Unavailable,
+			"the certificate of "+p.shown+" is not trusted",
+			"set git_ca_bundle to the certificate of its authority, or add that to the machine's trusted ones",
+		)
 	case errors.Is(err, fs.ErrPermission):
-		return wrap(fault.Forbidden, p.shown+" may not be read by the server", "give the user that runs the server access to it")
+		return wrap(
+			fault.Forbidden,
+			p.shown+" may not be read by the server",
+			"give the user that runs the server access to it",
+		)
 	}
 	if strings.Contains(err.Error(), "Proxy Authentication Required") {
-		return plain(fault.Unavailable, "the proxy to "+p.shown+" refused the credentials", "set the secret git-proxy to http://user:password@host:port")
+		return plain(
+			fault.Unavailable,
+			"the proxy to "+p.shown+" refused the credentials",
+			"set the secret git-proxy to http://user:password@host:port",
+		)
 	}
 	return wrap(fault.Unavailable, p.shown+" could not be fetched", "it is tried again")
 }
 
 // damaged says that the repository itself, not our copy of it, is broken.
 func (p place) damaged(op string, err error) error {
-	return fault.Wrap(op, fault.Invalid, err).Say("the repository " + p.shown + " is damaged").Hint("see what git fsck says of it")
+	return fault.Wrap(op, fault.Invalid, err).
+		Say("the repository " + p.shown + " is damaged").
+		Hint("see what git fsck says of it")
 }
 
 // unexpected takes go-git's wrapper off, which says only "unexpected client error".
@@ -137,7 +203,9 @@ func diskFault(op, what string, err error) error {
 	case isDiskFull(err):
 		return fault.Wrap(op, fault.Exhausted, err).Say(what).Hint("make room in the state directory")
 	case errors.Is(err, fs.ErrPermission):
-		return fault.Wrap(op, fault.Forbidden, err).Say(what).Hint("the user that runs the server must own the state directory")
+		return fault.Wrap(op, fault.Forbidden, err).
+			Say(what).
+			Hint("the user that runs the server must own the state directory")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(op, fault.Unavailable, err).Say(what)
 	}

@@ -210,7 +210,12 @@ func (s *Syncer) ask(ctx context.Context, from remote) (refSet, error) {
 }
 
 // update fetches what a mirror lacks, and says which branches were rewritten.
-func (s *Syncer) update(ctx context.Context, from remote, m *mirror, to refSet) (said string, forced map[string]bool, err error) {
+func (s *Syncer) update(
+	ctx context.Context,
+	from remote,
+	m *mirror,
+	to refSet,
+) (said string, forced map[string]bool, err error) {
 	var want []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for _, name := range to.names() {
@@ -336,7 +341,11 @@ func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched)
 		err = s.repair(ctx, p, dir, func(m *mirror) error { _, err := look(m); return err }, why)
 		if err == nil {
 			got.report.Rebuilt = true
-			got.report.Output = fmt.Sprintf("The mirror was damaged (%v); it was made anew.\n%s", why, got.report.Output)
+			got.report.Output = fmt.Sprintf(
+				"The mirror was damaged (%v); it was made anew.\n%s",
+				why,
+				got.report.Output,
+			)
 			rev, err = withMirror(dir, look)
 		}
 	}
@@ -423,7 +432,8 @@ func branchFault(p place, branch string, at refSet) error {
 		return fault.New(opFetch, fault.NotFound, "the default branch of "+p.shown+" does not exist").
 			Hint("set the environment's branch to one that is there: " + enumerate(all, 5))
 	}
-	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("there is no branch or tag %q in %s", printable(branch), p.shown)).Hint(advice)
+	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("there is no branch or tag %q in %s", printable(branch), p.shown)).
+		Hint(advice)
 }
 
 // forced finds the branches whose history was rewritten. It looks at a few
@@ -471,7 +481,8 @@ func (r *FetchReport) describe(got fetched, rev intent.Revision, branch string) 
 // shellQuote makes an argument safe to paste into a shell.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:=@%+,", r)
 	}
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s

@@ -46,9 +46,19 @@ func (o *origin) run(dir string, args ...string) string {
 	o.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	cmd.Env = append(
+		os.Environ(),
+		"GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=Ada",
+		"GIT_AUTHOR_EMAIL=ada@example.org",
+		"GIT_COMMITTER_NAME=Ada",
+		"GIT_COMMITTER_EMAIL=ada@example.org",
+		"GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory",
+		"GIT_CONFIG_VALUE_0=*",
+	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		o.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -164,7 +174,11 @@ func (o *origin) serve(password string) *httptest.Server {
 
 func newSyncer(t testing.TB, change ...func(*Config)) *Syncer {
 	t.Helper()
-	cfg := Config{MirrorDir: Below(filepath.Join(t.TempDir(), "mirrors")), Keep: []string{".env", ".env-py3.*"}, Logger: slog.New(slog.DiscardHandler)}
+	cfg := Config{
+		MirrorDir: Below(filepath.Join(t.TempDir(), "mirrors")),
+		Keep:      []string{".env", ".env-py3.*"},
+		Logger:    slog.New(slog.DiscardHandler),
+	}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -16,7 +16,10 @@ const mostNew = 200_000
 // since tells which commits a tip has that a base does not have, newest first,
 // and whether the tip descends from the base. A history that was cut off by its
 // depth ends there. Clocks that are wrong make it look at more, never at less.
-func (m *mirror) since(ctx context.Context, tip, base plumbing.Hash) (fresh []*object.Commit, descends bool, err error) {
+func (m *mirror) since(
+	ctx context.Context,
+	tip, base plumbing.Hash,
+) (fresh []*object.Commit, descends bool, err error) {
 	w := &ancestry{m: m, seen: map[plumbing.Hash]*visit{}}
 	if err := w.reach(tip, false); err != nil {
 		return nil, false, err
@@ -29,7 +32,12 @@ func (m *mirror) since(ctx context.Context, tip, base plumbing.Hash) (fresh []*o
 			return nil, false, err
 		}
 		if len(w.seen) > mostNew {
-			return nil, false, fmt.Errorf("there are more than %d commits between %s and %s", mostNew, short(base.String()), short(tip.String()))
+			return nil, false, fmt.Errorf(
+				"there are more than %d commits between %s and %s",
+				mostNew,
+				short(base.String()),
+				short(tip.String()),
+			)
 		}
 		v := heap.Pop(&w.queue).(*visit)
 		v.queued = false

@@ -143,5 +143,6 @@ func encodeIndex(list []entry) []byte {
 func untouched(old *entry, info fs.FileInfo, indexWritten time.Time) bool {
 	now := entryOf(info)
 	return old.size == now.size && old.inode == now.inode && old.dev == now.dev && old.modified == now.modified && old.created == now.created &&
-		now.modified.before(indexWritten) && now.created.before(indexWritten)
+		now.modified.before(indexWritten) &&
+		now.created.before(indexWritten)
 }

@@ -148,7 +148,13 @@ func foldersOf(path string) []string {
 func (n *notifier) add(s *watched, dir string) {
 	if err := n.fs.Add(dir); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fsnotify.ErrClosed) {
-			n.logger.Warn("a local repository is not watched, only looked at from time to time", "dir", dir, "error", err)
+			n.logger.Warn(
+				"a local repository is not watched, only looked at from time to time",
+				"dir",
+				dir,
+				"error",
+				err,
+			)
 		}
 		return
 	}

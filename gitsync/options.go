@@ -33,7 +33,9 @@ func CheckBranch(branch string) error {
 		}
 		return nil
 	}
-	if strings.ContainsFunc(branch, func(r rune) bool { return r <= ' ' || r == 0x7f }) || strings.HasPrefix(branch, "-") || len(branch) > 250 {
+	if strings.ContainsFunc(branch, func(r rune) bool { return r <= ' ' || r == 0x7f }) ||
+		strings.HasPrefix(branch, "-") ||
+		len(branch) > 250 {
 		return fault.New(opParse, fault.Invalid, fmt.Sprintf("%q cannot be a branch, tag or commit", printable(branch))).
 			Hint("give the name of a branch or tag, a full commit, or semver: and a range")
 	}
@@ -77,7 +79,8 @@ func rangeFault(p place, branch string, at refSet) error {
 	if len(versions) > 0 {
 		advice = "push a tag in the range, or change it; there are " + enumerate(versions, 5)
 	}
-	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("no tag of %s is in the range %q", p.shown, printable(strings.TrimPrefix(branch, rangePrefix)))).Hint(advice)
+	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("no tag of %s is in the range %q", p.shown, printable(strings.TrimPrefix(branch, rangePrefix)))).
+		Hint(advice)
 }
 
 // wanted is the branch that a person asked for.
@@ -159,7 +162,8 @@ func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Ha
 		if first {
 			return nil, nil // then all of it comes
 		}
-		return nil, fault.New(opFetch, fault.Unavailable, "the Git server does not fetch into a part of a history any more").Hint("set git_depth to 0")
+		return nil, fault.New(opFetch, fault.Unavailable, "the Git server does not fetch into a part of a history any more").
+			Hint("set git_depth to 0")
 	}
 	if err := req.Capabilities.Set(capability.Shallow); err != nil {
 		return nil, err

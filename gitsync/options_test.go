@@ -146,7 +146,8 @@ func TestLFSPointersAreSaid(t *testing.T) {
 	fetch(t, s, src)
 	for range 2 {
 		report := checkout(t, s, src, commit, dir)
-		if !strings.Contains(report.Output, "Git LFS keeps") || !strings.Contains(report.Output, "data/big.bin") || strings.Contains(report.Output, "small.bin") {
+		if !strings.Contains(report.Output, "Git LFS keeps") || !strings.Contains(report.Output, "data/big.bin") ||
+			strings.Contains(report.Output, "small.bin") {
 			t.Error(report.Output)
 		}
 	}
@@ -186,7 +187,11 @@ func TestSubmodules(t *testing.T) {
 	o.push("1", map[string]string{"a": "1"})
 	sub := o.withSubmodule("sub.git", "libs/sub", "../sub.git", map[string]string{"x": "s1", "d/y": "s2", "run": "#!x"})
 	server := o.serve("s3cr3t") // asks for credentials: the submodule gets them too
-	src := Source{URL: server.URL + "/origin.git", Branch: "main", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}}
+	src := Source{
+		URL:         server.URL + "/origin.git",
+		Branch:      "main",
+		Credentials: Credentials{Username: "ada", Password: "s3cr3t"},
+	}
 	dir := filepath.Join(t.TempDir(), "c")
 	rev, _ := fetch(t, s, src)
 	report := checkout(t, s, src, rev.Commit, dir)
@@ -197,7 +202,17 @@ func TestSubmodules(t *testing.T) {
 	gitmodules := "[submodule \"libs/sub\"]\n\tpath = libs/sub\n\turl = ../sub.git\n"
 	for range 2 {
 		checkout(t, s, src, rev.Commit, dir)
-		wantTree(t, dir, map[string]string{"a": "1", ".gitmodules": gitmodules, "libs/sub/x": "s1", "libs/sub/d/y": "s2", "libs/sub/run": "#!x"})
+		wantTree(
+			t,
+			dir,
+			map[string]string{
+				"a":            "1",
+				".gitmodules":  gitmodules,
+				"libs/sub/x":   "s1",
+				"libs/sub/d/y": "s2",
+				"libs/sub/run": "#!x",
+			},
+		)
 	}
 	next := sub.push("s2", map[string]string{"x": "s3", "d/y": ""})
 	o.git("update-index", "--cacheinfo", "160000,"+next+",libs/sub")
@@ -242,7 +257,14 @@ func TestDangerousSubmodules(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o, s := newOrigin(t), newSyncer(t)
 			first := o.push("1", map[string]string{"a": "1"})
-			src, dir := Source{URL: o.serve("").URL + "/origin.git", Branch: "main", Submodules: true}, filepath.Join(t.TempDir(), "c")
+			src, dir := Source{
+				URL:        o.serve("").URL + "/origin.git",
+				Branch:     "main",
+				Submodules: true,
+			}, filepath.Join(
+				t.TempDir(),
+				"c",
+			)
 			fetch(t, s, src)
 			checkout(t, s, src, first, dir)
 			sub := o.withSubmodule("sub.git", "libs/sub", tt.url, tt.files)
@@ -281,7 +303,11 @@ func TestSubmoduleLoop(t *testing.T) {
 
 // Credentials go to the server of the repository, and nowhere else.
 func TestSubmodulesGetNoForeignCredentials(t *testing.T) {
-	top, err := Source{URL: "https://h/g/a.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}, Submodules: true}.locate()
+	top, err := Source{
+		URL:         "https://h/g/a.git",
+		Credentials: Credentials{Username: "ada", Password: "s3cr3t"},
+		Submodules:  true,
+	}.locate()
 	if err != nil {
 		t.Fatal(err)
 	}

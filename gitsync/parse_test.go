@@ -37,7 +37,11 @@ func TestParseSource(t *testing.T) {
 		if err != nil || s.URL != tt.url || s.Credentials != (Credentials{Username: tt.user, Password: tt.password}) {
 			t.Errorf("%q: %q %q %q, %v", tt.raw, s.URL, s.Credentials.Username, s.Credentials.Password, err)
 		}
-		if text := fmt.Sprintf("%v %+v %#v %s", s, s, s, slog.AnyValue(s.Credentials).Resolve()); strings.Contains(text, "s3cr3t") || strings.Contains(text, "s3/cr") {
+		if text := fmt.Sprintf("%v %+v %#v %s", s, s, s, slog.AnyValue(s.Credentials).Resolve()); strings.Contains(
+			text,
+			"s3cr3t",
+		) ||
+			strings.Contains(text, "s3/cr") {
 			t.Errorf("it prints as %s", text)
 		}
 	}
@@ -86,7 +90,12 @@ func TestOneMirrorPerRepository(t *testing.T) {
 		{"https://forge.example/a.git"},
 		{"http://forge.example/a"},
 		{"git@forge.example:a.git", "git@FORGE.example:a.git/"},
-		{"git@forge.example:/a.git", "ssh://git@forge.example/a.git", "ssh://git@forge.example:22/a.git", "git+ssh://git@Forge.Example/a.git/"},
+		{
+			"git@forge.example:/a.git",
+			"ssh://git@forge.example/a.git",
+			"ssh://git@forge.example:22/a.git",
+			"git+ssh://git@Forge.Example/a.git/",
+		},
 		{"ssh://git@forge.example:2222/a.git"},
 		{"/srv/x", "file:///srv/x", "/srv/y/../x/"},
 	}
@@ -137,11 +146,15 @@ func FuzzParseSource(f *testing.F) {
 		if len(password) < 8 || strings.Contains("https://h.example/x", password) {
 			return
 		}
-		s, err = ParseSource((&url.URL{Scheme: "https", Host: "h.example", Path: "/x", User: url.UserPassword("u", password)}).String())
+		s, err = ParseSource(
+			(&url.URL{Scheme: "https", Host: "h.example", Path: "/x", User: url.UserPassword("u", password)}).String(),
+		)
 		if err != nil || s.Credentials.Password != password || s.URL != "https://h.example/x" {
 			t.Fatalf("%q: %q, %v", password, s.URL, err)
 		}
-		if _, err = ParseSource("https://u:" + password + "@h.example:nonsense/x"); err != nil && strings.Contains(err.Error(), password) && len(password) > 12 {
+		if _, err = ParseSource("https://u:" + password + "@h.example:nonsense/x"); err != nil &&
+			strings.Contains(err.Error(), password) &&
+			len(password) > 12 {
 			t.Fatalf("the fault shows the password: %v", err)
 		}
 	})

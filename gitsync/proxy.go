@@ -68,10 +68,18 @@ func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address 
 	if via.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: via.Hostname(), MinVersion: tls.VersionTLS12})
 	}
-	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
+	req := &http.Request{
+		Method: http.MethodConnect,
+		URL:    &url.URL{Opaque: address},
+		Host:   address,
+		Header: http.Header{},
+	}
 	if via.User != nil {
 		password, _ := via.User.Password()
-		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)))
+		req.Header.Set(
+			"Proxy-Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)),
+		)
 	}
 	r := bufio.NewReader(conn)
 	err = req.Write(conn)

@@ -46,7 +46,17 @@ func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (inte
 	if err := q.check(); err != nil {
 		return intent.Revision{}, report, err
 	}
-	report.Command = "git fetch " + shellQuote(p.shown) + " " + shellQuote(q.Base) + " " + shellQuote(q.HeadRef) + " && git merge-tree --write-tree " + shellQuote(q.Base) + " " + short(q.Head)
+	report.Command = "git fetch " + shellQuote(
+		p.shown,
+	) + " " + shellQuote(
+		q.Base,
+	) + " " + shellQuote(
+		q.HeadRef,
+	) + " && git merge-tree --write-tree " + shellQuote(
+		q.Base,
+	) + " " + short(
+		q.Head,
+	)
 	p.branch = q.Base
 	got, err := s.share(ctx, p)
 	if err != nil {
@@ -147,7 +157,12 @@ func (s *Syncer) fetchPrivate(ctx context.Context, p place, q PullRequest) (refS
 }
 
 // mergeResult finds the forge's merge, or makes one.
-func (m *mirror) mergeResult(ctx context.Context, q PullRequest, base, forges plumbing.Hash, report *MergeReport) (intent.Revision, error) {
+func (m *mirror) mergeResult(
+	ctx context.Context,
+	q PullRequest,
+	base, forges plumbing.Hash,
+	report *MergeReport,
+) (intent.Revision, error) {
 	report.Base = base.String()
 	head, err := m.peel(plumbing.NewHash(q.Head))
 	if err != nil {
@@ -160,7 +175,13 @@ func (m *mirror) mergeResult(ctx context.Context, q PullRequest, base, forges pl
 	if forges != plumbing.ZeroHash {
 		c, err := m.peel(forges)
 		if err == nil && len(c.ParentHashes) == 2 && c.ParentHashes[0] == ours.Hash && c.ParentHashes[1] == head.Hash {
-			report.Output = fmt.Sprintf("%s merges %s into %s at %s\n", short(c.Hash.String()), short(q.Head), q.Base, short(base.String()))
+			report.Output = fmt.Sprintf(
+				"%s merges %s into %s at %s\n",
+				short(c.Hash.String()),
+				short(q.Head),
+				q.Base,
+				short(base.String()),
+			)
 			return revisionOf(c.Hash, head, q.Base), nil
 		}
 	}
@@ -219,7 +240,12 @@ func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing
 	if err == nil {
 		err = m.retire([]plumbing.Hash{hash})
 	}
-	return hash, fmt.Sprintf("Merged %s into %s here: %d of its files changed on both sides\n", short(head.Hash.String()), short(ours.Hash.String()), t.merged), err
+	return hash, fmt.Sprintf(
+		"Merged %s into %s here: %d of its files changed on both sides\n",
+		short(head.Hash.String()),
+		short(ours.Hash.String()),
+		t.merged,
+	), err
 }
 
 // keep stores an object of our own making, unless it is there.

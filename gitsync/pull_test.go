@@ -34,8 +34,27 @@ func pullOf(head string) PullRequest {
 // are. The merge can be checked out, is the same the second time, and no branch has it.
 func TestAMergeResult(t *testing.T) {
 	o := newOrigin(t)
-	base := o.push("base", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\n", "gone.txt": "x\n", "dir/keep.txt": "k\n", "run.sh": "#!/bin/sh\n", "both.txt": "b\n"})
-	head := o.proposal(7, "main", "theirs", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\nseven\n", "gone.txt": "", "new/deep/file.txt": "n\n", "link": "->a.txt"})
+	base := o.push(
+		"base",
+		map[string]string{
+			"a.txt":        "1\n2\n3\n4\n5\n6\n7\n",
+			"gone.txt":     "x\n",
+			"dir/keep.txt": "k\n",
+			"run.sh":       "#!/bin/sh\n",
+			"both.txt":     "b\n",
+		},
+	)
+	head := o.proposal(
+		7,
+		"main",
+		"theirs",
+		map[string]string{
+			"a.txt":             "1\n2\n3\n4\n5\n6\nseven\n",
+			"gone.txt":          "",
+			"new/deep/file.txt": "n\n",
+			"link":              "->a.txt",
+		},
+	)
 	o.push("ours", map[string]string{"a.txt": "one\n2\n3\n4\n5\n6\n7\n", "dir/more.txt": "m\n"})
 	want := o.git("merge-tree", "--write-tree", "main", head)
 	server := o.serve("")
@@ -47,7 +66,8 @@ func TestAMergeResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, _, err := s.MergePull(t.Context(), src, pullOf(head))
-		if err != nil || again.Commit != rev.Commit || rev.Subject != "theirs" || report.Base != o.git("rev-parse", "main") {
+		if err != nil || again.Commit != rev.Commit || rev.Subject != "theirs" ||
+			report.Base != o.git("rev-parse", "main") {
 			t.Errorf("%+v %+v %+v %v", rev, again, report, err)
 		}
 		mirror := s.cfg.MirrorDir(url)
@@ -61,14 +81,16 @@ func TestAMergeResult(t *testing.T) {
 		if _, err := s.Checkout(t.Context(), src, rev.Commit, dir); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(text) != "one\n2\n3\n4\n5\n6\nseven\n" {
+		if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil ||
+			string(text) != "one\n2\n3\n4\n5\n6\nseven\n" {
 			t.Errorf("%q, %v", text, err)
 		}
 	}
 	// What the branch holds, and what is only ahead of it, need no merge.
 	s := newSyncer(t)
 	o.git("push", "-q", "--force", "origin", base+":refs/pull/7/head")
-	if rev, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(base)); err != nil || rev.Commit != o.git("rev-parse", "main") {
+	if rev, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(base)); err != nil ||
+		rev.Commit != o.git("rev-parse", "main") {
 		t.Errorf("%+v, %v", rev, err)
 	}
 	ahead := o.proposal(7, "main", "ahead", map[string]string{"z": "z\n"})
@@ -103,7 +125,12 @@ func TestTheForgesOwnMerge(t *testing.T) {
 func TestWhatDoesNotMerge(t *testing.T) {
 	o := newOrigin(t)
 	o.push("base", map[string]string{"a.txt": "1\n", "gone.txt": "1\n", "bin": "\x00one", "name": "1\n"})
-	head := o.proposal(7, "main", "theirs", map[string]string{"a.txt": "theirs\n", "gone.txt": "2\n", "bin": "\x00two", "name": "now/a folder"})
+	head := o.proposal(
+		7,
+		"main",
+		"theirs",
+		map[string]string{"a.txt": "theirs\n", "gone.txt": "2\n", "bin": "\x00two", "name": "now/a folder"},
+	)
 	o.push("ours", map[string]string{"a.txt": "ours\n", "gone.txt": "", "bin": "\x00three", "name": "->a.txt"})
 	s := newSyncer(t)
 	_, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(head))
@@ -118,10 +145,12 @@ func TestWhatDoesNotMerge(t *testing.T) {
 	o.git("checkout", "-q", "--orphan", "alone")
 	alone := o.git("commit-tree", "-m", "alone", o.git("write-tree"))
 	o.git("push", "-q", "--force", "origin", alone+":refs/pull/7/head")
-	if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(head)); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), short(alone)) {
+	if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(head)); !fault.Is(err, fault.NotFound) ||
+		!strings.Contains(err.Error(), short(alone)) {
 		t.Errorf("a head that moved on: %v", err)
 	}
-	if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(alone)); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "history") {
+	if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(alone)); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "history") {
 		t.Errorf("nothing in common: %v", err)
 	}
 	for name, q := range map[string]PullRequest{
@@ -132,7 +161,8 @@ func TestWhatDoesNotMerge(t *testing.T) {
 		"an unknown branch": {Base: "nowhere", Head: head, HeadRef: "refs/pull/7/head"},
 		"an unknown ref":    {Base: "main", Head: head, HeadRef: "refs/pull/8/head"},
 	} {
-		if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, q); !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+		if _, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, q); !fault.Is(err, fault.Invalid) &&
+			!fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -146,7 +176,10 @@ func TestACommitIsTakenBack(t *testing.T) {
 	if err := os.Chmod(filepath.Join(o.work, "run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	bad := o.push("bad", map[string]string{"a": "one\n2\n3\n4\n5\n", "b": "", "new.sh": "#!/bin/sh\n", "old": "other\n"})
+	bad := o.push(
+		"bad",
+		map[string]string{"a": "one\n2\n3\n4\n5\n", "b": "", "new.sh": "#!/bin/sh\n", "old": "other\n"},
+	)
 	o.push("later", map[string]string{"a": "one\n2\n3\n4\nfive\n"})
 	s := newSyncer(t)
 	src := Source{URL: o.bare, Branch: "main"}

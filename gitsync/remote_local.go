@@ -408,7 +408,8 @@ func copyObjects(ctx context.Context, from, to string) error {
 				if _, err := os.Lstat(target); err == nil || len(o.Name()) != 38 {
 					continue
 				}
-				if err := copyFile(ctx, filepath.Join(from, fan.Name(), o.Name()), target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if err := copyFile(ctx, filepath.Join(from, fan.Name(), o.Name()), target); err != nil &&
+					!errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
 			}

@@ -42,7 +42,9 @@ func (w *web) close() { _ = w.session.Close() }
 func (w *web) refs(ctx context.Context) (refSet, error) {
 	adv, err := w.session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		if decode := (*packp.ErrUnexpectedData)(nil); errors.As(err, &decode) || strings.Contains(err.Error(), "pkt-line") || strings.Contains(err.Error(), "pkt-len") {
+		if decode := (*packp.ErrUnexpectedData)(nil); errors.As(err, &decode) ||
+			strings.Contains(err.Error(), "pkt-line") ||
+			strings.Contains(err.Error(), "pkt-len") {
 			err = errNotGit
 		}
 		return refSet{}, err

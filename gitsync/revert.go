@@ -33,7 +33,11 @@ const maxRevert = 500
 // lines, or the branch does not have the commit; nothing is written anywhere.
 func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip string, changes []FileChange, err error) {
 	if !plumbing.IsHash(commit) {
-		return "", nil, fault.New(opRevert, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(commit)))
+		return "", nil, fault.New(
+			opRevert,
+			fault.Invalid,
+			fmt.Sprintf("%q is not a full commit hash", printable(commit)),
+		)
 	}
 	p, err := src.locate()
 	if err != nil {
@@ -63,7 +67,11 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]FileC
 		return nil, err
 	}
 	if has, err := bad.IsAncestor(now); err != nil || !has {
-		return nil, fault.New(opRevert, fault.Conflict, "the branch does not have commit "+short(commit.String())+" any more")
+		return nil, fault.New(
+			opRevert,
+			fault.Conflict,
+			"the branch does not have commit "+short(commit.String())+" any more",
+		)
 	}
 	if len(bad.ParentHashes) == 0 {
 		return nil, fault.New(opRevert, fault.Conflict, "commit "+short(commit.String())+" is the first one")
@@ -101,7 +109,8 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 			continue
 		}
 		if e.Mode != filemode.Regular && e.Mode != filemode.Executable {
-			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is no plain file", printable(path))).Hint("make the revert by hand with git")
+			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is no plain file", printable(path))).
+				Hint("make the revert by hand with git")
 		}
 		text, err := m.read(e.Hash, mergeLimit)
 		if err != nil {
@@ -123,7 +132,8 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 	case len(out) == 0:
 		return nil, fault.New(opRevert, fault.Conflict, "the branch is without these changes already")
 	case len(out) > maxRevert:
-		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("it touches %d files, more than %d", len(out), maxRevert)).Hint("make the revert by hand with git")
+		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("it touches %d files, more than %d", len(out), maxRevert)).
+			Hint("make the revert by hand with git")
 	}
 	slices.SortFunc(out, func(a, b FileChange) int {
 		if a.Path < b.Path {

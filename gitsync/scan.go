@@ -30,7 +30,12 @@ type scanner struct {
 // scan finds what does not belong to the commit, the folders that are there,
 // and the files that are as they should be.
 func (w *worktree) scan(ctx context.Context) error {
-	s := &scanner{w: w, ctx: ctx, workers: make(chan struct{}, min(runtime.GOMAXPROCS(0), 8)-1), there: make(map[string]bool, len(w.content.dirs))}
+	s := &scanner{
+		w:       w,
+		ctx:     ctx,
+		workers: make(chan struct{}, min(runtime.GOMAXPROCS(0), 8)-1),
+		there:   make(map[string]bool, len(w.content.dirs)),
+	}
 	s.folder("")
 	s.done.Wait()
 	slices.Sort(s.remove)

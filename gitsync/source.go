@@ -166,7 +166,8 @@ func (p place) sameHost(q place) bool {
 	}
 	scheme := func(p place) string { s, _, _ := strings.Cut(p.shown, "://"); return strings.ToLower(s) }
 	port := map[string]string{"http": ":80", "https": ":443"}[scheme(p)]
-	return scheme(p) == scheme(q) && strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
+	return scheme(p) == scheme(q) &&
+		strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
 }
 
 // MirrorName gives the folder name of a repository's mirror: a hash and ".git".
@@ -258,7 +259,9 @@ func locateHTTP(raw string) (place, error) {
 		if !strings.Contains(raw, "@") {
 			f = fault.Wrap(opParse, fault.Invalid, err).Say("the Git URL is malformed")
 		}
-		return place{}, f.Hint("write special characters of a user name or password as %XX, or set the credentials apart from the URL")
+		return place{}, f.Hint(
+			"write special characters of a user name or password as %XX, or set the credentials apart from the URL",
+		)
 	}
 	if u.Hostname() == "" {
 		return place{}, fault.New(opParse, fault.Invalid, "the Git URL names no host").
@@ -292,7 +295,10 @@ func locateFile(raw string) (place, error) {
 		return place{}, fault.New(opParse, fault.Invalid, "the file:// URL holds no absolute path").
 			Hint("write it as file:///absolute/path")
 	}
-	return place{shown: (&url.URL{Scheme: "file", Path: filepath.Clean(u.Path)}).String(), local: filepath.Clean(u.Path)}, nil
+	return place{
+		shown: (&url.URL{Scheme: "file", Path: filepath.Clean(u.Path)}).String(),
+		local: filepath.Clean(u.Path),
+	}, nil
 }
 
 // printable keeps what a stranger sent short and on one line.

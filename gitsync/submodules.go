@@ -84,7 +84,8 @@ func (a *above) modules(r *contentReader) (map[string]string, error) {
 	}
 	text, err := a.m.read(r.files[i].hash, maxModules)
 	if err != nil {
-		return nil, r.refuse("%q cannot be read: %v", printable(r.files[i].path), err).Hint("see what git submodule status says")
+		return nil, r.refuse("%q cannot be read: %v", printable(r.files[i].path), err).
+			Hint("see what git submodule status says")
 	}
 	modules := config.NewModules()
 	if err := modules.Unmarshal(text); err != nil {
@@ -155,7 +156,8 @@ func (a *above) loops(r *contentReader, p place, commit plumbing.Hash, at string
 			return r.refuse("the submodule %q holds itself", printable(at)).Hint("remove it from itself")
 		}
 		if depth++; depth >= maxNesting {
-			return r.refuse("submodules are nested more than %d deep at %q", maxNesting, printable(at)).Hint("nest them less")
+			return r.refuse("submodules are nested more than %d deep at %q", maxNesting, printable(at)).
+				Hint("nest them less")
 		}
 	}
 	return nil
@@ -165,7 +167,9 @@ func (a *above) loops(r *contentReader, p place, commit plumbing.Hash, at string
 func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *above, at string) error {
 	fail := func(err error) error {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
-			return fault.Wrap(opCheckout, f.Kind, err).Say("the submodule " + printable(at) + " cannot be checked out").Hint(f.Advice)
+			return fault.Wrap(opCheckout, f.Kind, err).
+				Say("the submodule " + printable(at) + " cannot be checked out").
+				Hint(f.Advice)
 		}
 		return fmt.Errorf("the submodule %s: %w", printable(at), err)
 	}
@@ -183,7 +187,8 @@ func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *above,
 		return fail(err)
 	}
 	if len(r.files)+len(r.dirs)+len(inside.files)+len(inside.dirs) > maxFiles {
-		return r.refuse("it holds more than %d files with its submodules", maxFiles).Hint("keep the project in smaller repositories")
+		return r.refuse("it holds more than %d files with its submodules", maxFiles).
+			Hint("keep the project in smaller repositories")
 	}
 	for dir := range inside.dirs {
 		r.dirs[a.prefix+dir] = true

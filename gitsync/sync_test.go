@@ -34,14 +34,27 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 		src.Branch = "main"
-		first := map[string]string{"project.yml": "name: x\n", "main.cf": "a = 1\n", "libs/m/init.cf": "m\n", "bin/run": "#!/bin/sh\n",
-			"gone/a": "1", "current": "->libs/m", "deep/er/link": "->../../main.cf", "swap": "file", "swop/x": "in a folder", "ünï.txt": "ü"}
+		first := map[string]string{
+			"project.yml":    "name: x\n",
+			"main.cf":        "a = 1\n",
+			"libs/m/init.cf": "m\n",
+			"bin/run":        "#!/bin/sh\n",
+			"gone/a":         "1",
+			"current":        "->libs/m",
+			"deep/er/link":   "->../../main.cf",
+			"swap":           "file",
+			"swop/x":         "in a folder",
+			"ünï.txt":        "ü",
+		}
 		one := o.push("first", first)
 		rev, report := fetch(t, s, src)
-		if rev.Commit != one || rev.Branch != "main" || rev.Author != "Ada" || rev.Email != "ada@example.org" || rev.Subject != "first" || rev.Time.IsZero() {
+		if rev.Commit != one || rev.Branch != "main" || rev.Author != "Ada" || rev.Email != "ada@example.org" ||
+			rev.Subject != "first" ||
+			rev.Time.IsZero() {
 			t.Errorf("revision %+v, want %s", rev, one)
 		}
-		if !report.Cloned || !strings.HasPrefix(report.Command, "git clone --mirror ") || !strings.Contains(report.Output, "main is at "+one[:7]+" first") {
+		if !report.Cloned || !strings.HasPrefix(report.Command, "git clone --mirror ") ||
+			!strings.Contains(report.Output, "main is at "+one[:7]+" first") {
 			t.Errorf("report %+v", report)
 		}
 		co := checkout(t, s, src, rev.Commit, dir)
@@ -50,15 +63,31 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 			t.Errorf("report %+v", co)
 		}
 
-		two := o.push("second", map[string]string{"main.cf": "a = 2\n", "gone/a": "", "new/b/c": "3", "current": "->new",
-			"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file", "bin/run": "no longer executable"})
+		two := o.push(
+			"second",
+			map[string]string{"main.cf": "a = 2\n", "gone/a": "", "new/b/c": "3", "current": "->new",
+				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file", "bin/run": "no longer executable"},
+		)
 		rev, report = fetch(t, s, src)
 		if rev.Commit != two || report.Cloned || report.Rewritten || report.Previous != one ||
-			!strings.Contains(report.Command, "fetch --prune origin") || !strings.Contains(report.Output, one[:7]+" to "+two[:7]) {
+			!strings.Contains(
+				report.Command,
+				"fetch --prune origin",
+			) || !strings.Contains(report.Output, one[:7]+" to "+two[:7]) {
 			t.Errorf("revision %+v, report %+v", rev, report)
 		}
-		second := map[string]string{"project.yml": "name: x\n", "main.cf": "a = 2\n", "libs/m/init.cf": "m\n", "bin/run": "no longer executable", "new/b/c": "3",
-			"current": "->new", "deep/er/link": "->../../main.cf", "swap/now": "a folder", "swop": "now a file", "ünï.txt": "ü"}
+		second := map[string]string{
+			"project.yml":    "name: x\n",
+			"main.cf":        "a = 2\n",
+			"libs/m/init.cf": "m\n",
+			"bin/run":        "no longer executable",
+			"new/b/c":        "3",
+			"current":        "->new",
+			"deep/er/link":   "->../../main.cf",
+			"swap/now":       "a folder",
+			"swop":           "now a file",
+			"ünï.txt":        "ü",
+		}
 		co = checkout(t, s, src, two, dir)
 		wantTree(t, dir, second)
 		if co.Written != 6 || co.Unchanged != 4 {
@@ -308,7 +337,8 @@ func TestForcePush(t *testing.T) {
 		o.git("reset", "-q", "--hard", "HEAD~1")
 		now := o.push("rewritten", map[string]string{"a": "2", "b": "2"})
 		rev, report := fetch(t, s, src)
-		if rev.Commit != now || !report.Rewritten || report.Previous != old || !strings.Contains(report.Output, "history was rewritten") {
+		if rev.Commit != now || !report.Rewritten || report.Previous != old ||
+			!strings.Contains(report.Output, "history was rewritten") {
 			t.Errorf("%+v, %+v", rev, report)
 		}
 		checkout(t, s, src, now, dir)
@@ -327,7 +357,16 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	o.push("first", map[string]string{"a": "1"})
 	two := o.push("second", map[string]string{"a": "2", "b/c": "3"})
 	base := t.TempDir()
-	linked, borrowing, shallow := filepath.Join(base, "linked"), filepath.Join(base, "borrowing"), filepath.Join(base, "shallow")
+	linked, borrowing, shallow := filepath.Join(
+		base,
+		"linked",
+	), filepath.Join(
+		base,
+		"borrowing",
+	), filepath.Join(
+		base,
+		"shallow",
+	)
 	o.git("worktree", "add", "-q", "-b", "side", linked)
 	o.run(base, "clone", "-q", "--shared", o.bare, borrowing)
 	o.run(base, "clone", "-q", "--depth", "1", "file://"+o.bare, shallow)
@@ -379,7 +418,8 @@ func TestIndexRemembersUntouchedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The kernel's clock has ticks of some milliseconds.
-	if after, _ := os.Lstat(path); entryOf(after).created != entryOf(before).created && untouched(entries["a"], after, written.Add(time.Hour)) {
+	if after, _ := os.Lstat(path); entryOf(after).created != entryOf(before).created &&
+		untouched(entries["a"], after, written.Add(time.Hour)) {
 		t.Error("a changed file with an old time counts as untouched")
 	}
 }

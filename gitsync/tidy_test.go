@@ -42,7 +42,12 @@ func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed, err := s.Tidy(t.Context(), base, []Use{{Source: src["used"]}, {Source: Source{URL: "gopher://x"}}}, time.Now().Add(-time.Hour))
+	removed, err := s.Tidy(
+		t.Context(),
+		base,
+		[]Use{{Source: src["used"]}, {Source: Source{URL: "gopher://x"}}},
+		time.Now().Add(-time.Hour),
+	)
 	if err != nil || removed != 1 {
 		t.Errorf("%d removed, %v", removed, err)
 	}

@@ -49,7 +49,12 @@ type content struct {
 }
 
 // readContent reads and judges all of a commit but the contents of its files.
-func (m *mirror) readContent(ctx context.Context, trees *treeCache, c *object.Commit, kept func(string) bool) (*content, error) {
+func (m *mirror) readContent(
+	ctx context.Context,
+	trees *treeCache,
+	c *object.Commit,
+	kept func(string) bool,
+) (*content, error) {
 	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: trees,
 		content: &content{byPath: map[string]int{}, dirs: map[string]bool{}}}
 	if err := r.tree(c.TreeHash, "", 0); err != nil {
@@ -72,7 +77,11 @@ type contentReader struct {
 
 // refuse says why a commit is not checked out.
 func (r *contentReader) refuse(format string, args ...any) *fault.Error {
-	return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("commit %s cannot be checked out: ", short(r.commit))+fmt.Sprintf(format, args...))
+	return fault.New(
+		opCheckout,
+		fault.Invalid,
+		fmt.Sprintf("commit %s cannot be checked out: ", short(r.commit))+fmt.Sprintf(format, args...),
+	)
 }
 
 func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
@@ -119,7 +128,8 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 			e.Mode = filemode.Regular
 		case filemode.Executable, filemode.Symlink:
 		default:
-			return r.refuse("%q has the mode %v, which is unknown", printable(path), e.Mode).Hint("see what git fsck says of the repository")
+			return r.refuse("%q has the mode %v, which is unknown", printable(path), e.Mode).
+				Hint("see what git fsck says of the repository")
 		}
 		if e.Mode == filemode.Symlink && strings.EqualFold(e.Name, ".gitmodules") {
 			return r.refuse("%q is a symbolic link", printable(path)).Hint("make it a plain file")
@@ -155,7 +165,8 @@ func (r *contentReader) read(h plumbing.Hash, dir string) ([]object.TreeEntry, e
 	t := &object.Tree{}
 	switch err := t.Decode(o); {
 	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
-		return nil, r.refuse("the folder %q is malformed: %v", printable(dir), err).Hint("see what git fsck says of the repository")
+		return nil, r.refuse("the folder %q is malformed: %v", printable(dir), err).
+			Hint("see what git fsck says of the repository")
 	case err != nil:
 		return nil, damaged(err)
 	}
@@ -166,9 +177,11 @@ func (r *contentReader) read(h plumbing.Hash, dir string) ([]object.TreeEntry, e
 func (r *contentReader) name(name, path string, top bool) error {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
-		return r.refuse("it holds the name %q, which leads elsewhere", printable(path)).Hint("see what git fsck says of the repository")
+		return r.refuse("it holds the name %q, which leads elsewhere", printable(path)).
+			Hint("see what git fsck says of the repository")
 	case isDotGit(name):
-		return r.refuse("it holds %q, a name that belongs to Git itself", printable(path)).Hint("remove it from the repository")
+		return r.refuse("it holds %q, a name that belongs to Git itself", printable(path)).
+			Hint("remove it from the repository")
 	case len(name) > maxName || len(path) > maxPath:
 		return r.refuse("the path %q is too long", printable(path)).Hint("rename it in the repository")
 	case top && r.kept(name):
@@ -203,7 +216,8 @@ func (r *contentReader) links() error {
 		}
 		text, err := r.m.read(f.hash, maxSymlink)
 		if errors.Is(err, errTooBig) {
-			return r.refuse("the symbolic link %q is too long", printable(f.path)).Hint("see what git fsck says of the repository")
+			return r.refuse("the symbolic link %q is too long", printable(f.path)).
+				Hint("see what git fsck says of the repository")
 		}
 		if err != nil {
 			return err

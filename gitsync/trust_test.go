@@ -21,7 +21,11 @@ func TestCABundle(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("first", map[string]string{"a": "1"})
 	server, bundle := o.tlsServer("s3cr3t")
-	src := Source{URL: server.URL + "/origin.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}, Trust: Trust{CABundle: bundle}}
+	src := Source{
+		URL:         server.URL + "/origin.git",
+		Credentials: Credentials{Username: "ada", Password: "s3cr3t"},
+		Trust:       Trust{CABundle: bundle},
+	}
 	fetch(t, s, src)
 	src.Trust.CABundle = ""
 	_, _, err := s.Fetch(t.Context(), src)
@@ -39,7 +43,10 @@ func TestHTTPThroughAProxy(t *testing.T) {
 	secure, bundle := o.tlsServer("")
 	for _, url := range []string{o.serve("").URL, secure.URL} {
 		before := len(via.asked())
-		src := Source{URL: url + "/origin.git", Trust: Trust{Proxy: "http://ada:s3cr3t@" + via.address, CABundle: bundle}}
+		src := Source{
+			URL:   url + "/origin.git",
+			Trust: Trust{Proxy: "http://ada:s3cr3t@" + via.address, CABundle: bundle},
+		}
 		fetch(t, s, src)
 		if len(via.asked()) == before {
 			t.Errorf("%s: the proxy was not asked", url)

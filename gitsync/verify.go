@@ -126,9 +126,16 @@ func (v *verification) ref() error {
 			return nil
 		}
 	}
-	return v.refuse(intent.GitProtected,
-		fmt.Sprintf("%s %q is in no branch or tag that may be deployed: %s", v.rev.Short(), printable(v.rev.Branch), strings.Join(v.policy.Refs, ", ")),
-		"merge it there, or change the setting git_protected_refs")
+	return v.refuse(
+		intent.GitProtected,
+		fmt.Sprintf(
+			"%s %q is in no branch or tag that may be deployed: %s",
+			v.rev.Short(),
+			printable(v.rev.Branch),
+			strings.Join(v.policy.Refs, ", "),
+		),
+		"merge it there, or change the setting git_protected_refs",
+	)
 }
 
 // history gives the commits that must be signed beside the last, and refuses one
@@ -146,10 +153,16 @@ func (v *verification) history() ([]*object.Commit, error) {
 		return nil, err
 	}
 	if !descends && !v.policy.Rewrites {
-		return nil, v.refuse(intent.GitRewritten,
-			fmt.Sprintf("%s %q does not descend from %s, which is deployed: the history was rewritten (force-pushed), or another branch is followed now",
-				v.rev.Short(), v.rev.Subject, short(v.policy.Base)),
-			"accept it, if that was meant: ordain git accept ENVIRONMENT "+v.rev.Short()+" --reason …")
+		return nil, v.refuse(
+			intent.GitRewritten,
+			fmt.Sprintf(
+				"%s %q does not descend from %s, which is deployed: the history was rewritten (force-pushed), or another branch is followed now",
+				v.rev.Short(),
+				v.rev.Subject,
+				short(v.policy.Base),
+			),
+			"accept it, if that was meant: ordain git accept ENVIRONMENT "+v.rev.Short()+" --reason …",
+		)
 	}
 	if !all {
 		return nil, nil
@@ -173,7 +186,10 @@ func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
 	}
 	who, err := v.policy.Signers.Verify(payload, signature, c.Committer.When)
 	if err != nil {
-		return intent.Signer{}, v.unsigned(fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)), err)
+		return intent.Signer{}, v.unsigned(
+			fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)),
+			err,
+		)
 	}
 	return intent.Signer(who), nil
 }
@@ -201,7 +217,10 @@ func (v *verification) signedTag() (intent.Signer, error) {
 		}
 		switch {
 		case t.Name != name:
-			last = v.unsigned("the tag "+printable(name), fmt.Errorf("it was made as %q, and is passed off as another", printable(t.Name)))
+			last = v.unsigned(
+				"the tag "+printable(name),
+				fmt.Errorf("it was made as %q, and is passed off as another", printable(t.Name)),
+			)
 			continue
 		case t.TargetType != plumbing.CommitObject || t.Target != v.commit:
 			last = v.unsigned("the tag "+printable(name), errors.New("it does not name the commit itself"))
@@ -215,8 +234,11 @@ func (v *verification) signedTag() (intent.Signer, error) {
 		last = v.unsigned("the tag "+printable(name), err)
 	}
 	if last == nil {
-		last = v.refuse(intent.GitUnsigned, fmt.Sprintf("%s is named by no tag, and git_verify asks for a signed tag", v.rev.Short()),
-			"let the environment follow a tag, such as semver:1.x, or change the setting git_verify")
+		last = v.refuse(
+			intent.GitUnsigned,
+			fmt.Sprintf("%s is named by no tag, and git_verify asks for a signed tag", v.rev.Short()),
+			"let the environment follow a tag, such as semver:1.x, or change the setting git_verify",
+		)
 	}
 	return intent.Signer{}, last
 }

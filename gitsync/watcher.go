@@ -316,11 +316,27 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 	lost := err == nil && why.kind == KindPoll && tip != seen && s.proof.found(tip)
 	s.mu.Unlock()
 	if lost {
-		w.cfg.Logger.Warn("a commit came that no webhook told of; the repository is looked at as often as before", "environment", s.env, "commit", short(tip),
-			"hint", "look at the deliveries of the webhook at the forge")
+		w.cfg.Logger.Warn(
+			"a commit came that no webhook told of; the repository is looked at as often as before",
+			"environment",
+			s.env,
+			"commit",
+			short(tip),
+			"hint",
+			"look at the deliveries of the webhook at the forge",
+		)
 	}
 	if err == nil && tip != seen {
-		err = w.cfg.OnMove(ctx, Move{Environment: s.env, Source: s.source, Commit: tip, Kind: why.kind, Message: why.describe(s.source, seen, tip)})
+		err = w.cfg.OnMove(
+			ctx,
+			Move{
+				Environment: s.env,
+				Source:      s.source,
+				Commit:      tip,
+				Kind:        why.kind,
+				Message:     why.describe(s.source, seen, tip),
+			},
+		)
 		if err == nil {
 			seen = tip
 		}
@@ -349,7 +365,15 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 	}
 	wait := w.backoff(s.interval, before.Failures+1)
 	if text(before.Err) != text(err) {
-		w.cfg.Logger.Warn("a source cannot be read", "environment", s.env, "error", err, "next", wait.Round(time.Second))
+		w.cfg.Logger.Warn(
+			"a source cannot be read",
+			"environment",
+			s.env,
+			"error",
+			err,
+			"next",
+			wait.Round(time.Second),
+		)
 	}
 	return wait
 }

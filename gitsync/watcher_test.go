@@ -101,7 +101,8 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		}
 		start(t, w)
 		synctest.Wait()
-		if m := <-l.moves; m.Environment != env || m.Commit != "1111111aaa" || m.Kind != KindPoll || m.Message != "main is at 1111111" {
+		if m := <-l.moves; m.Environment != env || m.Commit != "1111111aaa" || m.Kind != KindPoll ||
+			m.Message != "main is at 1111111" {
 			t.Errorf("%+v", m)
 		}
 		time.Sleep(10 * time.Minute)
@@ -356,13 +357,19 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 func TestStopWhileAMoveIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told, ended := make(chan bool), false
-		w, err := NewWatcher(WatcherConfig{Tips: &forge{tip: "1"}, Logger: slog.New(slog.DiscardHandler), OnMove: func(ctx context.Context, _ Move) error {
-			close(told)
-			<-ctx.Done()
-			time.Sleep(time.Second)
-			ended = true
-			return ctx.Err()
-		}})
+		w, err := NewWatcher(
+			WatcherConfig{
+				Tips:   &forge{tip: "1"},
+				Logger: slog.New(slog.DiscardHandler),
+				OnMove: func(ctx context.Context, _ Move) error {
+					close(told)
+					<-ctx.Done()
+					time.Sleep(time.Second)
+					ended = true
+					return ctx.Err()
+				},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +386,11 @@ func TestStopWhileAMoveIsTold(t *testing.T) {
 }
 
 func TestWatcherConfigIsChecked(t *testing.T) {
-	full := WatcherConfig{Tips: &forge{}, OnMove: func(context.Context, Move) error { return nil }, Logger: slog.Default()}
+	full := WatcherConfig{
+		Tips:   &forge{},
+		OnMove: func(context.Context, Move) error { return nil },
+		Logger: slog.Default(),
+	}
 	for name, spoil := range map[string]func(*WatcherConfig){
 		"Tips": func(c *WatcherConfig) { c.Tips = nil }, "OnMove": func(c *WatcherConfig) { c.OnMove = nil },
 		"Logger": func(c *WatcherConfig) { c.Logger = nil }, "negative": func(c *WatcherConfig) { c.Debounce = -1 },

@@ -128,7 +128,8 @@ func DefaultCacheDir() (string, error) {
 		return "", err
 	}
 	if !own(os.Lstat(temporary)) {
-		return "", fault.New("layout.DefaultCacheDir", fault.Forbidden, temporary+" belongs to somebody else").Hint("name a folder of yours with --cache-dir")
+		return "", fault.New("layout.DefaultCacheDir", fault.Forbidden, temporary+" belongs to somebody else").
+			Hint("name a folder of yours with --cache-dir")
 	}
 	return temporary, nil
 }

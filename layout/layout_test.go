@@ -22,7 +22,13 @@ var env = uuid.MustParse("6c66ca44-da58-4924-ad17-151abc2f3726")
 func fresh(t *testing.T) *Layout {
 	t.Helper()
 	dir := t.TempDir()
-	l, err := New(Config{StateDir: filepath.Join(dir, "state"), LogDir: filepath.Join(dir, "log"), CacheDir: filepath.Join(dir, "cache")})
+	l, err := New(
+		Config{
+			StateDir: filepath.Join(dir, "state"),
+			LogDir:   filepath.Join(dir, "log"),
+			CacheDir: filepath.Join(dir, "cache"),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +76,10 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	for _, path := range append(l.Logs(env), l.ServerLog()) {
 		logs = append(logs, filepath.Base(path))
 	}
-	if want := []string{"resource-actions-" + id + ".log", "agent-" + id + ".log", "agent-" + id + ".out", "agent-" + id + ".err", "server.log"}; !slices.Equal(logs, want) {
+	if want := []string{"resource-actions-" + id + ".log", "agent-" + id + ".log", "agent-" + id + ".out", "agent-" + id + ".err", "server.log"}; !slices.Equal(
+		logs,
+		want,
+	) {
 		t.Errorf("logs %v, want %v", logs, want)
 	}
 	if ids, err := l.Environments(); err != nil || len(ids) != 1 || ids[0] != env {

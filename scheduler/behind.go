@@ -71,7 +71,8 @@ func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time
 
 // mayFollow tells that one more task may be sent to a behind the one that runs there.
 func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
-	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.row.count > 0 || !s.follows(a) {
+	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.row.count > 0 ||
+		!s.follows(a) {
 		return false
 	}
 	if edge := s.gates.edge; !edge.IsZero() && edge.Sub(now) < beforeEdge {

@@ -19,7 +19,11 @@ type sent struct {
 }
 
 func newSent() sent {
-	return sent{behind: map[intent.ResourceID]bool{}, recalled: map[string]bool{}, tried: map[intent.ResourceID]string{}}
+	return sent{
+		behind:   map[intent.ResourceID]bool{},
+		recalled: map[string]bool{},
+		tried:    map[intent.ResourceID]string{},
+	}
 }
 
 // onAgent lists what an agent was sent and has not ended, in that order.
@@ -71,14 +75,22 @@ func (o *observer) sendMore(s step) {
 // Histories in which much is sent ahead of its turn: few edges, few rules.
 func TestHistoriesBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := Limits{Concurrency: rapid.SampledFrom([]int{0, 0, 0, 12}).Draw(t, "limit"), Seed: 1, DryRuns: 2, Facts: 2}
+		limits := Limits{
+			Concurrency: rapid.SampledFrom([]int{0, 0, 0, 12}).Draw(t, "limit"),
+			Seed:        1,
+			DryRuns:     2,
+			Facts:       2,
+		}
 		s, err := New(Snapshot{Now: t0}, limits)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := newObserver(t, s, limits)
 		o.sent.depth = rapid.IntRange(1, 5).Draw(t, "depth")
-		o.policy = Policy{BreakerFailures: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "failures"), ReportDrift: rapid.IntRange(0, 4).Draw(t, "report") == 0}
+		o.policy = Policy{
+			BreakerFailures: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "failures"),
+			ReportDrift:     rapid.IntRange(0, 4).Draw(t, "report") == 0,
+		}
 		o.take(s.SetPolicy(o.policy, o.now))
 		if rapid.IntRange(0, 3).Draw(t, "ruled") == 0 {
 			o.rules = rulesGen().Draw(t, "rules")
@@ -317,7 +329,11 @@ func TestBehindAFailureToReach(t *testing.T) {
 
 // Nothing is sent a moment before a window closes.
 func TestNothingBehindBeforeAnEdge(t *testing.T) {
-	open := must(intent.NewWindow(intent.Window{Name: "w", Kind: intent.WindowOpen, Cron: "0 * * * *", Duration: time.Hour - time.Minute}))
+	open := must(
+		intent.NewWindow(
+			intent.Window{Name: "w", Kind: intent.WindowOpen, Cron: "0 * * * *", Duration: time.Hour - time.Minute},
+		),
+	)
 	w := newWorld(t, Limits{})
 	at := t0.Truncate(time.Hour).Add(10 * time.Minute)
 	w.s.SetRules(Rules{Windows: intent.Windows{open}}, at)

@@ -12,7 +12,16 @@ import (
 // takes, and limits of agents.
 func rulesGen() *rapid.Generator[Rules] {
 	window := func(name string, kind intent.WindowKind, cron string, minutes int, agents []string, resources intent.Patterns) intent.Window {
-		w, err := intent.NewWindow(intent.Window{Name: name, Kind: kind, Cron: cron, Duration: time.Duration(minutes) * time.Minute, Agents: agents, Resources: resources})
+		w, err := intent.NewWindow(
+			intent.Window{
+				Name:      name,
+				Kind:      kind,
+				Cron:      cron,
+				Duration:  time.Duration(minutes) * time.Minute,
+				Agents:    agents,
+				Resources: resources,
+			},
+		)
 		if err != nil {
 			panic(err)
 		}
@@ -26,7 +35,11 @@ func rulesGen() *rapid.Generator[Rules] {
 	}
 	limits, err := intent.ParseAgentLimits(map[string]any{
 		"a": map[string]any{"concurrency": 3.0}, "b": map[string]any{"min_gap": 30.0},
-		"?": map[string]any{"concurrency": 2.0, "deploy_interval": "45", "repair_interval": "*/3 * * * *"}, "c": map[string]any{"deploy_interval": "90", "repair_interval": "0"},
+		"?": map[string]any{
+			"concurrency":     2.0,
+			"deploy_interval": "45",
+			"repair_interval": "*/3 * * * *",
+		}, "c": map[string]any{"deploy_interval": "90", "repair_interval": "0"},
 	})
 	if err != nil {
 		panic(err)

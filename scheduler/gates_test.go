@@ -34,7 +34,9 @@ func TestWindowHoldsChanges(t *testing.T) {
 	w := newWorld(t, Limits{RetryBase: time.Minute}, "web/a 1", "web/b 1 web/a", "db/c 1")
 	w.endAll()
 	w.said("start db/c", "start web/a", "start web/b")
-	w.take(w.s.SetRules(rulesOf(t, `{"nightly": {"cron": "0 2 * * *", "duration": "1h", "agents": ["web*"]}}`, ""), w.now))
+	w.take(
+		w.s.SetRules(rulesOf(t, `{"nightly": {"cron": "0 2 * * *", "duration": "1h", "agents": ["web*"]}}`, ""), w.now),
+	)
 	w.s.SetTimers(everyTenMinutes(), w.now)
 	w.release("web/a 2", "web/b 2 web/a", "db/c 2")
 	w.said("start db/c")
@@ -75,7 +77,9 @@ func TestFreezeAndOverride(t *testing.T) {
 	w.end("db/c")
 	w.release("web/a 2", "web/b 2", "db/c 2")
 	w.said()
-	rules.Overrides = []intent.Override{{By: "ann", Agents: []string{"web"}, Created: w.now, Until: w.now.Add(time.Hour)}}
+	rules.Overrides = []intent.Override{
+		{By: "ann", Agents: []string{"web"}, Created: w.now, Until: w.now.Add(time.Hour)},
+	}
 	w.take(w.s.SetRules(rules, w.now))
 	w.said("start web/a")
 	w.now = w.now.Add(time.Hour)
@@ -93,7 +97,16 @@ func TestWindowOfResources(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a")
 	w.endAll()
 	w.said("start x/a", "start x/b", "start x/c")
-	w.take(w.s.SetRules(rulesOf(t, `{"f": {"kind": "freeze", "cron": "0 0 * * *", "duration": "20h", "resources": ["*name=a]"]}}`, ""), w.now))
+	w.take(
+		w.s.SetRules(
+			rulesOf(
+				t,
+				`{"f": {"kind": "freeze", "cron": "0 0 * * *", "duration": "20h", "resources": ["*name=a]"]}}`,
+				"",
+			),
+			w.now,
+		),
+	)
 	w.release("x/a 2", "x/b 2", "x/c 2 x/a")
 	w.said("start x/b")
 	w.end("x/b")

@@ -96,16 +96,23 @@ func (o *observer) checkJobs() {
 		count[j.Priority()]++
 	}
 	wishes := o.s.Wishes(0, o.now)
-	full := o.limits.Concurrency > 0 || o.rules.Concurrency > 0 // then a wish that is held is put aside when there is room
+	full := o.limits.Concurrency > 0 ||
+		o.rules.Concurrency > 0 // then a wish that is held is put aside when there is room
 	for _, j := range o.jobs.order {
 		limit := o.rules.Agents.Of(j.Resource.Agent)
-		if busy[j.Resource.Agent] >= limit.Concurrency || o.now.Before(o.started[j.Resource.Agent].Add(limit.MinGap)) || count[j.Priority()] >= 2 || o.deploys(j.Resource) {
+		if busy[j.Resource.Agent] >= limit.Concurrency || o.now.Before(o.started[j.Resource.Agent].Add(limit.MinGap)) ||
+			count[j.Priority()] >= 2 ||
+			o.deploys(j.Resource) {
 			continue
 		}
 		ahead := slices.ContainsFunc(wishes, func(w Wish) bool {
 			return w.ID.Agent == j.Resource.Agent && w.Priority < j.Priority() && (full || !w.Gate.Held())
 		}) ||
-			j.kind() == factJob && slices.ContainsFunc(o.jobs.order, func(k Job) bool { return k.kind() == dryJob && k.Resource.Agent == j.Resource.Agent })
+			j.kind() == factJob &&
+				slices.ContainsFunc(
+					o.jobs.order,
+					func(k Job) bool { return k.kind() == dryJob && k.Resource.Agent == j.Resource.Agent },
+				)
 		if !ahead {
 			o.t.Fatalf("%v could start and does not", j)
 		}

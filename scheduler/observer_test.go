@@ -98,7 +98,11 @@ func (o *observer) checkPushed(c Start) {
 			continue
 		}
 		needs := o.needs(w.ID)
-		held := o.looksAt(w.ID) || slices.ContainsFunc(o.running, func(r Start) bool { return r.Resource.ID == w.ID || slices.Contains(needs, r.Resource.ID) }) ||
+		held := o.looksAt(w.ID) ||
+			slices.ContainsFunc(
+				o.running,
+				func(r Start) bool { return r.Resource.ID == w.ID || slices.Contains(needs, r.Resource.ID) },
+			) ||
 			slices.ContainsFunc(wishes, func(v Wish) bool {
 				st, _ := o.s.State(v.ID)
 				return slices.Contains(needs, v.ID) && (v.Priority <= w.Priority || st.Compliance != intent.Compliant)
@@ -237,7 +241,13 @@ func (o *observer) letProbe(which func(intent.Resource) bool) {
 
 // snapshot is what the record holds.
 func (o *observer) snapshot(halted bool) Snapshot {
-	snap := Snapshot{Version: o.version, Resources: slices.Clone(o.model), Now: o.now, Halted: halted, Breakers: o.breakers}
+	snap := Snapshot{
+		Version:   o.version,
+		Resources: slices.Clone(o.model),
+		Now:       o.now,
+		Halted:    halted,
+		Breakers:  o.breakers,
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(o.recorded), intent.ResourceID.Compare) {
 		snap.States = append(snap.States, o.recorded[id])
 	}
@@ -416,7 +426,10 @@ func (o *observer) play(s step) {
 	case 13, 14, 15:
 		o.playJobs(s)
 	case 16:
-		o.rules.Overrides = append(slices.Clone(o.rules.Overrides), intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)})
+		o.rules.Overrides = append(
+			slices.Clone(o.rules.Overrides),
+			intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)},
+		)
 		o.take(o.s.SetRules(o.rules, o.now))
 	case 17:
 		o.sendBehind(agent, 1+s.status%4, s.pick)
@@ -467,7 +480,9 @@ func (o *observer) checkStuck() {
 			o.t.Fatalf("%s: held by a window is %t, and it says %q", w.ID, gate, w.Gate)
 		}
 		again := o.deploys(w.ID) || o.looksAt(w.ID)
-		if !w.Paused && !w.Gate.Held() && !rests && !again && w.Unreachable == nil && busy[w.ID.Agent] < limit.Concurrency && !slices.ContainsFunc(o.needs(w.ID), func(id intent.ResourceID) bool { return active[id] }) {
+		if !w.Paused && !w.Gate.Held() && !rests && !again && w.Unreachable == nil &&
+			busy[w.ID.Agent] < limit.Concurrency &&
+			!slices.ContainsFunc(o.needs(w.ID), func(id intent.ResourceID) bool { return active[id] }) {
 			o.t.Fatalf("%s could start and does not", w.ID)
 		}
 	}
@@ -561,12 +576,20 @@ func (o *observer) eventually(drain func()) {
 		}
 		excused := st.Blocked != intent.NotBlocked || st.Parked != intent.NotParked || reported(st)
 		for _, need := range o.needs(r.ID) { // it waits for one of these
-			if st, _ := o.s.State(need); st.Blocked != intent.NotBlocked || st.Parked != intent.NotParked || reported(st) {
+			if st, _ := o.s.State(need); st.Blocked != intent.NotBlocked || st.Parked != intent.NotParked ||
+				reported(st) {
 				excused = true
 			}
 		}
 		if st.Compliance != intent.Compliant && !excused {
-			o.t.Fatalf("%s was not tried between %s and %s, %d commands: %+v", r.ID, begin, o.now, len(o.log)-started, st)
+			o.t.Fatalf(
+				"%s was not tried between %s and %s, %d commands: %+v",
+				r.ID,
+				begin,
+				o.now,
+				len(o.log)-started,
+				st,
+			)
 		}
 	}
 }

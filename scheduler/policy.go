@@ -65,7 +65,8 @@ func (s *Scheduler) SetPolicy(p Policy, now time.Time) []Command {
 // unprotect wishes for purges that only protection held back.
 func (s *Scheduler) unprotect() {
 	for _, n := range s.nodes {
-		if n.state.Blocked == intent.TemporarilyBlocked && s.graph.resources[n.pos].Purged && !s.forbidden(n) && s.badDependency(n) == nil {
+		if n.state.Blocked == intent.TemporarilyBlocked && s.graph.resources[n.pos].Purged && !s.forbidden(n) &&
+			s.badDependency(n) == nil {
 			s.enqueue(n, NewVersion, "no longer protected")
 		}
 	}

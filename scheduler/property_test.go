@@ -29,7 +29,8 @@ type step struct {
 func stepGen(agents, size int) *rapid.Generator[step] {
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind:   rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16, 17, 18}).Draw(t, "kind"),
+			kind: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16, 17, 18}).
+				Draw(t, "kind"),
 			pick:   rapid.IntRange(0, 1000).Draw(t, "pick"),
 			status: rapid.IntRange(0, 9).Draw(t, "status"),
 			change: rapid.Bool().Draw(t, "change"),
@@ -86,12 +87,22 @@ func sparseGen(agents, size, edges int) *rapid.Generator[[]intent.Resource] {
 
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := Limits{Concurrency: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"), Seed: 1, DryRuns: 2, Facts: 2}
-		policy := Policy{
-			MaxAttempts: rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "attempts"), HealLimit: rapid.SampledFrom([]int{0, 2}).Draw(t, "heals"),
-			BreakerFailures: rapid.SampledFrom([]int{0, 2}).Draw(t, "failures"), ReportDrift: rapid.Bool().Draw(t, "report"),
+		limits := Limits{
+			Concurrency: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit"),
+			Seed:        1,
+			DryRuns:     2,
+			Facts:       2,
 		}
-		timers := rapid.SampledFrom([]Timers{{}, {Deploy: cron.Every(time.Minute), Repair: cron.Every(time.Hour)}}).Draw(t, "timers")
+		policy := Policy{
+			MaxAttempts: rapid.SampledFrom([]int{0, 2, 4}).
+				Draw(t, "attempts"),
+			HealLimit: rapid.SampledFrom([]int{0, 2}).Draw(t, "heals"),
+			BreakerFailures: rapid.SampledFrom([]int{0, 2}).
+				Draw(t, "failures"),
+			ReportDrift: rapid.Bool().Draw(t, "report"),
+		}
+		timers := rapid.SampledFrom([]Timers{{}, {Deploy: cron.Every(time.Minute), Repair: cron.Every(time.Hour)}}).
+			Draw(t, "timers")
 		rules := rulesGen().Draw(t, "rules")
 		first := modelGen(4, 12).Draw(t, "first")
 		steps := rapid.SliceOfN(stepGen(4, 12), 0, 80).Draw(t, "steps")

@@ -81,7 +81,8 @@ func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
 // comes tells that a run of n for its present intent is under way, or as close as a wish of priority p would be.
 // One that only looks deploys nothing: it is as good as another look.
 func (n *node) comes(p Priority) bool {
-	return n.running && n.runHash == n.state.IntentHash && (!n.runReport || p == RepairTimer) && (!n.behind || n.runPrio <= p)
+	return n.running && n.runHash == n.state.IntentHash && (!n.runReport || p == RepairTimer) &&
+		(!n.behind || n.runPrio <= p)
 }
 
 // holds tells whether n must end before a wish of priority p that needs it may run.
@@ -92,7 +93,9 @@ func (n *node) holds(p Priority) bool {
 // bad tells that what needs n cannot run: it failed, was skipped or is blocked,
 // or it is only reported to be other than desired.
 func (n *node) bad() bool {
-	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped || n.state.Blocked != intent.NotBlocked || n.reported()
+	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped ||
+		n.state.Blocked != intent.NotBlocked ||
+		n.reported()
 }
 
 // reported tells that the handler found n to be other than desired and left it

@@ -32,7 +32,8 @@ func (s *Scheduler) failedAgain(n *node, now time.Time) {
 	if shift := attempts - 1; shift < 32 && s.limits.RetryBase<<shift>>shift == s.limits.RetryBase {
 		pause = min(pause, s.limits.RetryBase<<shift)
 	}
-	at := now.Add(pause - time.Duration(float64(pause)*jitter(s.limits.Seed, n.state.ID, attempts)/4)).Truncate(time.Microsecond)
+	at := now.Add(pause - time.Duration(float64(pause)*jitter(s.limits.Seed, n.state.ID, attempts)/4)).
+		Truncate(time.Microsecond)
 	n.state.RetryAt = &at
 }
 

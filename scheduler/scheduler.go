@@ -291,7 +291,8 @@ func (s *Scheduler) start(n *node, now time.Time) {
 func (s *Scheduler) begin(n *node, command Start) {
 	n.runReason, n.runSeq, n.runUpdate = n.reason, n.seq, n.update
 	n.runReport = n.report
-	n.runVerify = n.state.Compliance == intent.Compliant && n.state.DeployedHash == n.state.IntentHash && !command.DependencyChanged
+	n.runVerify = n.state.Compliance == intent.Compliant && n.state.DeployedHash == n.state.IntentHash &&
+		!command.DependencyChanged
 	n.queued, n.update, n.report, n.waitOn = false, false, false, nil
 	s.wishes--
 	n.runProbe = n.agent.breaker.Open()

@@ -67,7 +67,13 @@ func model(version int, lines []string) []intent.Resource {
 }
 
 func newWorld(t *testing.T, limits Limits, lines ...string) *world {
-	w := &world{t: t, now: t0, running: map[string]Start{}, states: map[intent.ResourceID]intent.ResourceState{}, breaker: map[string]intent.Breaker{}}
+	w := &world{
+		t:       t,
+		now:     t0,
+		running: map[string]Start{},
+		states:  map[intent.ResourceID]intent.ResourceState{},
+		breaker: map[string]intent.Breaker{},
+	}
 	s, err := New(Snapshot{Now: t0}, limits)
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +306,12 @@ func TestNewCodeForFailing(t *testing.T) {
 	w.end("x/a=failed")
 	w.log = nil
 	w.version++
-	out, err := w.s.NewVersion(w.version, model(w.version, []string{"x/a 1", "y/b 1"}), map[string]string{"t::R": "mended"}, w.now)
+	out, err := w.s.NewVersion(
+		w.version,
+		model(w.version, []string{"x/a 1", "y/b 1"}),
+		map[string]string{"t::R": "mended"},
+		w.now,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -584,7 +595,22 @@ func TestTakenUpAgain(t *testing.T) {
 		return intent.ResourceState{ID: rid(name), Compliance: intent.Compliant, LastRun: intent.RunSuccessful,
 			Blocked: intent.NotBlocked, IntentHash: "1", DeployedHash: "1", LastRunAt: at(last)}
 	}
-	cut, sent, failed, skipped, waits := good("a/cut", 1), good("b/sent", 5), good("d/failed", 1), good("e/skipped", 1), good("f/waits", 1)
+	cut, sent, failed, skipped, waits := good(
+		"a/cut",
+		1,
+	), good(
+		"b/sent",
+		5,
+	), good(
+		"d/failed",
+		1,
+	), good(
+		"e/skipped",
+		1,
+	), good(
+		"f/waits",
+		1,
+	)
 	cut.IsDeploying = true
 	sent.LastEvents = at(5)
 	failed.LastRun, failed.Compliance = intent.RunFailed, intent.NonCompliant

@@ -33,7 +33,13 @@ func (w *world) tick(d time.Duration) {
 // restart makes a new scheduler of what was recorded.
 func (w *world) restart(lines ...string) {
 	w.t.Helper()
-	snap := Snapshot{Version: w.version, Resources: model(w.version, lines), Now: w.now, Breakers: w.breaker, Code: w.s.code}
+	snap := Snapshot{
+		Version:   w.version,
+		Resources: model(w.version, lines),
+		Now:       w.now,
+		Breakers:  w.breaker,
+		Code:      w.s.code,
+	}
 	for _, st := range w.s.States() { // the record of what did not run since is the same
 		st.IsDeploying = false
 		snap.States = append(snap.States, st)

@@ -12,7 +12,12 @@ import (
 // NewVersion makes a released version the intent. Only what it changed, and
 // what became deployable by it, is wished for; everything else keeps its
 // state. On an error nothing changed: ErrCycle, ErrDuplicate, ErrOld.
-func (s *Scheduler) NewVersion(version int, resources []intent.Resource, code map[string]string, now time.Time) ([]Command, error) {
+func (s *Scheduler) NewVersion(
+	version int,
+	resources []intent.Resource,
+	code map[string]string,
+	now time.Time,
+) ([]Command, error) {
 	if version <= s.version {
 		return nil, fmt.Errorf("version %d: %w (%d)", version, ErrOld, s.version)
 	}

@@ -50,7 +50,13 @@ func (s *Scheduler) Wishes(limit int, now time.Time) []Wish {
 	out := make([]Wish, len(queued))
 	gates := make(map[string]intent.Gate)
 	for i, n := range queued {
-		out[i] = Wish{ID: n.state.ID, Priority: n.prio, Reason: n.reason, Paused: n.agent.paused, Unreachable: n.agent.breaker.Since}
+		out[i] = Wish{
+			ID:          n.state.ID,
+			Priority:    n.prio,
+			Reason:      n.reason,
+			Paused:      n.agent.paused,
+			Unreachable: n.agent.breaker.Since,
+		}
 		if s.held(n) {
 			out[i].Gate = s.gateOf(n, gates, now)
 		}
@@ -85,7 +91,8 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 	var out []Start
 	for _, name := range s.Agents() {
 		a := s.agents[name]
-		if len(a.running) == 0 || a.paused || len(a.ready) == 0 || a.breaker.Open() || a.limit.MinGap > 0 || a.hasJobs() {
+		if len(a.running) == 0 || a.paused || len(a.ready) == 0 || a.breaker.Open() || a.limit.MinGap > 0 ||
+			a.hasJobs() {
 			continue
 		}
 		// The first of a heap, without taking them out: the next one is
@@ -97,7 +104,8 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 				found++
 				continue
 			}
-			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) && !s.waits(w) {
+			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) &&
+				!s.waits(w) {
 				out = append(out, s.command(w))
 				found++
 			}

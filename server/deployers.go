@@ -94,7 +94,11 @@ func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
 		},
 		OnFacts: func() { go d.server.control.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
-		Limits: scheduler.Limits{Concurrency: o.Concurrency, DryRuns: o.DryRuns, Facts: o.FactRefreshes}, PythonVersion: python.Minor, Libc: python.Libc,
+		Limits: scheduler.Limits{
+			Concurrency: o.Concurrency,
+			DryRuns:     o.DryRuns,
+			Facts:       o.FactRefreshes,
+		}, PythonVersion: python.Minor, Libc: python.Libc,
 		Timeout: o.HandlerTimeout,
 	})
 	if err != nil {

@@ -25,7 +25,12 @@ type git struct {
 
 func (g git) Split(url string) (control.GitSource, error) {
 	s, err := gitsync.ParseSource(url)
-	return control.GitSource{URL: s.URL, Branch: s.Branch, Username: s.Credentials.Username, Password: s.Credentials.Password}, err
+	return control.GitSource{
+		URL:      s.URL,
+		Branch:   s.Branch,
+		Username: s.Credentials.Username,
+		Password: s.Credentials.Password,
+	}, err
 }
 
 func (g git) CheckBranch(branch string) error { return gitsync.CheckBranch(branch) }
@@ -62,7 +67,12 @@ func (g git) CheckSigners(text string) error {
 	return err
 }
 
-func (g git) Verify(ctx context.Context, s control.GitSource, rev intent.Revision, p intent.GitPolicy) (intent.Signer, error) {
+func (g git) Verify(
+	ctx context.Context,
+	s control.GitSource,
+	rev intent.Revision,
+	p intent.GitPolicy,
+) (intent.Signer, error) {
 	set, err := signers.Parse(p.Signers)
 	if err != nil {
 		return intent.Signer{}, fault.Wrap("server.Verify", fault.Invalid, err).Say("the setting git_allowed_signers")
@@ -77,7 +87,11 @@ func (g git) Checkout(ctx context.Context, s control.GitSource, commit, dir stri
 	return control.Step{Command: report.Command, Output: lines(report.Output)}, err
 }
 
-func (g git) MergePull(ctx context.Context, s control.GitSource, p control.GitPull) (intent.Revision, control.Step, error) {
+func (g git) MergePull(
+	ctx context.Context,
+	s control.GitSource,
+	p control.GitPull,
+) (intent.Revision, control.Step, error) {
 	rev, report, err := g.syncer.MergePull(ctx, source(s), gitsync.PullRequest(p))
 	return rev, control.Step{Command: report.Command, Output: lines(report.Output)}, err
 }
@@ -98,7 +112,12 @@ func (g git) Blame(ctx context.Context, s control.GitSource, commit, path string
 func source(s control.GitSource) gitsync.Source {
 	return gitsync.Source{
 		URL: s.URL, Branch: s.Branch, Abbreviated: s.Abbreviated, Depth: s.Depth, Only: s.Only, Submodules: s.Submodules, MaxFile: s.MaxFile,
-		Credentials: gitsync.Credentials{Username: s.Username, Password: s.Password, SSHKey: s.SSHKey, SSHPassphrase: s.SSHPassphrase},
+		Credentials: gitsync.Credentials{
+			Username:      s.Username,
+			Password:      s.Password,
+			SSHKey:        s.SSHKey,
+			SSHPassphrase: s.SSHPassphrase,
+		},
 		Trust: gitsync.Trust{
 			KnownHosts: s.KnownHosts, AcceptNew: s.AcceptNew, Scope: s.Project.String(), CABundle: s.CABundle, Proxy: s.Proxy,
 		},

@@ -196,7 +196,10 @@ func (s *Server) openStore(ctx context.Context) (records *store.Store, err error
 	if url == "" {
 		err := s.step("PostgreSQL", func() error {
 			db, err := postgres.Start(ctx, postgres.Config{
-				DataDir: filepath.Join(s.layout.Postgres(), "data"), SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
+				DataDir: filepath.Join(
+					s.layout.Postgres(),
+					"data",
+				), SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
 				CacheDir: filepath.Join(s.layout.CacheDir(), "postgres"), BinDir: s.cfg.Options.PostgresBin,
 				Repository: s.cfg.Options.PostgresRepository, Python: s.cfg.Options.Python, Logger: s.log,
 			})
@@ -270,7 +273,14 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	maker, err := venv.New(venv.Config{Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"), Logger: s.log})
+	maker, err := venv.New(
+		venv.Config{
+			Python:   o.Python,
+			CacheDir: s.layout.CacheDir(),
+			ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
+			Logger:   s.log,
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -284,16 +294,36 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 			s.log.Warn("git.ssh-agent is on, but the server was started without SSH_AUTH_SOCK")
 		}
 	}
-	modules, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log, SSHAgent: agent, Learned: learned})
+	modules, err := gitsync.New(
+		gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log, SSHAgent: agent, Learned: learned},
+	)
 	if err != nil {
 		return nil, err
 	}
-	build, err := build.New(build.Config{Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program, Timeout: o.CompileTimeout, Memory: o.CompileMemory, Logger: s.log})
+	build, err := build.New(
+		build.Config{
+			Layout:  s.layout,
+			Maker:   maker,
+			Git:     modules,
+			Program: s.cfg.Program,
+			Timeout: o.CompileTimeout,
+			Memory:  o.CompileMemory,
+			Logger:  s.log,
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	s.undo = append(s.undo, build.Close)
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Keep: []string{".env", ".env-py*", ".env.new"}, Logger: s.log, SSHAgent: agent, Learned: learned})
+	syncer, err := gitsync.New(
+		gitsync.Config{
+			MirrorDir: gitsync.Below(s.layout.Mirrors()),
+			Keep:      []string{".env", ".env-py*", ".env.new"},
+			Logger:    s.log,
+			SSHAgent:  agent,
+			Learned:   learned,
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

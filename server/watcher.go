@@ -20,7 +20,9 @@ type watcher struct {
 func newWatcher(syncer *gitsync.Syncer, log *slog.Logger) (*watcher, error) {
 	w := &watcher{}
 	var err error
-	w.Watcher, err = gitsync.NewWatcher(gitsync.WatcherConfig{Tips: syncer, Logger: log, OnMove: w.moved, OnLook: w.looked})
+	w.Watcher, err = gitsync.NewWatcher(
+		gitsync.WatcherConfig{Tips: syncer, Logger: log, OnMove: w.moved, OnLook: w.looked},
+	)
 	return w, err
 }
 

@@ -33,8 +33,18 @@ func (w workspace) Prepare(e intent.Environment) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "; Written by the server for the scheduler of %s. Changes here are lost: use the environment's settings.\n", oneLine(e.Name))
-	fmt.Fprintf(&b, "[config]\nstate-dir=%s\nlog-dir=%s\nenvironment=%s\n", w.layout.StateDir(), w.layout.LogDir(), e.ID)
+	fmt.Fprintf(
+		&b,
+		"; Written by the server for the scheduler of %s. Changes here are lost: use the environment's settings.\n",
+		oneLine(e.Name),
+	)
+	fmt.Fprintf(
+		&b,
+		"[config]\nstate-dir=%s\nlog-dir=%s\nenvironment=%s\n",
+		w.layout.StateDir(),
+		w.layout.LogDir(),
+		e.ID,
+	)
 	fmt.Fprintf(&b, "[scheduler]\ndeploy-interval=%s\nrepair-interval=%s\n",
 		e.Text("autostart_agent_deploy_interval"), e.Text("autostart_agent_repair_interval"))
 	if err := replaceFile(env.SchedulerConfig(), b.String()); err != nil {

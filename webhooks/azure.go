@@ -120,7 +120,13 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 		return Event{}, "", errors.New("eventType is missing")
 	}
 	r := p.Resource
-	e := Event{Kind: intent.HookOther, Name: p.EventType, URLs: r.Repository.urls(), DefaultBranch: r.Repository.DefaultBranch, Sender: r.PushedBy.DisplayName}
+	e := Event{
+		Kind:          intent.HookOther,
+		Name:          p.EventType,
+		URLs:          r.Repository.urls(),
+		DefaultBranch: r.Repository.DefaultBranch,
+		Sender:        r.PushedBy.DisplayName,
+	}
 	if r.Repository.Name != "" {
 		e.Repository = strings.TrimPrefix(r.Repository.Project.Name+"/"+r.Repository.Name, "/")
 	}

@@ -114,7 +114,13 @@ func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
 	if err := decode(body, &p); err != nil {
 		return Event{}, "", err
 	}
-	e := Event{Kind: intent.HookOther, Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), Sender: p.Actor.shown()}
+	e := Event{
+		Kind:       intent.HookOther,
+		Name:       name,
+		Repository: p.Repository.FullName,
+		URLs:       p.Repository.urls(),
+		Sender:     p.Actor.shown(),
+	}
 	if p.Repository.MainBranch != nil {
 		e.DefaultBranch = p.Repository.MainBranch.Name
 	}
@@ -141,7 +147,8 @@ func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
 		e.Kind = intent.HookPull
 		e.Pull = &Pull{
 			Number: r.ID, Action: action, Title: r.Title, URL: r.Links.HTML.Href, Author: r.Author.shown(), Draft: r.Draft, Head: r.Source.side(), Base: r.Destination.side(),
-			Fork: r.Source.Repository == nil || r.Destination.Repository == nil || r.Source.Repository.FullName != r.Destination.Repository.FullName,
+			Fork: r.Source.Repository == nil || r.Destination.Repository == nil ||
+				r.Source.Repository.FullName != r.Destination.Repository.FullName,
 		}
 	}
 	e, err := finish(e, "repository.full_name")
@@ -186,7 +193,16 @@ func several(e *Event, moves []Event) error {
 		if err := checkRef(m.Ref); err != nil {
 			return err
 		}
-		m.Kind, m.Before, m.Commit, m.Subject = kindOf(m.Ref), commitOf(m.Before), commitOf(m.Commit), printable(m.Subject, maxText)
+		m.Kind, m.Before, m.Commit, m.Subject = kindOf(
+			m.Ref,
+		), commitOf(
+			m.Before,
+		), commitOf(
+			m.Commit,
+		), printable(
+			m.Subject,
+			maxText,
+		)
 	}
 	e.Kind, e.Ref, e.Before, e.Commit, e.Deleted, e.Subject = moves[0].Kind, moves[0].Ref, moves[0].Before, moves[0].Commit, moves[0].Deleted, moves[0].Subject
 	e.More = moves[1:]
@@ -274,12 +290,26 @@ func parseBitbucketServer(h http.Header, body []byte) (Event, string, error) {
 	if err := decode(body, &p); err != nil {
 		return Event{}, "", err
 	}
-	e := Event{Kind: intent.HookOther, Name: name, Repository: p.Repository.name(), URLs: p.Repository.urls(), Sender: p.Actor.Name}
+	e := Event{
+		Kind:       intent.HookOther,
+		Name:       name,
+		Repository: p.Repository.name(),
+		URLs:       p.Repository.urls(),
+		Sender:     p.Actor.Name,
+	}
 	switch {
 	case name == "repo:refs_changed":
 		var moves []Event
 		for _, c := range p.Changes {
-			moves = append(moves, Event{Ref: c.Ref.ID, Before: c.FromHash, Commit: c.ToHash, Deleted: c.Type == "DELETE" || zeros(c.ToHash)})
+			moves = append(
+				moves,
+				Event{
+					Ref:     c.Ref.ID,
+					Before:  c.FromHash,
+					Commit:  c.ToHash,
+					Deleted: c.Type == "DELETE" || zeros(c.ToHash),
+				},
+			)
 		}
 		if err := several(&e, moves); err != nil {
 			return e, "", err

@@ -37,7 +37,14 @@ func standardHeaders(body []byte, key []byte, id string, at time.Time) http.Head
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.%s", id, stamp, body)
-	return headers(HeaderStandardID, id, HeaderStandardTime, stamp, HeaderStandardSignature, "v1a,xyz v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return headers(
+		HeaderStandardID,
+		id,
+		HeaderStandardTime,
+		stamp,
+		HeaderStandardSignature,
+		"v1a,xyz v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+	)
 }
 
 // senders are how each forge tells of one event.
@@ -79,7 +86,9 @@ const (
 	two = "aad331d8d3b131fa9ae03cf5e53965b51942618a"
 )
 
-var own = []byte(`{"repository":"https://git.example.org/ops/site.git","ref":"main","before":"` + two + `","after":"` + one + `","sender":"ada","message":"two doors\n\nmore","paths":["main.cf"]}`)
+var own = []byte(
+	`{"repository":"https://git.example.org/ops/site.git","ref":"main","before":"` + two + `","after":"` + one + `","sender":"ada","message":"two doors\n\nmore","paths":["main.cf"]}`,
+)
 
 // Every forge's payloads are understood, its signature is checked and its id of the delivery kept.
 func TestDialects(t *testing.T) {
@@ -133,7 +142,8 @@ func TestDialects(t *testing.T) {
 			if status, a := d.post(tt.forge, body, send(body, "wrong")); status != 401 || len(b.waiting()) != 0 {
 				t.Fatalf("with a wrong secret: %d %+v", status, a)
 			}
-			if status, a := d.post(tt.forge, body, headers(HeaderGitHubEvent, "push", "X-Event-Key", "repo:push", "X-Gitea-Event", "push")); status != 401 || len(b.waiting()) != 0 {
+			if status, a := d.post(tt.forge, body, headers(HeaderGitHubEvent, "push", "X-Event-Key", "repo:push", "X-Gitea-Event", "push")); status != 401 ||
+				len(b.waiting()) != 0 {
 				t.Fatalf("without one: %d %+v", status, a)
 			}
 			status, a := d.post(tt.forge, body, send(body, secret))
@@ -154,7 +164,8 @@ func TestDialects(t *testing.T) {
 				t.Errorf("with the other secret of the environment: %d", status)
 			}
 			for _, broken := range [][]byte{nil, []byte("{"), []byte(`[]`), []byte(`"x"`), body[:len(body)/2]} {
-				if status, a := d.post(tt.forge, broken, send(broken, secret)); status != 400 || !strings.Contains(a.Message, "malformed") {
+				if status, a := d.post(tt.forge, broken, send(broken, secret)); status != 400 ||
+					!strings.Contains(a.Message, "malformed") {
 					t.Errorf("%.20q: %d %+v", broken, status, a)
 				}
 			}
@@ -177,7 +188,16 @@ func short(commit string) string { return commit[:min(7, len(commit))] }
 // show writes an event in one line.
 func show(e Event) string {
 	if p := e.Pull; p != nil {
-		line := fmt.Sprintf("pull %d %s %s@%s into %s by %s %s", p.Number, p.Action, p.Head.Ref, short(p.Head.Commit), p.Base.Ref, p.Author, p.Association)
+		line := fmt.Sprintf(
+			"pull %d %s %s@%s into %s by %s %s",
+			p.Number,
+			p.Action,
+			p.Head.Ref,
+			short(p.Head.Commit),
+			p.Base.Ref,
+			p.Author,
+			p.Association,
+		)
 		if p.Fork {
 			line = strings.TrimRight(line, " ") + " fork"
 			if p.Author == "" {
@@ -233,7 +253,10 @@ func TestDialectsVaried(t *testing.T) {
 			}
 			body = strings.Replace(body, tt.change[i], tt.change[i+1], 1)
 		}
-		e, _, err := dialectsOf(nowIsNoon)[tt.forge].parse(headers("X-Event-Key", tt.event, "X-Gitea-Event", tt.event), []byte(body))
+		e, _, err := dialectsOf(nowIsNoon)[tt.forge].parse(
+			headers("X-Event-Key", tt.event, "X-Gitea-Event", tt.event),
+			[]byte(body),
+		)
 		if shown := show(e); err != nil || shown != tt.want {
 			t.Errorf("%s %s %s %q: %q, %v; want %q", tt.forge, tt.event, tt.file, tt.change, shown, err, tt.want)
 		}

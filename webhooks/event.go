@@ -34,7 +34,16 @@ func finish(e Event, urlField string) (Event, error) {
 		e.Kind = intent.HookOther
 	}
 	e.Name, e.Repository = printable(e.Name, 60), printable(e.Repository, 200)
-	e.Sender, e.Subject, e.DefaultBranch = printable(e.Sender, 100), printable(e.Subject, maxText), printable(strings.TrimPrefix(e.DefaultBranch, branches), maxRef)
+	e.Sender, e.Subject, e.DefaultBranch = printable(
+		e.Sender,
+		100,
+	), printable(
+		e.Subject,
+		maxText,
+	), printable(
+		strings.TrimPrefix(e.DefaultBranch, branches),
+		maxRef,
+	)
 	e.URLs = addresses(e.URLs)
 	for _, commit := range []*string{&e.Before, &e.Commit} {
 		*commit = commitOf(*commit)
@@ -62,7 +71,18 @@ func finish(e Event, urlField string) (Event, error) {
 			return e, errors.New("it does not number its pull request")
 		}
 		p := *e.Pull
-		p.Title, p.Author, p.Association, p.URL = printable(p.Title, maxText), printable(p.Author, 100), printable(p.Association, 60), address(p.URL)
+		p.Title, p.Author, p.Association, p.URL = printable(
+			p.Title,
+			maxText,
+		), printable(
+			p.Author,
+			100,
+		), printable(
+			p.Association,
+			60,
+		), address(
+			p.URL,
+		)
 		p.Head, p.Base = sideOf(p.Head), sideOf(p.Base)
 		e.Pull = &p
 	}
@@ -98,7 +118,9 @@ func kindOf(ref string) intent.HookKind {
 // checkRef refuses what Git would not take for the full name of a ref.
 func checkRef(ref string) error {
 	bad := len(ref) > maxRef || !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") ||
-		strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.Contains(ref, "@{") || strings.Contains(ref, "/.") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") ||
+		strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.Contains(ref, "@{") ||
+		strings.Contains(ref, "/.") ||
+		strings.ContainsAny(ref, " ~^:?*[\\\x7f") ||
 		strings.ContainsFunc(ref, func(r rune) bool { return r < 0x20 })
 	if bad {
 		return fmt.Errorf("%q is not the full name of a ref, such as refs/heads/main", printable(ref, 80))

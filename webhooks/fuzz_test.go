@@ -63,7 +63,10 @@ func FuzzGitHubPayload(f *testing.F) {
 	}
 	f.Add("push", "application/x-www-form-urlencoded", []byte("payload=%7B%22ref%22%3A%22x%22%7D"))
 	f.Fuzz(func(t *testing.T, kind, media string, body []byte) {
-		e, _, err := parseGitHub(http.Header{HeaderGitHubEvent: {kind}, "X-Github-Event": {kind}, "Content-Type": {media}}, body)
+		e, _, err := parseGitHub(
+			http.Header{HeaderGitHubEvent: {kind}, "X-Github-Event": {kind}, "Content-Type": {media}},
+			body,
+		)
 		checkEvent(t, e, err)
 	})
 }
@@ -95,7 +98,8 @@ func FuzzSignature(f *testing.F) {
 		if verifySignature(signature, body, secret) != (strings.EqualFold(header, right) && len(secret) > 0) {
 			t.Fatalf("header %q, right %q", header, right)
 		}
-		if len(secret) > 0 && verifySignature(signature, append(bytes.Clone(body), 'x'), secret) && verifySignature(signature, body, secret) {
+		if len(secret) > 0 && verifySignature(signature, append(bytes.Clone(body), 'x'), secret) &&
+			verifySignature(signature, body, secret) {
 			t.Fatal("one signature verifies two bodies")
 		}
 	})

@@ -30,7 +30,9 @@ func hubLike(name string, words ...string) dialect {
 			if h.Get(HeaderSignature) != "" {
 				return signedBody(h, signaturePrefix, HeaderSignature)
 			}
-			return nil, errors.New("the request is not signed: set the environment's webhook secret as the secret of the webhook")
+			return nil, errors.New(
+				"the request is not signed: set the environment's webhook secret as the secret of the webhook",
+			)
 		},
 		parse: func(h http.Header, body []byte) (Event, string, error) {
 			var event, key string

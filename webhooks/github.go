@@ -72,7 +72,9 @@ const hubCommits = 20
 
 func (p hubPush) event(name string) Event {
 	e := Event{
-		Kind: kindOf(p.Ref), Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), DefaultBranch: p.Repository.DefaultBranch,
+		Kind: kindOf(
+			p.Ref,
+		), Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), DefaultBranch: p.Repository.DefaultBranch,
 		Ref: p.Ref, Before: p.Before, Commit: p.After, Deleted: p.Deleted || zeros(p.After), Sender: p.Pusher.shown(),
 	}
 	if e.Sender == "" {
@@ -158,7 +160,14 @@ func (p hubPull) event(name string) (Event, error) {
 	if r == nil {
 		return Event{}, errors.New("pull_request is missing")
 	}
-	e := Event{Kind: intent.HookPull, Name: name + " " + p.Action, Repository: p.Repository.FullName, URLs: p.Repository.urls(), DefaultBranch: p.Repository.DefaultBranch, Sender: p.Sender.shown()}
+	e := Event{
+		Kind:          intent.HookPull,
+		Name:          name + " " + p.Action,
+		Repository:    p.Repository.FullName,
+		URLs:          p.Repository.urls(),
+		DefaultBranch: p.Repository.DefaultBranch,
+		Sender:        p.Sender.shown(),
+	}
 	action, ok := hubActions[p.Action]
 	switch {
 	case !ok:
@@ -233,7 +242,13 @@ func parseHub(name string, body []byte) (e Event, err error) {
 		if err := decode(body, &p); err != nil {
 			return e, err
 		}
-		e = Event{Kind: intent.HookOther, Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), Sender: p.Sender.shown()}
+		e = Event{
+			Kind:       intent.HookOther,
+			Name:       name,
+			Repository: p.Repository.FullName,
+			URLs:       p.Repository.urls(),
+			Sender:     p.Sender.shown(),
+		}
 		if name == "ping" {
 			e.Kind = intent.HookPing
 		}

@@ -22,13 +22,19 @@ const (
 // gitlab sends the secret token as it is. Newer servers can sign, too, as
 // Standard Webhooks say, with a signing token; one of both is enough.
 func gitlab(now func() time.Time) dialect {
-	return dialect{name: "gitlab", proof: func(h http.Header) (proof, error) { return labProof(h, now()) }, parse: parseGitLab}
+	return dialect{
+		name:  "gitlab",
+		proof: func(h http.Header) (proof, error) { return labProof(h, now()) },
+		parse: parseGitLab,
+	}
 }
 
 func labProof(h http.Header, now time.Time) (proof, error) {
 	token, signed := h.Get(HeaderGitLabToken), h.Get(HeaderStandardSignature) != ""
 	if token == "" && !signed {
-		return nil, errors.New("the request has no " + HeaderGitLabToken + ": set the environment's webhook secret as the secret token of the webhook")
+		return nil, errors.New(
+			"the request has no " + HeaderGitLabToken + ": set the environment's webhook secret as the secret token of the webhook",
+		)
 	}
 	if !signed {
 		return sameText(token), nil
@@ -107,7 +113,13 @@ func parseGitLab(h http.Header, body []byte) (Event, string, error) {
 	if name == "" {
 		return Event{}, "", errors.New("it has neither object_kind nor event_name")
 	}
-	e := Event{Kind: intent.HookOther, Name: name, Repository: p.Project.PathWithNamespace, URLs: append(p.Project.urls(), p.Repository.urls()...), DefaultBranch: p.Project.DefaultBranch}
+	e := Event{
+		Kind:          intent.HookOther,
+		Name:          name,
+		Repository:    p.Project.PathWithNamespace,
+		URLs:          append(p.Project.urls(), p.Repository.urls()...),
+		DefaultBranch: p.Project.DefaultBranch,
+	}
 	for _, who := range []string{p.UserUsername, p.UserName, p.User.Username, p.User.Name} {
 		if e.Sender == "" {
 			e.Sender = who
@@ -174,8 +186,15 @@ func (p labPayload) merge(e *Event) error {
 	}
 	e.Pull = &intent.Pull{
 		Number: a.IID, Action: action, Title: a.Title, URL: a.URL, Draft: a.Draft || a.WIP,
-		Head: intent.PullSide{Ref: a.SourceBranch, Commit: a.LastCommit.ID, URL: first(a.Source.GitHTTPURL, a.Source.HTTPURL)},
-		Base: intent.PullSide{Ref: a.TargetBranch, URL: first(a.Target.GitHTTPURL, a.Target.HTTPURL, p.Project.GitHTTPURL)},
+		Head: intent.PullSide{
+			Ref:    a.SourceBranch,
+			Commit: a.LastCommit.ID,
+			URL:    first(a.Source.GitHTTPURL, a.Source.HTTPURL),
+		},
+		Base: intent.PullSide{
+			Ref: a.TargetBranch,
+			URL: first(a.Target.GitHTTPURL, a.Target.HTTPURL, p.Project.GitHTTPURL),
+		},
 		Fork: a.SourceProject != a.TargetProject,
 	}
 	// Who acts is not who wrote it, and may be trusted more.

@@ -30,7 +30,16 @@ func readAlike(t *testing.T, body []byte) {
 		want, got := reflect.New(typ), reflect.New(typ)
 		wantErr, gotErr := json.Unmarshal(body, want.Interface()), json.Unmarshal(picked, got.Interface())
 		if (wantErr == nil) != (gotErr == nil) || !reflect.DeepEqual(want.Interface(), got.Interface()) {
-			t.Fatalf("%v reads %q as\n%+v (%v)\nand what was picked, %q, as\n%+v (%v)", typ, body, want, wantErr, picked, got, gotErr)
+			t.Fatalf(
+				"%v reads %q as\n%+v (%v)\nand what was picked, %q, as\n%+v (%v)",
+				typ,
+				body,
+				want,
+				wantErr,
+				picked,
+				got,
+				gotErr,
+			)
 		}
 	}
 }
@@ -62,7 +71,13 @@ var oddPayloads = []string{
 	`{"REF":"a","ref":"b","re\u0066":"c"}`, `{"repository":{"full_name":"a"},"Repository":{"ssh_url":"b"}}`, `{"commits":[{"id":"a","x":[{}]},{},null,7]}`, `{"commits":{"id":"a"}}`,
 	`{"ref":7,"x":-0.5e+10,"y":1E3}`, `[]`, `null`, ` "x" `, `{"pusher":{"na\u212Ae":"a","login":"\ud83d"}}`, "{\"ref\":\"\xff\"}", "{\"\u017Fha\":\"a\"}", `{"head_commit":null,"total_commits":3}`,
 	``, `{`, `{"a":}`, `{"a":01}`, `{"a":1.}`, `{"a":-}`, `{"a":1e}`, `{"a":tru}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, "{\"a\":\"\n\"}", `{"a":1,}`, `[1,]`, `{"a" 1}`, `{a:1}`, `{} {}`, `{"a":"`, `{"a":"\`, `nul`, `{"ref":"x"}}`,
-	`{"repository":` + strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300) + `}`, `{"x":` + strings.Repeat(`{"repository":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, strings.Repeat(`{"repository":`, 300),
+	`{"repository":` + strings.Repeat(
+		`[`,
+		300,
+	) + strings.Repeat(
+		`]`,
+		300,
+	) + `}`, `{"x":` + strings.Repeat(`{"repository":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, strings.Repeat(`{"repository":`, 300),
 }
 
 // What is odd is read as it was, or left to encoding/json and its words.

@@ -59,7 +59,9 @@ func signedBody(h http.Header, prefix string, names ...string) (proof, error) {
 		signature, err := parseSignature(name, prefix, value)
 		return func(body, secret []byte) bool { return verifySignature(signature, body, secret) }, err
 	}
-	return nil, errors.New("the request is not signed: set the environment's webhook secret in the settings of the forge's webhook")
+	return nil, errors.New(
+		"the request is not signed: set the environment's webhook secret in the settings of the forge's webhook",
+	)
 }
 
 // sameText compares a secret that is sent as it is, in constant time whatever its length.

@@ -152,7 +152,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d, ok := h.dialects[path.Base(r.URL.Path)]
 	if !ok {
-		h.reply(w, http.StatusNotFound, Answer{Message: "webhooks are sent to /hooks/ and the name of the forge: " + strings.Join(slices.Sorted(maps.Keys(h.dialects)), ", ")})
+		h.reply(
+			w,
+			http.StatusNotFound,
+			Answer{
+				Message: "webhooks are sent to /hooks/ and the name of the forge: " + strings.Join(
+					slices.Sorted(maps.Keys(h.dialects)),
+					", ",
+				),
+			},
+		)
 		return
 	}
 	if r.Method != http.MethodPost {
@@ -162,7 +171,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if wait := h.sources.take(sourceOf(r)); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-		h.reply(w, http.StatusTooManyRequests, Answer{Message: "too many webhooks from this address; send it again later"})
+		h.reply(
+			w,
+			http.StatusTooManyRequests,
+			Answer{Message: "too many webhooks from this address; send it again later"},
+		)
 		return
 	}
 	h.serve(w, r, d)
@@ -231,7 +244,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, room *bytes.Buffe
 		case h.room <- struct{}{}:
 			defer func() { <-h.room }()
 		default:
-			return nil, http.StatusServiceUnavailable, errors.New("the server is busy with other big payloads; send it again")
+			return nil, http.StatusServiceUnavailable, errors.New(
+				"the server is busy with other big payloads; send it again",
+			)
 		}
 	}
 	_, err := room.ReadFrom(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
@@ -246,7 +261,13 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, room *bytes.Buffe
 
 // pass finds who may be concerned and records the delivery. Nothing else is
 // done before the answer.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery, over func(recorded bool), proves func(secret []byte) bool) {
+func (h *Handler) pass(
+	w http.ResponseWriter,
+	r *http.Request,
+	d intent.Delivery,
+	over func(recorded bool),
+	proves func(secret []byte) bool,
+) {
 	answer := Answer{Repository: d.Event.Repository, Ref: d.Event.Ref, Commit: d.Event.Commit}
 	known, verified, err := h.find(r.Context(), d.Event.URLs, proves)
 	if err != nil {
@@ -263,15 +284,24 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery
 	}
 	if len(verified) == 0 {
 		h.refuse(r.Context(), d, known)
-		h.reply(w, http.StatusUnauthorized, Answer{Message: "the request does not prove that it knows the webhook secret of an environment that uses this repository; " +
-			"nothing was started. Check that the same secret is set in the forge and in the environment"})
+		h.reply(
+			w,
+			http.StatusUnauthorized,
+			Answer{
+				Message: "the request does not prove that it knows the webhook secret of an environment that uses this repository; " +
+					"nothing was started. Check that the same secret is set in the forge and in the environment",
+			},
+		)
 		return
 	}
 	d.Verified = true
 	names := map[intent.EnvironmentID]string{}
 	for _, m := range verified {
 		names[m.Environment] = m.Name
-		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{Environment: m.Environment, Module: m.module, State: intent.OutcomeWaiting})
+		d.Outcomes = append(
+			d.Outcomes,
+			intent.DeliveryOutcome{Environment: m.Environment, Module: m.module, State: intent.OutcomeWaiting},
+		)
 	}
 	over(true)
 	took, err := h.cfg.Server.Record(r.Context(), d)
@@ -300,7 +330,11 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d intent.Delivery
 
 // find gives the environments that use a repository, and those whose secret
 // the sender knows. When it finds none it looks again among the newest.
-func (h *Handler) find(ctx context.Context, urls []string, proves func(secret []byte) bool) (known, verified []match, err error) {
+func (h *Handler) find(
+	ctx context.Context,
+	urls []string,
+	proves func(secret []byte) bool,
+) (known, verified []match, err error) {
 	for _, fresh := range []bool{false, true} {
 		targets, err := h.cfg.Server.Targets(ctx, fresh)
 		if err != nil {
@@ -333,8 +367,27 @@ func (h *Handler) refuse(ctx context.Context, d intent.Delivery, known []match) 
 		if len(m.Secrets) == 0 {
 			reason, hint = "the environment has no webhook secret", "set one with: ordain environment secret "+m.Environment.String()+" webhook; and the same in the forge"
 		}
-		h.cfg.Logger.Warn("a webhook was refused: "+reason, "forge", d.Forge, "environment", m.Environment, "name", m.Name, "hint", hint)
-		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{Environment: m.Environment, Module: m.module, State: intent.OutcomeRefused, Reason: reason, Handled: &d.Received})
+		h.cfg.Logger.Warn(
+			"a webhook was refused: "+reason,
+			"forge",
+			d.Forge,
+			"environment",
+			m.Environment,
+			"name",
+			m.Name,
+			"hint",
+			hint,
+		)
+		d.Outcomes = append(
+			d.Outcomes,
+			intent.DeliveryOutcome{
+				Environment: m.Environment,
+				Module:      m.module,
+				State:       intent.OutcomeRefused,
+				Reason:      reason,
+				Handled:     &d.Received,
+			},
+		)
 	}
 	d.Event.Paths, d.Event.More = nil, nil
 	if _, err := h.cfg.Server.Record(ctx, d); err != nil {

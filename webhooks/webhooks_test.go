@@ -105,7 +105,9 @@ type door struct {
 func open(t *testing.T, b *board) *door {
 	t.Helper()
 	d := &door{t: t, log: &bytes.Buffer{}}
-	h, err := New(Config{Server: b, Logger: slog.New(slog.NewTextHandler(d.log, nil)), MaxBody: 64 << 10, Now: nowIsNoon})
+	h, err := New(
+		Config{Server: b, Logger: slog.New(slog.NewTextHandler(d.log, nil)), MaxBody: 64 << 10, Now: nowIsNoon},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,11 @@ func (d *door) do(method, path string, body io.Reader, headers map[string]string
 }
 
 func signed(body []byte, event string) map[string]string {
-	return map[string]string{HeaderSignature: Sign(body, []byte(secret)), HeaderGitHubEvent: event, "Content-Type": "application/json"}
+	return map[string]string{
+		HeaderSignature:   Sign(body, []byte(secret)),
+		HeaderGitHubEvent: event,
+		"Content-Type":    "application/json",
+	}
 }
 
 func payload(t testing.TB, name string) []byte {
@@ -184,7 +190,10 @@ func TestGitHubPush(t *testing.T) {
 	d := open(t, b)
 	body := payload(t, "github-push.json")
 	status, a := d.send("/github", body, signed(body, "push"))
-	if status != http.StatusAccepted || a.Message != "recorded for 4 environments" || a.Repository != "Codertocat/Hello-World" || a.Ref != "refs/heads/master" || a.Delivery == nil {
+	if status != http.StatusAccepted || a.Message != "recorded for 4 environments" ||
+		a.Repository != "Codertocat/Hello-World" ||
+		a.Ref != "refs/heads/master" ||
+		a.Delivery == nil {
 		t.Fatalf("%d %+v", status, a)
 	}
 	if got := namesOf(a); got != "https, no suffix, ssh, other branch" {
@@ -195,7 +204,10 @@ func TestGitHubPush(t *testing.T) {
 	}
 	got := b.recorded[0]
 	if e := got.Event; e.Kind != intent.HookPush || e.Ref != "refs/heads/master" || e.Commit != "6113728f27ae82c7b1a177c8d03f9e96e0adf246" || e.Sender != "Codertocat" ||
-		e.DefaultBranch != "master" || got.Size != int64(len(body)) || got.Forge != "github" || !got.Verified {
+		e.DefaultBranch != "master" ||
+		got.Size != int64(len(body)) ||
+		got.Forge != "github" ||
+		!got.Verified {
 		t.Errorf("recorded %+v", got)
 	}
 	// GitHub's other content type.
@@ -213,7 +225,9 @@ func TestLocalSender(t *testing.T) {
 		b := &board{}
 		b.add("site", source, "main", secret)
 		d := open(t, b)
-		body := []byte(`{"ref":"refs/heads/main","after":"1234567890123456789012345678901234567890","deleted":false,"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`)
+		body := []byte(
+			`{"ref":"refs/heads/main","after":"1234567890123456789012345678901234567890","deleted":false,"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`,
+		)
 		if status, a := d.send("/github", body, signed(body, "push")); status != 202 || namesOf(a) != "site" {
 			t.Errorf("%s: %d %+v", source, status, a)
 		}
@@ -233,7 +247,8 @@ func TestGitLabPush(t *testing.T) {
 	if status != 202 || namesOf(a) != "site" || a.Repository != "mike/diaspora" || a.Ref != "refs/heads/master" {
 		t.Errorf("%d %+v", status, a)
 	}
-	if w := b.waiting(); len(w) != 1 || w[0].Event.Sender != "jsmith" || w[0].Event.Subject != "fixed readme" || w[0].Event.Commit[:7] != "da15608" {
+	if w := b.waiting(); len(w) != 1 || w[0].Event.Sender != "jsmith" || w[0].Event.Subject != "fixed readme" ||
+		w[0].Event.Commit[:7] != "da15608" {
 		t.Errorf("%+v", w)
 	}
 	for name, token := range map[string]string{"wrong": "wrong", "prefix": secret[:5], "longer": secret + "x", "missing": ""} {
@@ -262,20 +277,54 @@ func TestWhatIsRefused(t *testing.T) {
 		status  int
 		want    string
 	}{
-		{"ping", "/github", payload(t, "github-ping.json"), func(b []byte) map[string]string { return signed(b, "ping") }, 202, "no environment uses this repository"},
-		{"ping with a wrong secret", "/github", bytes.ReplaceAll(payload(t, "github-ping.json"), []byte("Octocoders"), []byte("Codertocat")),
+		{
+			"ping",
+			"/github",
+			payload(t, "github-ping.json"),
+			func(b []byte) map[string]string { return signed(b, "ping") },
+			202,
+			"no environment uses this repository",
+		},
+		{
+			"ping with a wrong secret",
+			"/github",
+			bytes.ReplaceAll(payload(t, "github-ping.json"), []byte("Octocoders"), []byte("Codertocat")),
 			func(b []byte) map[string]string {
 				return map[string]string{HeaderSignature: Sign(b, []byte("wrong")), HeaderGitHubEvent: "ping"}
-			}, 401, "does not prove"},
-		{"unknown repository", "/github", bytes.ReplaceAll(push, []byte("Codertocat"), []byte("Stranger")), func(b []byte) map[string]string { return signed(b, "push") }, 202, "no environment uses"},
+			},
+			401,
+			"does not prove",
+		},
+		{
+			"unknown repository",
+			"/github",
+			bytes.ReplaceAll(push, []byte("Codertocat"), []byte("Stranger")),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			202,
+			"no environment uses",
+		},
 		{"wrong secret", "/github", push, func(b []byte) map[string]string {
 			return map[string]string{HeaderSignature: Sign(b, []byte("wrong")), HeaderGitHubEvent: "push"}
 		}, 401, "does not prove"},
 		{"empty secret", "/github", push, func(b []byte) map[string]string {
 			return map[string]string{HeaderSignature: Sign(b, nil), HeaderGitHubEvent: "push"}
 		}, 401, "does not prove"},
-		{"signature of another body", "/github", push, func([]byte) map[string]string { return signed([]byte("{}"), "push") }, 401, "does not prove"},
-		{"no signature", "/github", push, func([]byte) map[string]string { return map[string]string{HeaderGitHubEvent: "push"} }, 401, "not signed"},
+		{
+			"signature of another body",
+			"/github",
+			push,
+			func([]byte) map[string]string { return signed([]byte("{}"), "push") },
+			401,
+			"does not prove",
+		},
+		{
+			"no signature",
+			"/github",
+			push,
+			func([]byte) map[string]string { return map[string]string{HeaderGitHubEvent: "push"} },
+			401,
+			"not signed",
+		},
 		{"SHA-1 signature", "/github", push, func([]byte) map[string]string {
 			return map[string]string{HeaderGitHubEvent: "push", HeaderSignature: "sha1=" + strings.Repeat("0", 40)}
 		}, 401, "64 hexadecimal digits"},
@@ -286,19 +335,75 @@ func TestWhatIsRefused(t *testing.T) {
 			return map[string]string{HeaderSignature: Sign(b, []byte(secret))}
 		}, 400, HeaderGitHubEvent + " is missing"},
 		{"empty", "/github", nil, func(b []byte) map[string]string { return signed(b, "push") }, 400, "it is empty"},
-		{"not JSON", "/github", []byte(`{"ref": `), func(b []byte) map[string]string { return signed(b, "push") }, 400, "not JSON, at byte 8"},
-		{"wrong type", "/github", []byte(`{"ref": 5}`), func(b []byte) map[string]string { return signed(b, "push") }, 400, "Ref cannot be a JSON number"},
-		{"no repository", "/github", []byte(`{"ref":"refs/heads/x"}`), func(b []byte) map[string]string { return signed(b, "push") }, 400, "repository.clone_url is missing"},
-		{"no ref", "/github", []byte(`{"repository":{"clone_url":"https://x/y"}}`), func(b []byte) map[string]string { return signed(b, "push") }, 400, "ref is missing"},
+		{
+			"not JSON",
+			"/github",
+			[]byte(`{"ref": `),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			400,
+			"not JSON, at byte 8",
+		},
+		{
+			"wrong type",
+			"/github",
+			[]byte(`{"ref": 5}`),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			400,
+			"Ref cannot be a JSON number",
+		},
+		{
+			"no repository",
+			"/github",
+			[]byte(`{"ref":"refs/heads/x"}`),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			400,
+			"repository.clone_url is missing",
+		},
+		{
+			"no ref",
+			"/github",
+			[]byte(`{"repository":{"clone_url":"https://x/y"}}`),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			400,
+			"ref is missing",
+		},
 		{"form without payload", "/github", []byte(`a=b`), func(b []byte) map[string]string {
 			h := signed(b, "push")
 			h["Content-Type"] = "application/x-www-form-urlencoded"
 			return h
 		}, 400, "no field payload"},
-		{"too big", "/github", bytes.Repeat([]byte(" "), 64<<10+1), func(b []byte) map[string]string { return signed(b, "push") }, 413, "bigger than 65536 bytes"},
-		{"GitLab malformed", "/gitlab", []byte(`[]`), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 400, "malformed"},
-		{"GitLab without kind", "/gitlab", []byte(`{}`), func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} }, 400, "object_kind"},
-		{"another forge", "/sourceforge", push, func(b []byte) map[string]string { return signed(b, "push") }, 404, "generic, gitea, github, gitlab"},
+		{
+			"too big",
+			"/github",
+			bytes.Repeat([]byte(" "), 64<<10+1),
+			func(b []byte) map[string]string { return signed(b, "push") },
+			413,
+			"bigger than 65536 bytes",
+		},
+		{
+			"GitLab malformed",
+			"/gitlab",
+			[]byte(`[]`),
+			func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} },
+			400,
+			"malformed",
+		},
+		{
+			"GitLab without kind",
+			"/gitlab",
+			[]byte(`{}`),
+			func([]byte) map[string]string { return map[string]string{HeaderGitLabToken: secret} },
+			400,
+			"object_kind",
+		},
+		{
+			"another forge",
+			"/sourceforge",
+			push,
+			func(b []byte) map[string]string { return signed(b, "push") },
+			404,
+			"generic, gitea, github, gitlab",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -330,13 +435,16 @@ func TestOnlyPost(t *testing.T) {
 func TestWhenTheServerCannot(t *testing.T) {
 	body := payload(t, "github-push.json")
 	b := &board{lookup: errors.New("database away")}
-	if status, a := open(t, b).send("/github", body, signed(body, "push")); status != 503 || !strings.Contains(a.Message, "send it again") {
+	if status, a := open(t, b).send("/github", body, signed(body, "push")); status != 503 ||
+		!strings.Contains(a.Message, "send it again") {
 		t.Errorf("%d %+v", status, a)
 	}
 	b = &board{broken: errors.New("disk on fire at /var/secret")}
 	b.add("broken", "https://github.com/Codertocat/Hello-World.git", "", secret)
 	d := open(t, b)
-	if status, a := d.send("/github", body, signed(body, "push")); status != 503 || strings.Contains(a.Message, "fire") || len(a.Environments) != 0 {
+	if status, a := d.send("/github", body, signed(body, "push")); status != 503 ||
+		strings.Contains(a.Message, "fire") ||
+		len(a.Environments) != 0 {
 		t.Errorf("%d %+v", status, a)
 	}
 	if !strings.Contains(d.log.String(), "disk on fire") {
@@ -353,7 +461,8 @@ func TestTheSameDeliveryAgain(t *testing.T) {
 	headers := signed(body, "push")
 	headers["X-GitHub-Delivery"] = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 	for i, want := range []int{202, 200, 200} {
-		if status, a := d.send("/github", body, headers); status != want || len(a.Environments) != 1-min(i, 1) || (a.Delivery != nil) != (i == 0) {
+		if status, a := d.send("/github", body, headers); status != want || len(a.Environments) != 1-min(i, 1) ||
+			(a.Delivery != nil) != (i == 0) {
 			t.Errorf("%d. time: %d %+v", i+1, status, a)
 		}
 	}
@@ -372,8 +481,17 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestSameRepository(t *testing.T) {
 	same := [][]string{
-		{"https://github.com/A/B.git", "https://github.com/a/b", "http://github.com:80/a/b/", "https://user:pw@GitHub.com/a/b.git", "git@github.com:a/b.git",
-			"ssh://git@github.com/a/b.git", "ssh://git@github.com:2222/a/b", "git://github.com/a/b.git", "github.com:a/b"},
+		{
+			"https://github.com/A/B.git",
+			"https://github.com/a/b",
+			"http://github.com:80/a/b/",
+			"https://user:pw@GitHub.com/a/b.git",
+			"git@github.com:a/b.git",
+			"ssh://git@github.com/a/b.git",
+			"ssh://git@github.com:2222/a/b",
+			"git://github.com/a/b.git",
+			"github.com:a/b",
+		},
 		{"https://git.example:8443/a/b"},
 		{"https://github.com/a/b/c"},
 		{"/srv/a.git", "file:///srv/a.git", "file:///srv//x/../a.git/", "file://localhost/srv/a.git"},

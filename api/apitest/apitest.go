@@ -162,7 +162,10 @@ func (c *Control) CreateProject(_ context.Context, p intent.Project) (intent.Pro
 func (c *Control) Projects(context.Context) ([]intent.Project, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.SortedFunc(slices.Values(c.Projs), func(a, b intent.Project) int { return cmp.Compare(a.Name, b.Name) }), nil
+	return slices.SortedFunc(
+		slices.Values(c.Projs),
+		func(a, b intent.Project) int { return cmp.Compare(a.Name, b.Name) },
+	), nil
 }
 
 // Project is a verb.
@@ -213,7 +216,11 @@ func (c *Control) CreateEnvironment(_ context.Context, n control.NewEnvironment)
 	for _, x := range c.Envs {
 		if x.Name == e.Name && x.ProjectID == e.ProjectID {
 			c.mu.Unlock()
-			return e, fault.New("apitest", fault.Conflict, "an environment called "+e.Name+" exists already in this project")
+			return e, fault.New(
+				"apitest",
+				fault.Conflict,
+				"an environment called "+e.Name+" exists already in this project",
+			)
 		}
 	}
 	if e.ID == uuid.Nil {
@@ -588,7 +595,10 @@ func (c *Control) ActiveVersion(_ context.Context, id uuid.UUID) (*intent.Versio
 func (c *Control) DeleteVersion(_ context.Context, id uuid.UUID, number int) error {
 	return c.change(id, "delete version "+strconv.Itoa(number), func(e *Env) error {
 		before := len(e.Vers)
-		e.Vers = slices.DeleteFunc(e.Vers, func(v Ver) bool { return v.Number == number && v.Status != intent.VersionActive })
+		e.Vers = slices.DeleteFunc(
+			e.Vers,
+			func(v Ver) bool { return v.Number == number && v.Status != intent.VersionActive },
+		)
 		if len(e.Vers) == before {
 			return missing("version")
 		}
@@ -608,7 +618,12 @@ func (c *Control) VersionResources(_ context.Context, id uuid.UUID, number int) 
 }
 
 // VersionResource is a verb.
-func (c *Control) VersionResource(ctx context.Context, id uuid.UUID, number int, rid intent.ResourceID) (intent.Resource, error) {
+func (c *Control) VersionResource(
+	ctx context.Context,
+	id uuid.UUID,
+	number int,
+	rid intent.ResourceID,
+) (intent.Resource, error) {
 	all, err := c.VersionResources(ctx, id, number)
 	if err != nil {
 		return intent.Resource{}, err
@@ -622,7 +637,12 @@ func (c *Control) VersionResource(ctx context.Context, id uuid.UUID, number int,
 }
 
 // Explain is a verb: it knows what is in Origins.
-func (c *Control) Explain(ctx context.Context, id uuid.UUID, number int, rid intent.ResourceID) (provenance.Explanation, error) {
+func (c *Control) Explain(
+	ctx context.Context,
+	id uuid.UUID,
+	number int,
+	rid intent.ResourceID,
+) (provenance.Explanation, error) {
 	r, err := c.VersionResource(ctx, id, number, rid)
 	if err != nil {
 		return provenance.Explanation{}, err
@@ -637,7 +657,12 @@ func (c *Control) Explain(ctx context.Context, id uuid.UUID, number int, rid int
 	if err := json.Unmarshal(r.Attributes, &values); err != nil {
 		return provenance.Explanation{}, err
 	}
-	return provenance.Explanation{Subject: rid.String(), Version: number, Commit: "c", Attributes: provenance.WithValues(fields, values)}, nil
+	return provenance.Explanation{
+		Subject:    rid.String(),
+		Version:    number,
+		Commit:     "c",
+		Attributes: provenance.WithValues(fields, values),
+	}, nil
 }
 
 // PutFile is a verb.

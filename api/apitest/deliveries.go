@@ -15,8 +15,17 @@ import (
 func (r *Rich) hooks() {
 	e, at := r.Production, r.At
 	told := func(kind intent.HookKind, name, ref, commit, subject string) intent.HookEvent {
-		return intent.HookEvent{Kind: kind, Name: name, Repository: "shop/infra", URLs: []string{"https://git.example.com/shop/infra.git"}, Ref: ref, Commit: commit,
-			DefaultBranch: "main", Sender: "<script>alert(1)</script>", Subject: subject}
+		return intent.HookEvent{
+			Kind:          kind,
+			Name:          name,
+			Repository:    "shop/infra",
+			URLs:          []string{"https://git.example.com/shop/infra.git"},
+			Ref:           ref,
+			Commit:        commit,
+			DefaultBranch: "main",
+			Sender:        "<script>alert(1)</script>",
+			Subject:       subject,
+		}
 	}
 	add := func(n int, age time.Duration, event intent.HookEvent, o intent.DeliveryOutcome) {
 		o.Environment, o.Name = e.ID, e.Name
@@ -24,14 +33,38 @@ func (r *Rich) hooks() {
 			o.Handled = ptr(at.Add(-age + time.Second))
 		}
 		e.Hooks = append(e.Hooks, intent.Delivery{
-			ID: id(900 + n), Forge: "github", Key: "72d3162e-cc78-11e3-81ab-4c9367dc0958", Received: at.Add(-age), Size: 7431, Event: event,
+			ID: id(
+				900 + n,
+			), Forge: "github", Key: "72d3162e-cc78-11e3-81ab-4c9367dc0958", Received: at.Add(-age), Size: 7431, Event: event,
 			Verified: o.State != intent.OutcomeRefused, Outcomes: []intent.DeliveryOutcome{o},
 		})
 	}
 	commit := r.revision("4c81d20", "", "x", 0).Commit
-	add(1, 9*time.Minute, told(intent.HookPush, "push", "refs/heads/main", commit, "Serve the new landing page"), intent.DeliveryOutcome{State: intent.OutcomeStarted, Reason: "a compile of 4c81d20 was asked for", Compile: &r.Good})
-	add(2, 20*time.Minute, told(intent.HookPush, "push", "refs/heads/<script>alert(1)</script>", commit, ""), intent.DeliveryOutcome{State: intent.OutcomeSkipped, Reason: "it follows main, not <script>alert(1)</script>"})
-	add(3, time.Hour, told(intent.HookPing, "ping", "", "", ""), intent.DeliveryOutcome{State: intent.OutcomeRefused, Reason: "its signature does not fit the environment's webhook secret"})
+	add(
+		1,
+		9*time.Minute,
+		told(intent.HookPush, "push", "refs/heads/main", commit, "Serve the new landing page"),
+		intent.DeliveryOutcome{
+			State:   intent.OutcomeStarted,
+			Reason:  "a compile of 4c81d20 was asked for",
+			Compile: &r.Good,
+		},
+	)
+	add(
+		2,
+		20*time.Minute,
+		told(intent.HookPush, "push", "refs/heads/<script>alert(1)</script>", commit, ""),
+		intent.DeliveryOutcome{State: intent.OutcomeSkipped, Reason: "it follows main, not <script>alert(1)</script>"},
+	)
+	add(
+		3,
+		time.Hour,
+		told(intent.HookPing, "ping", "", "", ""),
+		intent.DeliveryOutcome{
+			State:  intent.OutcomeRefused,
+			Reason: "its signature does not fit the environment's webhook secret",
+		},
+	)
 	pull := told(intent.HookPull, "pull_request opened", "", "", "")
 	pull.Pull = &intent.Pull{Number: 12, Action: intent.PullOpened, Title: "<img src=x>", Author: "mallory", Fork: true}
 	add(4, time.Minute, pull, intent.DeliveryOutcome{State: intent.OutcomeWaiting})
@@ -39,7 +72,11 @@ func (r *Rich) hooks() {
 }
 
 // Deliveries is a verb.
-func (c *Control) Deliveries(_ context.Context, env uuid.UUID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
+func (c *Control) Deliveries(
+	_ context.Context,
+	env uuid.UUID,
+	q intent.ListQuery,
+) (intent.Page[intent.Delivery], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(env)
@@ -80,7 +117,11 @@ func (c *Control) Delivery(_ context.Context, env, id uuid.UUID) (intent.Deliver
 			return d, nil
 		}
 	}
-	return intent.Delivery{}, fault.New("apitest", fault.NotFound, "there is no delivery "+id.String()+" to this environment")
+	return intent.Delivery{}, fault.New(
+		"apitest",
+		fault.NotFound,
+		"there is no delivery "+id.String()+" to this environment",
+	)
 }
 
 // Redeliver is a verb.

@@ -24,7 +24,10 @@ func (c *Control) SetDiscovered(_ context.Context, id uuid.UUID, found []intent.
 // DeleteDiscovered is a verb.
 func (c *Control) DeleteDiscovered(_ context.Context, id uuid.UUID, ids []intent.ResourceID) error {
 	return c.change(id, "forget", func(e *Env) error {
-		left := slices.DeleteFunc(slices.Clone(e.Discovered), func(x intent.Discovered) bool { return slices.Contains(ids, x.ID) })
+		left := slices.DeleteFunc(
+			slices.Clone(e.Discovered),
+			func(x intent.Discovered) bool { return slices.Contains(ids, x.ID) },
+		)
 		if len(left)+len(ids) != len(e.Discovered) {
 			return fault.New("apitest", fault.NotFound, "not all of these were discovered")
 		}
@@ -50,7 +53,11 @@ func (c *Control) Discovered(_ context.Context, id uuid.UUID, resource intent.Re
 }
 
 // DiscoveredList is a verb; it sorts by id and filters on managed.
-func (c *Control) DiscoveredList(_ context.Context, id uuid.UUID, q intent.ListQuery) (intent.Page[intent.Discovered], error) {
+func (c *Control) DiscoveredList(
+	_ context.Context,
+	id uuid.UUID,
+	q intent.ListQuery,
+) (intent.Page[intent.Discovered], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)

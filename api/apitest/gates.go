@@ -19,7 +19,10 @@ func (c *Control) Override(_ context.Context, id uuid.UUID, o intent.Override) (
 	}
 	return o, c.change(id, "override by "+o.By, func(e *Env) error {
 		e.Overrides = append(e.Overrides, o)
-		e.Acted = append(e.Acted, intent.Intervention{At: o.Created, By: o.By, Kind: intent.DidOverride, Reason: o.Reason})
+		e.Acted = append(
+			e.Acted,
+			intent.Intervention{At: o.Created, By: o.By, Kind: intent.DidOverride, Reason: o.Reason},
+		)
 		return nil
 	})
 }

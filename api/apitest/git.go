@@ -40,7 +40,10 @@ func (c *Control) AcceptCommit(_ context.Context, id uuid.UUID, commit string) (
 func (r *Rich) git(at time.Time) {
 	commit := func(n int, subject string) intent.Revision {
 		return intent.Revision{
-			Commit: strings.Repeat(string("abcdef"[n]), 40), Branch: "main", Author: "<img src=x> Ada", Email: "ada@example.com",
+			Commit: strings.Repeat(
+				string("abcdef"[n]),
+				40,
+			), Branch: "main", Author: "<img src=x> Ada", Email: "ada@example.com",
 			Subject: subject, Time: at.Add(-time.Duration(n) * time.Hour), Signer: intent.Signer{Name: "ada@example.com", Key: "SHA256:x"},
 		}
 	}
@@ -49,11 +52,29 @@ func (r *Rich) git(at time.Time) {
 		Kind: intent.GitRewritten, Commit: commit(0, "").Commit, Message: "aaaaaaa does not descend from bbbbbbb, which is deployed",
 		Advice: "accept it, if that was meant", Since: done, Checked: done,
 	}
-	r.Production.Blocks = []intent.Block{{Commit: commit(3, "").Commit, By: "<b>ida</b>", Reason: "the shop was down", At: done}}
+	r.Production.Blocks = []intent.Block{
+		{Commit: commit(3, "").Commit, By: "<b>ida</b>", Reason: "the shop was down", At: done},
+	}
 	r.Production.Commits = []intent.GitCommit{
 		{Revision: commit(0, "Clean the history"), Compile: r.Failed, Requested: done, Completed: &done, Success: &no},
-		{Revision: commit(1, "<script>alert(1)</script>"), Compile: r.Good, Requested: done, Completed: &done, Success: &yes, Version: 7, Status: intent.VersionActive},
-		{Revision: commit(2, "Open the doors"), Compile: r.Good, Requested: done, Completed: &done, Success: &yes, Version: 6, Status: intent.VersionRetired},
+		{
+			Revision:  commit(1, "<script>alert(1)</script>"),
+			Compile:   r.Good,
+			Requested: done,
+			Completed: &done,
+			Success:   &yes,
+			Version:   7,
+			Status:    intent.VersionActive,
+		},
+		{
+			Revision:  commit(2, "Open the doors"),
+			Compile:   r.Good,
+			Requested: done,
+			Completed: &done,
+			Success:   &yes,
+			Version:   6,
+			Status:    intent.VersionRetired,
+		},
 	}
 }
 
@@ -65,7 +86,14 @@ func (c *Control) RollBack(_ context.Context, id uuid.UUID, to int) (v intent.Ve
 				continue
 			}
 			v = one.Version
-			v.Provenance.RolledBack = &intent.RollBack{From: v.Number, To: to, Blocked: v.Provenance.Commit, By: "ida", Reason: "it fails", At: time.Now().UTC()}
+			v.Provenance.RolledBack = &intent.RollBack{
+				From:    v.Number,
+				To:      to,
+				Blocked: v.Provenance.Commit,
+				By:      "ida",
+				Reason:  "it fails",
+				At:      time.Now().UTC(),
+			}
 			return nil
 		}
 		return fault.New("apitest", fault.Conflict, "nothing is deployed yet")
@@ -74,7 +102,11 @@ func (c *Control) RollBack(_ context.Context, id uuid.UUID, to int) (v intent.Ve
 
 // OpenRevert is a verb.
 func (c *Control) OpenRevert(_ context.Context, id uuid.UUID, commit, _ string) (string, error) {
-	return "https://git.example.com/infra/model/pulls/9", c.change(id, "revert "+commit, func(*Env) error { return nil })
+	return "https://git.example.com/infra/model/pulls/9", c.change(
+		id,
+		"revert "+commit,
+		func(*Env) error { return nil },
+	)
 }
 
 // BlockedCommits lists what a test put there.

@@ -19,7 +19,12 @@ import (
 )
 
 // paginate sorts, filters and cuts as the store does.
-func paginate[T any](items []T, q intent.ListQuery, key func(T, string) (value, id string), match func(T, string, string) bool) intent.Page[T] {
+func paginate[T any](
+	items []T,
+	q intent.ListQuery,
+	key func(T, string) (value, id string),
+	match func(T, string, string) bool,
+) intent.Page[T] {
 	var all []T
 	for _, item := range items {
 		ok := true
@@ -118,7 +123,10 @@ func (c *Control) Compiles(_ context.Context, id uuid.UUID, q intent.ListQuery) 
 	for _, r := range e.Runs {
 		all = append(all, r.Compile)
 	}
-	return paginate(all, q, func(x intent.Compile, _ string) (string, string) { return micro(x.Requested), x.ID.String() },
+	return paginate(
+		all,
+		q,
+		func(x intent.Compile, _ string) (string, string) { return micro(x.Requested), x.ID.String() },
 		func(x intent.Compile, name, v string) bool {
 			switch name {
 			case "success":
@@ -129,7 +137,8 @@ func (c *Control) Compiles(_ context.Context, id uuid.UUID, q intent.ListQuery) 
 				return strconv.FormatBool(x.Completed != nil) == v
 			}
 			return inRange(micro(x.Requested), v)
-		}), nil
+		},
+	), nil
 }
 
 // Versions is a verb.
@@ -171,13 +180,22 @@ func idColumn(id intent.ResourceID, column string) string {
 }
 
 // VersionResourcePage is a verb.
-func (c *Control) VersionResourcePage(ctx context.Context, id uuid.UUID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error) {
+func (c *Control) VersionResourcePage(
+	ctx context.Context,
+	id uuid.UUID,
+	number int,
+	q intent.ListQuery,
+) (intent.Page[intent.Resource], error) {
 	all, err := c.VersionResources(ctx, id, number)
 	if err != nil {
 		return intent.Page[intent.Resource]{}, err
 	}
-	return paginate(all, q, func(x intent.Resource, s string) (string, string) { return idColumn(x.ID, s), x.ID.String() },
-		func(x intent.Resource, name, v string) bool { return part(idColumn(x.ID, name), v) }), nil
+	return paginate(
+		all,
+		q,
+		func(x intent.Resource, s string) (string, string) { return idColumn(x.ID, s), x.ID.String() },
+		func(x intent.Resource, name, v string) bool { return part(idColumn(x.ID, name), v) },
+	), nil
 }
 
 // DiffVersions is a verb.
@@ -271,7 +289,11 @@ func (c *Control) NoLongerManaged(_ context.Context, run intent.DryRun) ([]inten
 }
 
 // RefreshFacts is a verb.
-func (c *Control) RefreshFacts(_ context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+func (c *Control) RefreshFacts(
+	_ context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ResourceID,
+) ([]intent.ResourceID, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.env(env); err != nil {
@@ -304,7 +326,16 @@ func (c *Control) StartDryRun(_ context.Context, id uuid.UUID, q control.DryRunR
 		c.mu.Unlock()
 		return uuid.Nil, err
 	}
-	run := Dry{DryRun: intent.DryRun{ID: uuid.New(), Environment: id, Version: number, Date: c.Now(), Total: v.Total, Todo: v.Total}}
+	run := Dry{
+		DryRun: intent.DryRun{
+			ID:          uuid.New(),
+			Environment: id,
+			Version:     number,
+			Date:        c.Now(),
+			Total:       v.Total,
+			Todo:        v.Total,
+		},
+	}
 	e.Dries = append([]Dry{run}, e.Dries...)
 	run.Commit, run.Filter = q.Commit, q.Filter
 	e.Dries[0] = run
@@ -510,7 +541,11 @@ func (c *Control) ResourceCounts(_ context.Context, id uuid.UUID) (map[intent.St
 }
 
 // Resources is a verb.
-func (c *Control) Resources(_ context.Context, id uuid.UUID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error) {
+func (c *Control) Resources(
+	_ context.Context,
+	id uuid.UUID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceRow], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -574,7 +609,12 @@ func (c *Control) Resource(_ context.Context, id uuid.UUID, rid intent.ResourceI
 }
 
 // ResourceHistory is a verb.
-func (c *Control) ResourceHistory(_ context.Context, id uuid.UUID, rid intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error) {
+func (c *Control) ResourceHistory(
+	_ context.Context,
+	id uuid.UUID,
+	rid intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceHistory], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -587,7 +627,12 @@ func (c *Control) ResourceHistory(_ context.Context, id uuid.UUID, rid intent.Re
 }
 
 // ResourceLogs is a verb.
-func (c *Control) ResourceLogs(_ context.Context, id uuid.UUID, rid intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error) {
+func (c *Control) ResourceLogs(
+	_ context.Context,
+	id uuid.UUID,
+	rid intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceLog], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -619,7 +664,13 @@ func (c *Control) ResourceLogs(_ context.Context, id uuid.UUID, rid intent.Resou
 }
 
 // Actions is a verb.
-func (c *Control) Actions(_ context.Context, id uuid.UUID, rid intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error) {
+func (c *Control) Actions(
+	_ context.Context,
+	id uuid.UUID,
+	rid intent.ResourceID,
+	kind intent.ActionKind,
+	limit int,
+) ([]intent.Action, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -638,7 +689,10 @@ func (c *Control) Actions(_ context.Context, id uuid.UUID, rid intent.ResourceID
 // SetParameter is a verb.
 func (c *Control) SetParameter(_ context.Context, id uuid.UUID, p intent.Parameter) error {
 	return c.change(id, "", func(e *Env) error {
-		at := slices.IndexFunc(e.Params, func(x intent.Parameter) bool { return x.Name == p.Name && x.Resource == p.Resource })
+		at := slices.IndexFunc(
+			e.Params,
+			func(x intent.Parameter) bool { return x.Name == p.Name && x.Resource == p.Resource },
+		)
 		if at >= 0 {
 			p.ID = e.Params[at].ID
 			e.Params[at] = p
@@ -650,7 +704,12 @@ func (c *Control) SetParameter(_ context.Context, id uuid.UUID, p intent.Paramet
 }
 
 // Parameters is a verb.
-func (c *Control) Parameters(_ context.Context, id uuid.UUID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error) {
+func (c *Control) Parameters(
+	_ context.Context,
+	id uuid.UUID,
+	facts bool,
+	q intent.ListQuery,
+) (intent.Page[intent.Parameter], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -686,7 +745,12 @@ func (c *Control) Parameters(_ context.Context, id uuid.UUID, facts bool, q inte
 }
 
 // Parameter is a verb.
-func (c *Control) Parameter(_ context.Context, id uuid.UUID, name string, rid intent.ResourceID) (intent.Parameter, error) {
+func (c *Control) Parameter(
+	_ context.Context,
+	id uuid.UUID,
+	name string,
+	rid intent.ResourceID,
+) (intent.Parameter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -705,7 +769,10 @@ func (c *Control) Parameter(_ context.Context, id uuid.UUID, name string, rid in
 func (c *Control) DeleteParameter(_ context.Context, id uuid.UUID, name string, rid intent.ResourceID) error {
 	return c.change(id, "", func(e *Env) error {
 		before := len(e.Params)
-		e.Params = slices.DeleteFunc(e.Params, func(p intent.Parameter) bool { return p.Name == name && p.Resource == rid })
+		e.Params = slices.DeleteFunc(
+			e.Params,
+			func(p intent.Parameter) bool { return p.Name == name && p.Resource == rid },
+		)
 		if len(e.Params) == before {
 			return missing("parameter")
 		}

@@ -54,7 +54,11 @@ func (c *Control) HeldVersions(_ context.Context, id uuid.UUID) ([]intent.Versio
 }
 
 // Notifications is a verb.
-func (c *Control) Notifications(_ context.Context, id uuid.UUID, q intent.ListQuery) (intent.Page[intent.Notification], error) {
+func (c *Control) Notifications(
+	_ context.Context,
+	id uuid.UUID,
+	q intent.ListQuery,
+) (intent.Page[intent.Notification], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)
@@ -87,7 +91,11 @@ func (c *Control) Notification(ctx context.Context, id, notification uuid.UUID) 
 }
 
 // MarkNotification is a verb.
-func (c *Control) MarkNotification(_ context.Context, id, notification uuid.UUID, read, cleared *bool) (out intent.Notification, err error) {
+func (c *Control) MarkNotification(
+	_ context.Context,
+	id, notification uuid.UUID,
+	read, cleared *bool,
+) (out intent.Notification, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.env(id)

@@ -25,7 +25,11 @@ func (c *Control) Promote(ctx context.Context, id uuid.UUID, commit string) (p i
 			return fault.New("apitest", fault.Conflict, "no such commit waits to be promoted")
 		}
 		now := time.Now().UTC()
-		waiting.State, waiting.Ended, waiting.Overridden = intent.PromotionPromoted, &now, &intent.Actor{By: "somebody", Reason: "it cannot wait", At: now}
+		waiting.State, waiting.Ended, waiting.Overridden = intent.PromotionPromoted, &now, &intent.Actor{
+			By:     "somebody",
+			Reason: "it cannot wait",
+			At:     now,
+		}
 		p = *waiting
 		return nil
 	})
@@ -65,7 +69,10 @@ func (r *Rich) promotions(at time.Time) {
 	yes := true
 	commit := func(of string) intent.Promotion {
 		p := intent.Promotion{
-			ID: uuid.NewSHA1(uuid.Nil, []byte(of)), Environment: r.Production.ID, Source: source.ID, SourceName: source.Name, Version: 12,
+			ID: uuid.NewSHA1(
+				uuid.Nil,
+				[]byte(of),
+			), Environment: r.Production.ID, Source: source.ID, SourceName: source.Name, Version: 12,
 			Branch: "main", Follows: "main", Subject: "<script>alert(1)</script> " + of, Author: "<img src=x> Ada", Since: since, Created: since, Checked: since,
 			State: intent.PromotionWaiting,
 		}
@@ -82,7 +89,9 @@ func (r *Rich) promotions(at time.Time) {
 		{Gate: intent.GateApproval, Text: "approval of this commit"},
 	}
 	promoted.State, promoted.Ended, promoted.Compile, promoted.Made, promoted.Success = intent.PromotionPromoted, &ended, &r.Good, 7, &yes
-	promoted.Gates = []intent.PromotionGate{{Gate: intent.GateCompliant, Open: true, Text: "all resources are compliant"}}
+	promoted.Gates = []intent.PromotionGate{
+		{Gate: intent.GateCompliant, Open: true, Text: "all resources are compliant"},
+	}
 	promoted.Approved = &intent.Actor{By: "ida", Reason: "it looked well", At: ended}
 	r.Production.Follow = control.Following{
 		Follows: source.Name, Source: &source, Policy: intent.FollowPolicy{Soak: 10 * time.Minute, Compliant: true, NoDrift: true, Approval: true},

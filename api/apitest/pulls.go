@@ -34,7 +34,11 @@ func (c *Control) PullRequest(ctx context.Context, id uuid.UUID, number int) (in
 
 // PullReport tells what is known.
 func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
-	r := forge.Report{Environment: e.Name, Pull: p, Command: fmt.Sprintf("ordain pull approve %s %d %s", e.Name, p.Number, p.Head)}
+	r := forge.Report{
+		Environment: e.Name,
+		Pull:        p,
+		Command:     fmt.Sprintf("ordain pull approve %s %d %s", e.Name, p.Number, p.Head),
+	}
 	if p.Preview == nil {
 		return r, nil
 	}
@@ -118,15 +122,52 @@ func (r *Rich) pulls() {
 		run = &r.Production.Dries[0].DryRun
 	}
 	r.Production.Pulls = []intent.PullRequest{
-		{Environment: env, Number: 12, State: intent.PullIsOpen, Title: "A gift " + Evil, URL: "javascript:alert(1)", Author: "mallory", Fork: true, Base: "main", Head: strange, Updated: at},
-		{Environment: env, Number: 7, State: intent.PullIsOpen, Title: "Move the shop", URL: "https://git.example.com/infra/model/pulls/7", Author: "ida", Trusted: true,
-			Base: "main", Head: head, Updated: at, DryRun: &r.DryRunID, PreviewOf: head, Preview: run},
+		{
+			Environment: env,
+			Number:      12,
+			State:       intent.PullIsOpen,
+			Title:       "A gift " + Evil,
+			URL:         "javascript:alert(1)",
+			Author:      "mallory",
+			Fork:        true,
+			Base:        "main",
+			Head:        strange,
+			Updated:     at,
+		},
+		{
+			Environment: env,
+			Number:      7,
+			State:       intent.PullIsOpen,
+			Title:       "Move the shop",
+			URL:         "https://git.example.com/infra/model/pulls/7",
+			Author:      "ida",
+			Trusted:     true,
+			Base:        "main",
+			Head:        head,
+			Updated:     at,
+			DryRun:      &r.DryRunID,
+			PreviewOf:   head,
+			Preview:     run,
+		},
 	}
 	done := at
 	r.Production.Work = []intent.Outbox{
-		{ID: 2, Environment: env, Kind: intent.OutboxComment, Topic: "comment/7", Payload: intent.OutboxPayload{Number: 7}, State: intent.OutboxWaiting, Created: at, Next: at},
+		{
+			ID:          2,
+			Environment: env,
+			Kind:        intent.OutboxComment,
+			Topic:       "comment/7",
+			Payload:     intent.OutboxPayload{Number: 7},
+			State:       intent.OutboxWaiting,
+			Created:     at,
+			Next:        at,
+		},
 		{ID: 1, Environment: env, Kind: intent.OutboxStatus, Topic: "status/ordain/production/compile/" + head,
-			Payload: intent.OutboxPayload{Commit: head, Context: "ordain/production/compile", State: intent.CommitFailure}, State: intent.OutboxDead, Attempts: 3, Created: at, Next: at, Done: &done,
+			Payload: intent.OutboxPayload{
+				Commit:  head,
+				Context: "ordain/production/compile",
+				State:   intent.CommitFailure,
+			}, State: intent.OutboxDead, Attempts: 3, Created: at, Next: at, Done: &done,
 			Problem: "the forge answered 401 " + Evil},
 	}
 }

@@ -92,7 +92,14 @@ func (r *Rich) stages(run uuid.UUID, begin time.Time, names []string, fail strin
 	var out []intent.Stage
 	for i, name := range names {
 		took := time.Duration(80+170*i) * time.Millisecond
-		s := intent.Stage{ID: uuid.NewSHA1(run, []byte(name)), Compile: run, Name: name, Command: commands[name], Started: begin, Output: outputs[name]}
+		s := intent.Stage{
+			ID:      uuid.NewSHA1(run, []byte(name)),
+			Compile: run,
+			Name:    name,
+			Command: commands[name],
+			Started: begin,
+			Output:  outputs[name],
+		}
 		begin = begin.Add(took)
 		if !(openLast && i == len(names)-1) {
 			s.Completed, s.ReturnCode = ptr(begin), ptr(0)
@@ -107,17 +114,41 @@ func (r *Rich) stages(run uuid.UUID, begin time.Time, names []string, fail strin
 
 func (r *Rich) runs() {
 	e, at := r.Production, r.At
-	all := []string{intent.StageFetch, intent.StageCheckout, intent.StageVenv, intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease}
-	subjects := []string{"Add the second mail relay", "Raise the connection limit of the database", "Rotate the certificates of the front", "Move backups to the new share", "Drop the old monitoring agents"}
+	all := []string{
+		intent.StageFetch,
+		intent.StageCheckout,
+		intent.StageVenv,
+		intent.StageInstall,
+		intent.StageCompile,
+		intent.StageExport,
+		intent.StageRelease,
+	}
+	subjects := []string{
+		"Add the second mail relay",
+		"Raise the connection limit of the database",
+		"Rotate the certificates of the front",
+		"Move backups to the new share",
+		"Drop the old monitoring agents",
+	}
 	authors := []string{"Noor Haddad", "Ida Lind", "Tomas Berg"}
 	for n := range 26 {
 		age := time.Duration(26-n)*5*time.Hour + 20*time.Minute
 		begin := at.Add(-age)
 		took := time.Duration(900+(n*n*37)%2600) * time.Millisecond
 		run := Run{Compile: intent.Compile{
-			ID: id(100 + n), Environment: e.ID, Requested: begin, Started: ptr(begin.Add(60 * time.Millisecond)), Completed: ptr(begin.Add(took)),
-			Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push"}, Update: true, Export: true, Success: ptr(n%7 != 3),
-			Revision: r.revision(fmt.Sprintf("%07x", 0xabc1230+n*7919), subjects[n%len(subjects)], authors[n%len(authors)], age),
+			ID: id(
+				100 + n,
+			), Environment: e.ID, Requested: begin, Started: ptr(begin.Add(60 * time.Millisecond)), Completed: ptr(begin.Add(took)),
+			Trigger: intent.Trigger{
+				Type:    "webhook",
+				Message: "GitHub announced a push",
+			}, Update: true, Export: true, Success: ptr(n%7 != 3),
+			Revision: r.revision(
+				fmt.Sprintf("%07x", 0xabc1230+n*7919),
+				subjects[n%len(subjects)],
+				authors[n%len(authors)],
+				age,
+			),
 		}}
 		run.Stages = r.stages(run.ID, begin, all, "", false)
 		if n%7 == 3 {
@@ -127,7 +158,9 @@ func (r *Rich) runs() {
 	}
 	good := Run{Compile: intent.Compile{
 		ID: r.Good, Environment: e.ID, Requested: at.Add(-9 * time.Minute), Started: ptr(at.Add(-9*time.Minute + 40*time.Millisecond)),
-		Completed: ptr(at.Add(-9*time.Minute + 4100*time.Millisecond)), Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push by noor"},
+		Completed: ptr(
+			at.Add(-9*time.Minute + 4100*time.Millisecond),
+		), Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push by noor"},
 		Update: true, Export: true, Success: ptr(true), Version: ptr(7),
 		Revision: r.revision("4c81d20", "Serve the new landing page", "Noor Haddad", 9*time.Minute),
 	}}
@@ -150,7 +183,9 @@ func (r *Rich) runs() {
 	}
 	broken := Run{Compile: intent.Compile{
 		ID: r.Failed, Environment: e.ID, Requested: at.Add(-3 * time.Minute), Started: ptr(at.Add(-3*time.Minute + 20*time.Millisecond)),
-		Completed: ptr(at.Add(-3*time.Minute + 1900*time.Millisecond)), Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push by tomas"},
+		Completed: ptr(
+			at.Add(-3*time.Minute + 1900*time.Millisecond),
+		), Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push by tomas"},
 		Update: true, Export: true, Success: ptr(false), Diagnostics: text,
 		Revision: r.revision("9f03ab1", "Listen on the standard port", "Tomas Berg", 3*time.Minute),
 	}}
@@ -198,27 +233,67 @@ func (r *Rich) resources() {
 		var requires []intent.ResourceID
 		if n%5 != 0 && n >= 10 {
 			parent := n - n%5
-			requires = []intent.ResourceID{{Type: "fs::Directory", Agent: fmt.Sprintf("web%02d", parent%10+1), Attribute: "path", Value: fmt.Sprintf("/srv/www/site-%03d", parent)}}
+			requires = []intent.ResourceID{
+				{
+					Type:      "fs::Directory",
+					Agent:     fmt.Sprintf("web%02d", parent%10+1),
+					Attribute: "path",
+					Value:     fmt.Sprintf("/srv/www/site-%03d", parent),
+				},
+			}
 		}
-		before := intent.Resource{ID: rid, Version: 6, Attributes: attributes(strings.Replace(content, "Welcome", "Hello", 1)), AttributeHash: fmt.Sprintf("%064x", n), Requires: requires}
-		after := intent.Resource{ID: rid, Version: 7, Attributes: attributes(content), AttributeHash: fmt.Sprintf("%064x", 1000+n), Requires: requires}
+		before := intent.Resource{
+			ID:            rid,
+			Version:       6,
+			Attributes:    attributes(strings.Replace(content, "Welcome", "Hello", 1)),
+			AttributeHash: fmt.Sprintf("%064x", n),
+			Requires:      requires,
+		}
+		after := intent.Resource{
+			ID:            rid,
+			Version:       7,
+			Attributes:    attributes(content),
+			AttributeHash: fmt.Sprintf("%064x", 1000+n),
+			Requires:      requires,
+		}
 		if n%20 != 3 { // only some changed
 			before.Attributes, before.AttributeHash = after.Attributes, after.AttributeHash
 		}
 		if n != 199 {
 			versions[6] = append(versions[6], before)
 		}
-		e.History[rid] = []intent.ResourceHistory{{Date: at.Add(-30 * time.Hour), Version: 6, Attributes: before.Attributes, AttributeHash: before.AttributeHash, Requires: requires}}
+		e.History[rid] = []intent.ResourceHistory{
+			{
+				Date:          at.Add(-30 * time.Hour),
+				Version:       6,
+				Attributes:    before.Attributes,
+				AttributeHash: before.AttributeHash,
+				Requires:      requires,
+			},
+		}
 		if n%20 == 3 {
-			e.History[rid] = append(e.History[rid], intent.ResourceHistory{Date: at.Add(-9 * time.Minute), Version: 7, Attributes: after.Attributes, AttributeHash: after.AttributeHash, Requires: requires})
+			e.History[rid] = append(
+				e.History[rid],
+				intent.ResourceHistory{
+					Date:          at.Add(-9 * time.Minute),
+					Version:       7,
+					Attributes:    after.Attributes,
+					AttributeHash: after.AttributeHash,
+					Requires:      requires,
+				},
+			)
 		}
 		state := intent.ResourceState{
 			ID: rid, Compliance: intent.Compliant, LastRun: intent.RunSuccessful, Blocked: intent.NotBlocked,
-			LastRunAt: ptr(at.Add(-8 * time.Minute)), LastSuccess: ptr(at.Add(-8 * time.Minute)), LastDeployed: 7, DeployedHash: after.AttributeHash, IntentHash: after.AttributeHash,
+			LastRunAt: ptr(
+				at.Add(-8 * time.Minute),
+			), LastSuccess: ptr(at.Add(-8 * time.Minute)), LastDeployed: 7, DeployedHash: after.AttributeHash, IntentHash: after.AttributeHash,
 		}
 		switch n {
 		case 23, 43:
-			state.Compliance, state.LastRun, state.Attempts, state.LastSuccess = intent.NonCompliant, intent.RunFailed, 3, ptr(at.Add(-5*time.Hour))
+			state.Compliance, state.LastRun, state.Attempts, state.LastSuccess = intent.NonCompliant, intent.RunFailed, 3, ptr(
+				at.Add(-5*time.Hour),
+			)
 			if n == 23 {
 				r.FailedFile = rid
 				state.RetryAt = ptr(at.Add(90 * time.Second))
@@ -254,49 +329,126 @@ func (r *Rich) resources() {
 	}
 	r.actions()
 	e.Drifts = []intent.Drift{
-		{ID: id(90), Resource: r.DriftedFile, Attribute: "mode", Desired: json.RawMessage("644"), Found: json.RawMessage("600"), Version: 7, Since: at.Add(-8 * time.Minute), Seen: at.Add(-8 * time.Minute)},
-		{ID: id(91), Resource: r.ContestedFile, Attribute: "mode", Desired: json.RawMessage("644"), Found: json.RawMessage("777"), Version: 7, Since: at.Add(-3 * time.Hour),
-			Seen: at.Add(-3 * time.Hour), Ended: ptr(at.Add(-3*time.Hour + time.Second)), Ending: intent.DriftHealed},
-		{ID: id(92), Resource: r.DriftedFile, Attribute: "content", Desired: json.RawMessage(`"<p>Welcome.</p>"`), Found: json.RawMessage(`"` + "<script>alert(1)</script>" + `"`), Version: 6,
-			Since: at.Add(-40 * time.Hour), Seen: at.Add(-31 * time.Hour), Ended: ptr(at.Add(-30 * time.Hour)), Ending: intent.DriftSuperseded},
+		{
+			ID:        id(90),
+			Resource:  r.DriftedFile,
+			Attribute: "mode",
+			Desired:   json.RawMessage("644"),
+			Found:     json.RawMessage("600"),
+			Version:   7,
+			Since:     at.Add(-8 * time.Minute),
+			Seen:      at.Add(-8 * time.Minute),
+		},
+		{
+			ID:        id(91),
+			Resource:  r.ContestedFile,
+			Attribute: "mode",
+			Desired:   json.RawMessage("644"),
+			Found:     json.RawMessage("777"),
+			Version:   7,
+			Since:     at.Add(-3 * time.Hour),
+			Seen:      at.Add(-3 * time.Hour),
+			Ended:     ptr(at.Add(-3*time.Hour + time.Second)),
+			Ending:    intent.DriftHealed,
+		},
+		{
+			ID:        id(92),
+			Resource:  r.DriftedFile,
+			Attribute: "content",
+			Desired:   json.RawMessage(`"<p>Welcome.</p>"`),
+			Found:     json.RawMessage(`"` + "<script>alert(1)</script>" + `"`),
+			Version:   6,
+			Since: at.Add(
+				-40 * time.Hour,
+			),
+			Seen:   at.Add(-31 * time.Hour),
+			Ended:  ptr(at.Add(-30 * time.Hour)),
+			Ending: intent.DriftSuperseded,
+		},
 	}
 	for n := 1; n <= 9; n++ {
 		v := Ver{Version: intent.Version{
 			Environment: e.ID, Number: n, Created: at.Add(-time.Duration(9-n) * 6 * time.Hour), Status: intent.VersionRetired, Total: len(versions[6]),
 			Provenance: intent.Provenance{
-				Compile: id(100 + n), Commit: r.revision(fmt.Sprintf("%07x", 0xabc1230+n*7919), "", "x", 0).Commit, Branch: "main",
+				Compile: id(
+					100 + n,
+				), Commit: r.revision(fmt.Sprintf("%07x", 0xabc1230+n*7919), "", "x", 0).Commit, Branch: "main",
 				Author: "Ida Lind", Email: "ida@example.com", Subject: "Move backups to the new share",
-				Trigger: intent.Trigger{Type: "webhook", Message: "GitHub announced a push"}, Modules: map[string]string{"std": "8.7.5", "fs": "1.4.0", "web": "0.3.0"},
+				Trigger: intent.Trigger{
+					Type:    "webhook",
+					Message: "GitHub announced a push",
+				}, Modules: map[string]string{"std": "8.7.5", "fs": "1.4.0", "web": "0.3.0"},
 				CompilerPython: "3.13", Ordain: "0.0.0-test",
 			},
 		}, Resources: versions[6]}
 		v.Released = ptr(v.Created.Add(time.Second))
 		switch n {
 		case 7:
-			v.Status, v.Created, v.Released, v.Total, v.Resources = intent.VersionActive, at.Add(-9*time.Minute+3*time.Second), ptr(at.Add(-9*time.Minute+4*time.Second)), len(versions[7]), versions[7]
-			v.Provenance.Compile, v.Provenance.Commit, v.Provenance.Author = r.Good, r.revision("4c81d20", "", "x", 0).Commit, "Noor Haddad"
+			v.Status, v.Created, v.Released, v.Total, v.Resources = intent.VersionActive, at.Add(
+				-9*time.Minute+3*time.Second,
+			), ptr(
+				at.Add(-9*time.Minute+4*time.Second),
+			), len(
+				versions[7],
+			), versions[7]
+			v.Provenance.Compile, v.Provenance.Commit, v.Provenance.Author = r.Good, r.revision(
+				"4c81d20",
+				"",
+				"x",
+				0,
+			).Commit, "Noor Haddad"
 			v.Provenance.Subject = "Serve the new landing page"
 		case 8:
 			v.Status, v.Released, v.Created, v.Total = intent.VersionCandidate, nil, at.Add(-time.Minute), 2
 			v.Resources = versions[7][:2]
 		case 9:
 			v.Resources = versions[7][:120]
-			v.Status, v.Released, v.Created, v.Total, v.Hold = intent.VersionCandidate, nil, at.Add(-30*time.Second), 120, r.hold(versions[7])
+			v.Status, v.Released, v.Created, v.Total, v.Hold = intent.VersionCandidate, nil, at.Add(
+				-30*time.Second,
+			), 120, r.hold(
+				versions[7],
+			)
 		}
 		e.Vers = append(e.Vers, v)
 	}
 	for n := range 10 {
-		e.AgentList = append(e.AgentList, intent.Agent{Name: fmt.Sprintf("web%02d", n+1), Paused: n == 8, Resources: 20})
+		e.AgentList = append(
+			e.AgentList,
+			intent.Agent{Name: fmt.Sprintf("web%02d", n+1), Paused: n == 8, Resources: 20},
+		)
 		if n == 5 {
-			e.AgentList[n].Breaker = intent.Breaker{Since: ptr(at.Add(-20 * time.Minute)), ProbeAt: ptr(at.Add(5 * time.Minute)), Pause: 8 * time.Minute, Failures: 9}
+			e.AgentList[n].Breaker = intent.Breaker{
+				Since:    ptr(at.Add(-20 * time.Minute)),
+				ProbeAt:  ptr(at.Add(5 * time.Minute)),
+				Pause:    8 * time.Minute,
+				Failures: 9,
+			}
 		}
 	}
 	blue, old := strings.Repeat("0b", 20), strings.Repeat("1c", 20)
 	e.Execs = intent.Executors{
 		Here: true, Disk: 190 << 20, DiskMax: 2 << 30,
 		Processes: []intent.ExecutorProcess{
-			{Blueprint: old, Venv: old, Modules: []string{"fs"}, PID: 4100, RSS: 31 << 20, Running: 1, Started: at.Add(-2 * time.Hour), Ending: true},
-			{Blueprint: blue, Venv: old, Modules: []string{"fs", "web"}, PID: 4207, RSS: 38 << 20, Agents: 10, Started: at.Add(-time.Hour), IdleSince: at.Add(-20 * time.Second)},
+			{
+				Blueprint: old,
+				Venv:      old,
+				Modules:   []string{"fs"},
+				PID:       4100,
+				RSS:       31 << 20,
+				Running:   1,
+				Started:   at.Add(-2 * time.Hour),
+				Ending:    true,
+			},
+			{
+				Blueprint: blue,
+				Venv:      old,
+				Modules:   []string{"fs", "web"},
+				PID:       4207,
+				RSS:       38 << 20,
+				Agents:    10,
+				Started:   at.Add(-time.Hour),
+				IdleSince: at.Add(-20 * time.Second),
+			},
 		},
 		Folders: []intent.ExecutorFolder{
 			{Kind: "venv", Hash: old, Size: 180 << 20, Alone: 4 << 20, LastUsed: at.Add(-time.Minute), InUse: true},
@@ -305,13 +457,27 @@ func (r *Rich) resources() {
 	}
 	e.Params = []intent.Parameter{
 		{ID: id(80), Name: "region", Value: "north", Source: "user", Updated: at.Add(-time.Hour)},
-		{ID: id(81), Name: "uptime", Value: "93 days", Source: "fact", Resource: r.HealthyDir, Updated: at.Add(-time.Minute), Expires: true},
+		{
+			ID:       id(81),
+			Name:     "uptime",
+			Value:    "93 days",
+			Source:   "fact",
+			Resource: r.HealthyDir,
+			Updated:  at.Add(-time.Minute),
+			Expires:  true,
+		},
 	}
 }
 
 // hold is that of a version that lost what comes after the first 120.
 func (r *Rich) hold(before []intent.Resource) *intent.Hold {
-	removal := intent.Removal{Before: 7, BeforeTotal: len(before), Live: len(before), Total: 120, Protected: []intent.Removed{}}
+	removal := intent.Removal{
+		Before:      7,
+		BeforeTotal: len(before),
+		Live:        len(before),
+		Total:       120,
+		Protected:   []intent.Removed{},
+	}
 	types := map[string]int{}
 	for _, one := range before[120:] {
 		removal.First = append(removal.First, intent.Removed{ID: one.ID})
@@ -330,12 +496,34 @@ func (r *Rich) notices() {
 	r.git(r.At)
 	r.promotions(r.At)
 	r.Production.Notices = []intent.Notification{
-		{ID: id(60), Environment: r.Production.ID, Created: r.At.Add(-50 * time.Hour), Last: r.At.Add(-50 * time.Hour), Times: 1, Read: true, Notice: intent.Notice{
-			Severity: intent.SeverityError, Title: "Agent web06 cannot reach its target", URI: "/api/v2/agents", Message: "5 deployments in a row could not reach it. " + Evil}},
-		{ID: id(61), Environment: r.Production.ID, Created: r.At.Add(-3 * time.Hour), Last: r.At.Add(-3 * time.Minute), Times: 3, Notice: intent.Notice{
-			Severity: intent.SeverityError, Title: "Compilation failed", URI: "/api/v2/compilereport/" + r.Failed.String(), Message: "the model has errors", Compile: &r.Failed}},
-		{ID: id(62), Environment: r.Production.ID, Created: r.At.Add(-29 * time.Second), Last: r.At.Add(-29 * time.Second), Times: 1, Notice: intent.Notice{
-			Severity: intent.SeverityWarning, Title: "Version 9 is held", URI: "/api/v2/desiredstate/9", Message: "it takes away 84 of 204 resources"}},
+		{
+			ID:          id(60),
+			Environment: r.Production.ID,
+			Created:     r.At.Add(-50 * time.Hour),
+			Last:        r.At.Add(-50 * time.Hour),
+			Times:       1,
+			Read:        true,
+			Notice: intent.Notice{
+				Severity: intent.SeverityError, Title: "Agent web06 cannot reach its target", URI: "/api/v2/agents", Message: "5 deployments in a row could not reach it. " + Evil},
+		},
+		{
+			ID:          id(61),
+			Environment: r.Production.ID,
+			Created:     r.At.Add(-3 * time.Hour),
+			Last:        r.At.Add(-3 * time.Minute),
+			Times:       3,
+			Notice: intent.Notice{
+				Severity: intent.SeverityError, Title: "Compilation failed", URI: "/api/v2/compilereport/" + r.Failed.String(), Message: "the model has errors", Compile: &r.Failed},
+		},
+		{
+			ID:          id(62),
+			Environment: r.Production.ID,
+			Created:     r.At.Add(-29 * time.Second),
+			Last:        r.At.Add(-29 * time.Second),
+			Times:       1,
+			Notice: intent.Notice{
+				Severity: intent.SeverityWarning, Title: "Version 9 is held", URI: "/api/v2/desiredstate/9", Message: "it takes away 84 of 204 resources"},
+		},
 	}
 }
 
@@ -349,55 +537,143 @@ func (r *Rich) actions() {
 	for n := range 3 {
 		begin := at.Add(-time.Duration(8-3*n) * time.Minute)
 		e.Acts = append(e.Acts, intent.Action{
-			ID: id(60 + n), Environment: e.ID, Kind: intent.ActionDeploy, Resource: r.FailedFile, Version: 7, Started: begin,
-			Finished: ptr(begin.Add(412 * time.Millisecond)), Status: intent.StatusFailed, Change: intent.NoChange, Changes: change,
+			ID: id(
+				60 + n,
+			), Environment: e.ID, Kind: intent.ActionDeploy, Resource: r.FailedFile, Version: 7, Started: begin,
+			Finished: ptr(
+				begin.Add(412 * time.Millisecond),
+			), Status: intent.StatusFailed, Change: intent.NoChange, Changes: change,
 			Messages: []intent.LogLine{
 				{Level: "INFO", Message: "Start of the deployment: a new version was released", Time: begin},
 				{Level: "DEBUG", Message: "Calling read_resource", Time: begin.Add(4 * time.Millisecond)},
-				{Level: "DEBUG", Message: "Calling update_resource: content, mode differ", Time: begin.Add(80 * time.Millisecond)},
+				{
+					Level:   "DEBUG",
+					Message: "Calling update_resource: content, mode differ",
+					Time:    begin.Add(80 * time.Millisecond),
+				},
 				{Level: "WARNING", Message: "The disk is 99 % full " + Evil, Time: begin.Add(300 * time.Millisecond)},
-				{Level: "ERROR", Message: "No space left on device: /srv/www/site-023/index.html\nTraceback (most recent call last):\n  File \"fs/resources.py\", line 118, in update_resource\n    self._io.put(path, content)\nOSError: [Errno 28] No space left on device", Time: begin.Add(410 * time.Millisecond)},
+				{
+					Level:   "ERROR",
+					Message: "No space left on device: /srv/www/site-023/index.html\nTraceback (most recent call last):\n  File \"fs/resources.py\", line 118, in update_resource\n    self._io.put(path, content)\nOSError: [Errno 28] No space left on device",
+					Time:    begin.Add(410 * time.Millisecond),
+				},
 			},
 		})
 	}
 	e.Acts = append(e.Acts, intent.Action{
-		ID: id(66), Environment: e.ID, Kind: intent.ActionDeploy, Resource: r.HealthyDir, Version: 7, Started: at.Add(-8 * time.Minute),
-		Finished: ptr(at.Add(-8*time.Minute + 30*time.Millisecond)), Status: intent.StatusDeployed, Change: intent.Created,
-		Changes:  map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}},
-		Messages: []intent.LogLine{{Level: "INFO", Message: "End of the deployment", Time: at.Add(-8 * time.Minute), Arguments: json.RawMessage(`{"changes":1}`)}},
+		ID: id(
+			66,
+		), Environment: e.ID, Kind: intent.ActionDeploy, Resource: r.HealthyDir, Version: 7, Started: at.Add(-8 * time.Minute),
+		Finished: ptr(
+			at.Add(-8*time.Minute + 30*time.Millisecond),
+		), Status: intent.StatusDeployed, Change: intent.Created,
+		Changes: map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}},
+		Messages: []intent.LogLine{
+			{
+				Level:     "INFO",
+				Message:   "End of the deployment",
+				Time:      at.Add(-8 * time.Minute),
+				Arguments: json.RawMessage(`{"changes":1}`),
+			},
+		},
 	})
 	e.Dries = []Dry{{
-		DryRun: intent.DryRun{ID: r.DryRunID, Environment: e.ID, Version: 7, Date: at.Add(-2 * time.Minute), Total: 204, Todo: 0,
-			Ended: ptr(at.Add(-time.Minute)), Ending: intent.DryRunDone, Base: 6, Unknown: 2},
+		DryRun: intent.DryRun{
+			ID:          r.DryRunID,
+			Environment: e.ID,
+			Version:     7,
+			Date:        at.Add(-2 * time.Minute),
+			Total:       204,
+			Todo:        0,
+			Ended:       ptr(at.Add(-time.Minute)),
+			Ending:      intent.DryRunDone,
+			Base:        6,
+			Unknown:     2,
+		},
 		Diffs: []intent.ResourceDiff{
 			{ID: r.FailedFile, Kind: intent.DiffModified, Attributes: change},
 			{ID: r.HealthyDir, Kind: intent.DiffUnmodified},
-			{ID: intent.ResourceID{Type: "fs::File", Agent: "web09", Attribute: "path", Value: "/etc/motd"}, Kind: intent.DiffAgentDown, Reason: "no route to web09 " + Evil},
-			{ID: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/inside.html"}, Kind: intent.DiffUnknown,
-				Reason: "no such folder", Behind: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/new.html"},
-				Attributes: map[string]intent.AttributeChange{"handler": {Current: "FAILED", Desired: "no such folder"}}},
-			{ID: intent.ResourceID{Type: "fs::File", Agent: "web02", Attribute: "path", Value: "/srv/www/old.html"}, Kind: intent.DiffDeleted,
-				Attributes: map[string]intent.AttributeChange{"purged": {Current: false, Desired: true}}},
-			{ID: intent.ResourceID{Type: "fs::File", Agent: "web03", Attribute: "path", Value: "/srv/www/new.html"}, Kind: intent.DiffAdded,
-				Attributes: map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}}},
+			{
+				ID:     intent.ResourceID{Type: "fs::File", Agent: "web09", Attribute: "path", Value: "/etc/motd"},
+				Kind:   intent.DiffAgentDown,
+				Reason: "no route to web09 " + Evil,
+			},
+			{
+				ID: intent.ResourceID{
+					Type:      "fs::File",
+					Agent:     "web03",
+					Attribute: "path",
+					Value:     "/srv/www/inside.html",
+				},
+				Kind:   intent.DiffUnknown,
+				Reason: "no such folder",
+				Behind: intent.ResourceID{
+					Type:      "fs::File",
+					Agent:     "web03",
+					Attribute: "path",
+					Value:     "/srv/www/new.html",
+				},
+				Attributes: map[string]intent.AttributeChange{
+					"handler": {Current: "FAILED", Desired: "no such folder"},
+				},
+			},
+			{
+				ID: intent.ResourceID{
+					Type:      "fs::File",
+					Agent:     "web02",
+					Attribute: "path",
+					Value:     "/srv/www/old.html",
+				},
+				Kind:       intent.DiffDeleted,
+				Attributes: map[string]intent.AttributeChange{"purged": {Current: false, Desired: true}},
+			},
+			{
+				ID: intent.ResourceID{
+					Type:      "fs::File",
+					Agent:     "web03",
+					Attribute: "path",
+					Value:     "/srv/www/new.html",
+				},
+				Kind:       intent.DiffAdded,
+				Attributes: map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}},
+			},
 		},
 	}}
 }
 
 // originsOf says who decided the attributes of a file of the site.
 func originsOf(rid intent.ResourceID) map[intent.ResourceID][]provenance.Field {
-	commit := &provenance.Commit{ID: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", Author: "Noor <b>Haddad", Email: "noor@example.com", Subject: "A page", Date: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
+	commit := &provenance.Commit{
+		ID:      "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
+		Author:  "Noor <b>Haddad",
+		Email:   "noor@example.com",
+		Subject: "A page",
+		Date:    time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
+	}
 	content := provenance.Setting{
-		Statement: provenance.Statement{Kind: provenance.Argument, Place: provenance.Place{File: "main.cf", Line: 12, EndLine: 12, Column: 9, Source: "        content = page"}},
-		Commit:    commit,
+		Statement: provenance.Statement{
+			Kind: provenance.Argument,
+			Place: provenance.Place{
+				File:    "main.cf",
+				Line:    12,
+				EndLine: 12,
+				Column:  9,
+				Source:  "        content = page",
+			},
+		},
+		Commit: commit,
 		Steps: []provenance.Step{{
 			Instance: "web::Site[name=shop]", Call: provenance.Call{Type: "web::Site", Implementation: "web::site", At: provenance.Place{File: "libs/web/model/_init.cf", Line: 20}},
 			Made: provenance.Place{File: "main.cf", Line: 3}, MadeCommit: commit,
 		}},
 	}
 	hash := provenance.Setting{
-		Statement: provenance.Statement{Kind: provenance.Function, Plugin: "File.get_hash", Place: provenance.Place{File: "inmanta_plugins/fs/resources.py", Line: 40}},
-		Steps:     []provenance.Step{}, Inputs: []provenance.Field{{Name: "content", Settings: []provenance.Setting{content}}},
+		Statement: provenance.Statement{
+			Kind:   provenance.Function,
+			Plugin: "File.get_hash",
+			Place:  provenance.Place{File: "inmanta_plugins/fs/resources.py", Line: 40},
+		},
+		Steps: []provenance.Step{}, Inputs: []provenance.Field{{Name: "content", Settings: []provenance.Setting{content}}},
 	}
 	return map[intent.ResourceID][]provenance.Field{rid: {
 		{Name: "content", Settings: []provenance.Setting{content}},

@@ -46,7 +46,12 @@ func main() {
 	flag.IntVar(&o.largest, "reference-max", 10_000, "largest model that the reference compiles too")
 	flag.BoolVar(&o.plain, "plain", false, "leave the models with plug-in calls out")
 	flag.StringVar(&o.python, "python", "python3.13", "interpreter to install the reference with")
-	flag.StringVar(&o.reference, "reference-python", "", "interpreter of a virtual environment that has inmanta-core and inmanta-module-std; empty: they are installed")
+	flag.StringVar(
+		&o.reference,
+		"reference-python",
+		"",
+		"interpreter of a virtual environment that has inmanta-core and inmanta-module-std; empty: they are installed",
+	)
 	flag.StringVar(&o.binary, "binary", "", "ordain to measure; empty: built from this checkout")
 	flag.BoolVar(&o.alone, "alone", false, "measure Ordain only")
 	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
@@ -96,7 +101,10 @@ func run(ctx context.Context, o options) error {
 			if plugins && (n == 0 || o.plain) {
 				continue
 			}
-			measured, err := b.measure(ctx, model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))})
+			measured, err := b.measure(
+				ctx,
+				model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))},
+			)
 			rows = append(rows, measured...)
 			if err != nil {
 				return err
@@ -115,7 +123,8 @@ func (b *bench) findReference(ctx context.Context) error {
 		b.version, b.reference = version, filepath.Join(reference.Dir, "venv", "bin", "python")
 		return err
 	}
-	out, err := exec.CommandContext(ctx, b.reference, "-c", "from importlib.metadata import version; print(version('inmanta-core'))").Output()
+	out, err := exec.CommandContext(ctx, b.reference, "-c", "from importlib.metadata import version; print(version('inmanta-core'))").
+		Output()
 	b.version = strings.TrimSpace(string(out))
 	return err
 }
@@ -232,7 +241,14 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 		return err
 	}
 	if len(made.Instances) < m.instances() || len(resources) != m.resources { // std has some instances of its own
-		return fmt.Errorf("%s: Ordain makes %d instances and %d resources, not %d and %d", m.name(), len(made.Instances), len(resources), m.instances(), m.resources)
+		return fmt.Errorf(
+			"%s: Ordain makes %d instances and %d resources, not %d and %d",
+			m.name(),
+			len(made.Instances),
+			len(resources),
+			m.instances(),
+			m.resources,
+		)
 	}
 	if !both {
 		return nil

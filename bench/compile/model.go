@@ -229,8 +229,14 @@ func (m model) main() string {
 		if n%servicesPerHost == 0 {
 			fmt.Fprintf(&b, "shop::Host(name=\"host%d\", number=%d)\n", n/servicesPerHost, n/servicesPerHost)
 		}
-		fmt.Fprintf(&b, "shop::Service(\n    name=\"service%d\", port=%d, host=shop::Host[name=\"host%d\"],\n    labels=[\"one\", \"two\"], secure=%t,",
-			n, 1000+n%servicesPerHost, n/servicesPerHost, n%4 == 3)
+		fmt.Fprintf(
+			&b,
+			"shop::Service(\n    name=\"service%d\", port=%d, host=shop::Host[name=\"host%d\"],\n    labels=[\"one\", \"two\"], secure=%t,",
+			n,
+			1000+n%servicesPerHost,
+			n/servicesPerHost,
+			n%4 == 3,
+		)
 		if n%servicesPerHost > 0 {
 			fmt.Fprintf(&b, " needs=shop::Service[name=\"service%d\"],", n-1)
 		}

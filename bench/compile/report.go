@@ -23,8 +23,16 @@ func (r *row) what() string {
 // report prints two tables: time and memory with their ratios, and how the
 // cost grows with the size.
 func report(w io.Writer, runs int, version string, rows []*row) {
-	fmt.Fprintf(w, "Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d (lowest); memory: the sum of the peaks of all processes.\n\n", version, runs)
-	fmt.Fprintln(w, "| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians (lowest) | CPU, times less | memory, times less |")
+	fmt.Fprintf(
+		w,
+		"Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d (lowest); memory: the sum of the peaks of all processes.\n\n",
+		version,
+		runs,
+	)
+	fmt.Fprintln(
+		w,
+		"| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians (lowest) | CPU, times less | memory, times less |",
+	)
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %s | %s | %s | %s |", r.model.name(), r.what(), r.ordain.cells(), r.reference.cells())
@@ -36,9 +44,19 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 		theirs, theirBest := r.reference.wall()
 		_, cpu := r.ordain.cpu()
 		_, theirCPU := r.reference.cpu()
-		fmt.Fprintf(w, " **%.1f** (%.1f) | %.1f | %.1f |\n", ratio(theirs, median), ratio(theirBest, best), ratio(theirCPU, cpu), float64(r.reference.peak)/float64(r.ordain.peak))
+		fmt.Fprintf(
+			w,
+			" **%.1f** (%.1f) | %.1f | %.1f |\n",
+			ratio(theirs, median),
+			ratio(theirBest, best),
+			ratio(theirCPU, cpu),
+			float64(r.reference.peak)/float64(r.ordain.peak),
+		)
 	}
-	fmt.Fprintln(w, "\n| Ordain, per resource beyond std only | | wall | CPU | memory |\n| --- | --- | --- | --- | --- |")
+	fmt.Fprintln(
+		w,
+		"\n| Ordain, per resource beyond std only | | wall | CPU | memory |\n| --- | --- | --- | --- | --- |",
+	)
 	base := map[bool]*row{}
 	for _, r := range rows {
 		if r.model.resources == 0 {
@@ -66,7 +84,14 @@ func (f figures) cells() string {
 	}
 	wall, bestWall := f.wall()
 	cpu, bestCPU := f.cpu()
-	return fmt.Sprintf("%s (%s) | %s (%s) | %d MiB", seconds(wall), seconds(bestWall), seconds(cpu), seconds(bestCPU), f.peak>>20)
+	return fmt.Sprintf(
+		"%s (%s) | %s (%s) | %d MiB",
+		seconds(wall),
+		seconds(bestWall),
+		seconds(cpu),
+		seconds(bestCPU),
+		f.peak>>20,
+	)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

@@ -43,12 +43,22 @@ func main() {
 	alone := flag.Bool("alone", false, "leave the reference out")
 	flag.IntVar(&o.runs, "runs", 3, "counted deployments of each size")
 	flag.IntVar(&o.pushes, "pushes", 5, "counted pushes of one change in the first size; 0: none")
-	flag.IntVar(&o.failing, "failing", 1000, "resources that always fail, for the latency of a change beside them; 0: none")
+	flag.IntVar(
+		&o.failing,
+		"failing",
+		1000,
+		"resources that always fail, for the latency of a change beside them; 0: none",
+	)
 	flag.BoolVar(&o.wide, "wide", true, "compare the memory for 100 agents with that for 4")
 	flag.StringVar(&o.python, "python", "", "interpreter for Ordain; empty: its default")
 	flag.StringVar(&o.reference, "reference-python", "python3.13", "interpreter for the reference")
 	flag.StringVar(&o.venv, "reference-venv", "", "virtual environment that has inmanta-core already")
-	flag.StringVar(&o.postgres, "postgres-bin", "", "folder with PostgreSQL 16 or newer for the reference; empty: fetched")
+	flag.StringVar(
+		&o.postgres,
+		"postgres-bin",
+		"",
+		"folder with PostgreSQL 16 or newer for the reference; empty: fetched",
+	)
 	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
 	flag.Parse()
 	if *alone {

@@ -176,7 +176,10 @@ func watchMemory(s *peer.Server) func() int64 {
 func (b *bench) comparePushes(ctx context.Context) error {
 	n := b.sizes[0]
 	all := n + b.failing
-	calm := row{name: fmt.Sprintf("one changed of %d, from the trigger to deployed, compile included", n), seconds: true}
+	calm := row{
+		name:    fmt.Sprintf("one changed of %d, from the trigger to deployed, compile included", n),
+		seconds: true,
+	}
 	for _, s := range b.servers {
 		times, err := b.pushTimes(ctx, s, peer.Model{Items: n, Agents: 4})
 		if err != nil {

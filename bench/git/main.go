@@ -58,7 +58,9 @@ func run(commits, files, pushes, depth int, profile string) error {
 		return err
 	}
 	defer server.Close()
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(dir, "mirrors")), Logger: slog.New(slog.DiscardHandler)})
+	syncer, err := gitsync.New(
+		gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(dir, "mirrors")), Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,13 @@ func run(commits, files, pushes, depth int, profile string) error {
 		}
 		whole = append(whole, time.Since(start))
 	}
-	fmt.Printf("push to checkout, warm: median %v (%v to %v), of which the fetch %v\n", median(whole), slices.Min(whole), slices.Max(whole), median(fetching))
+	fmt.Printf(
+		"push to checkout, warm: median %v (%v to %v), of which the fetch %v\n",
+		median(whole),
+		slices.Min(whole),
+		slices.Max(whole),
+		median(fetching),
+	)
 	fmt.Printf("CPU of this process, per push: %v\n", ((cpu() - busy) / time.Duration(pushes)).Round(time.Millisecond))
 	if err := push(bare, commits+pushes, files); err != nil {
 		return err
@@ -128,7 +136,11 @@ func run(commits, files, pushes, depth int, profile string) error {
 		return err
 	default:
 	}
-	fmt.Printf("50 environments at once: %d transfers of objects in %v\n", fetches.Load(), time.Since(start).Round(time.Millisecond))
+	fmt.Printf(
+		"50 environments at once: %d transfers of objects in %v\n",
+		fetches.Load(),
+		time.Since(start).Round(time.Millisecond),
+	)
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
@@ -186,7 +198,13 @@ func push(bare string, n, files int) error {
 
 func commit(w *bufio.Writer, n int) {
 	message := fmt.Sprintf("change %d", n)
-	fmt.Fprintf(w, "commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n", 1_700_000_000+n, len(message), message)
+	fmt.Fprintf(
+		w,
+		"commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n",
+		1_700_000_000+n,
+		len(message),
+		message,
+	)
 }
 
 func change(w *bufio.Writer, file, n int) {
@@ -223,8 +241,12 @@ func serve(dir string, fetches *atomic.Int64) (*httptest.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
+	backend := &cgi.Handler{
+		Path: path,
+		Args: []string{"http-backend"},
+		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			fetches.Add(1)

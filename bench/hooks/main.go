@@ -100,7 +100,12 @@ func run(ctx context.Context, o options) error {
 	if err := server.WaitDeployedCount(ctx, s.env, items); err != nil {
 		return err
 	}
-	fmt.Printf("%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n", o.hooks, o.bytes, o.connections)
+	fmt.Printf(
+		"%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n",
+		o.hooks,
+		o.bytes,
+		o.connections,
+	)
 	for round := range o.rounds {
 		if err := repo.Change(ctx, round); err != nil {
 			return err
@@ -127,7 +132,16 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		slices.Sort(times)
-		fmt.Printf("| %d | %s | %s | %s | %s | %d | %s |\n", round+1, ms(all), ms(times[len(times)/2]), ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version, spent(before, busy, o.hooks))
+		fmt.Printf(
+			"| %d | %s | %s | %s | %s | %d | %s |\n",
+			round+1,
+			ms(all),
+			ms(times[len(times)/2]),
+			ms(times[len(times)*99/100]),
+			ms(times[len(times)-1]),
+			after-version,
+			spent(before, busy, o.hooks),
+		)
 		version = after
 	}
 	return nil
@@ -201,9 +215,19 @@ func connect(ctx context.Context, address string, body []byte) (*sender, error) 
 	if err != nil {
 		return nil, err
 	}
-	head := fmt.Sprintf("POST /hooks/github HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-GitHub-Event: push\r\n%s: %s\r\nX-GitHub-Delivery: ",
-		address, len(body), webhooks.HeaderSignature, webhooks.Sign(body, []byte(secret)))
-	return &sender{conn: conn, answers: bufio.NewReader(conn), head: []byte(head), tail: append([]byte("\r\n\r\n"), body...)}, nil
+	head := fmt.Sprintf(
+		"POST /hooks/github HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-GitHub-Event: push\r\n%s: %s\r\nX-GitHub-Delivery: ",
+		address,
+		len(body),
+		webhooks.HeaderSignature,
+		webhooks.Sign(body, []byte(secret)),
+	)
+	return &sender{
+		conn:    conn,
+		answers: bufio.NewReader(conn),
+		head:    []byte(head),
+		tail:    append([]byte("\r\n\r\n"), body...),
+	}, nil
 }
 
 func (s *sender) send(delivery string) error {
@@ -271,7 +295,8 @@ func (s *storm) settled(ctx context.Context, above int) (int, error) {
 
 func (s *storm) newest(ctx context.Context) (int, error) {
 	var versions []struct{ Version int }
-	if err := s.get(ctx, "/api/v2/desiredstate?limit=1&sort=version.desc", &versions); err != nil || len(versions) == 0 {
+	if err := s.get(ctx, "/api/v2/desiredstate?limit=1&sort=version.desc", &versions); err != nil ||
+		len(versions) == 0 {
 		return 0, err
 	}
 	return versions[0].Version, nil

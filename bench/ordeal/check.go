@@ -57,7 +57,11 @@ func (o *ordeal) missing(ctx context.Context) ([]string, error) {
 			return err
 		}
 		var id, status, value string
-		_, err = pgx.ForEachRow(rows, []any{&id, &status, &value}, func() error { have[id] = value + " " + status; return nil })
+		_, err = pgx.ForEachRow(
+			rows,
+			[]any{&id, &status, &value},
+			func() error { have[id] = value + " " + status; return nil },
+		)
 		return err
 	})
 	if err != nil {
@@ -88,13 +92,21 @@ func (o *ordeal) check(ctx context.Context) error {
 	records := map[string]record{}
 	var open, deploying, ahead, drifting int
 	err := o.query(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, "SELECT id::text, resource, finished, status FROM action WHERE environment = $1 AND kind = 'deploy'", o.env)
+		rows, err := c.Query(
+			ctx,
+			"SELECT id::text, resource, finished, status FROM action WHERE environment = $1 AND kind = 'deploy'",
+			o.env,
+		)
 		if err != nil {
 			return err
 		}
 		var id string
 		var r record
-		_, err = pgx.ForEachRow(rows, []any{&id, &r.resource, &r.finished, &r.status}, func() error { records[id] = r; return nil })
+		_, err = pgx.ForEachRow(
+			rows,
+			[]any{&id, &r.resource, &r.finished, &r.status},
+			func() error { records[id] = r; return nil },
+		)
 		if err != nil {
 			return err
 		}
@@ -107,7 +119,13 @@ func (o *ordeal) check(ctx context.Context) error {
 		return fmt.Errorf("reading the record: %w", err)
 	}
 	if open+deploying+ahead+drifting > 0 {
-		o.report.trouble("all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d recorded ahead, %d drifts", open, deploying, ahead, drifting)
+		o.report.trouble(
+			"all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d recorded ahead, %d drifts",
+			open,
+			deploying,
+			ahead,
+			drifting,
+		)
 	}
 	if err := o.checkJournal(records); err != nil {
 		return err
@@ -140,7 +158,12 @@ func (o *ordeal) checkJournal(records map[string]record) error {
 		if err != nil {
 			return fmt.Errorf("the journal has the line %q", line)
 		}
-		e := &entry{action: f[2], resource: fmt.Sprintf("bench::Item[%s,name=%s]", f[3], f[4]), value: f[5], began: time.Unix(0, ns)}
+		e := &entry{
+			action:   f[2],
+			resource: fmt.Sprintf("bench::Item[%s,name=%s]", f[3], f[4]),
+			value:    f[5],
+			began:    time.Unix(0, ns),
+		}
 		if runs[e.action] != nil {
 			o.report.Doubled++
 			o.report.trouble("doubled: %s ran twice under the same number %s", e.resource, e.action)
@@ -163,13 +186,23 @@ func (o *ordeal) checkJournal(records map[string]record) error {
 		o.done[intent] = r
 		if !e.ended || r.resource != e.resource {
 			o.report.Lost++
-			o.report.trouble("lost: %s is recorded as deployed by %s, which did not end by its own word", e.resource, e.action)
+			o.report.trouble(
+				"lost: %s is recorded as deployed by %s, which did not end by its own word",
+				e.resource,
+				e.action,
+			)
 		}
 	}
 	for _, e := range order {
-		if r, is := o.done[e.resource+" "+e.value]; is && records[e.action].status != "deployed" && r.finished != nil && e.began.After(*r.finished) {
+		if r, is := o.done[e.resource+" "+e.value]; is && records[e.action].status != "deployed" && r.finished != nil &&
+			e.began.After(*r.finished) {
 			o.report.Doubled++
-			o.report.trouble("doubled: %s ran at %s, though recorded as deployed at %s", e.resource, e.began, r.finished)
+			o.report.trouble(
+				"doubled: %s ran at %s, though recorded as deployed at %s",
+				e.resource,
+				e.began,
+				r.finished,
+			)
 		}
 	}
 	return nil
@@ -209,7 +242,8 @@ func (o *ordeal) processes() map[int]string {
 			continue
 		}
 		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
-		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(at, o.Dir+"/") || strings.Contains(words, o.Dir+"/") {
+		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(at, o.Dir+"/") ||
+			strings.Contains(words, o.Dir+"/") {
 			out[pid] = words + "in " + at
 		}
 	}

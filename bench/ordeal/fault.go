@@ -31,7 +31,10 @@ var victims = []string{"server", "server", "executor", "database", "a connection
 func (o *ordeal) plan(lines int) []fault {
 	faults := make([]fault, 1+o.random.IntN(3))
 	for i := range faults {
-		faults[i] = fault{victim: victims[o.random.IntN(len(victims))], after: time.Duration(o.random.IntN(20)) * time.Millisecond}
+		faults[i] = fault{
+			victim: victims[o.random.IntN(len(victims))],
+			after:  time.Duration(o.random.IntN(20)) * time.Millisecond,
+		}
 		if o.random.IntN(5) > 0 { // else at the push, or with the one before
 			faults[i].lines = o.random.IntN(lines)
 		} else {
@@ -112,7 +115,8 @@ func (o *ordeal) fresh() ([]byte, error) {
 // executors lists the processes of handlers.
 func (o *ordeal) executors() (pids []int) {
 	for _, pid := range peer.Below(o.server.PID()) {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && bytes.Contains(line, []byte("\x00handler")) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
+			bytes.Contains(line, []byte("\x00handler")) {
 			pids = append(pids, pid)
 		}
 	}

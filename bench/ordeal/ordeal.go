@@ -67,8 +67,17 @@ func (r *Report) String() string {
 		faults = append(faults, fmt.Sprintf("%s %d", what, r.Faults[what]))
 		total += r.Faults[what]
 	}
-	return fmt.Sprintf("rounds %d, faults %d (%s), handler runs %d, cut off and run again %d, lost %d, doubled %d, other troubles %d",
-		r.Rounds, total, strings.Join(faults, ", "), r.Runs, r.Cut, r.Lost, r.Doubled, len(r.Troubles)-r.Lost-r.Doubled)
+	return fmt.Sprintf(
+		"rounds %d, faults %d (%s), handler runs %d, cut off and run again %d, lost %d, doubled %d, other troubles %d",
+		r.Rounds,
+		total,
+		strings.Join(faults, ", "),
+		r.Runs,
+		r.Cut,
+		r.Lost,
+		r.Doubled,
+		len(r.Troubles)-r.Lost-r.Doubled,
+	)
 }
 
 func (r *Report) trouble(format string, args ...any) {
@@ -103,7 +112,12 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Out == nil {
 		c.Out = io.Discard
 	}
-	o := &ordeal{Config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), site: filepath.Join(c.Dir, "site"), state: filepath.Join(c.Dir, "server", "state")}
+	o := &ordeal{
+		Config: c,
+		random: rand.New(rand.NewPCG(c.Seed, 0)),
+		site:   filepath.Join(c.Dir, "site"),
+		state:  filepath.Join(c.Dir, "server", "state"),
+	}
 	o.done = map[string]record{}
 	o.report.Faults = map[string]int{}
 	defer func() {
@@ -137,7 +151,11 @@ func (o *ordeal) begin(ctx context.Context) error {
 		return err
 	}
 	var err error
-	o.repo, err = peer.NewRepository(ctx, filepath.Join(o.Dir, "repo"), peer.Model{Items: o.Resources, Agents: o.Agents, Plugins: o.plugins(0)})
+	o.repo, err = peer.NewRepository(
+		ctx,
+		filepath.Join(o.Dir, "repo"),
+		peer.Model{Items: o.Resources, Agents: o.Agents, Plugins: o.plugins(0)},
+	)
 	if err != nil {
 		return err
 	}
@@ -198,8 +216,15 @@ func (o *ordeal) round(ctx context.Context) error {
 	if err := o.check(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "round %d: %d resources changed, %v, %s, %d troubles\n",
-		o.report.Rounds, len(items), faults, time.Since(began).Round(100*time.Millisecond), len(o.report.Troubles)-before)
+	fmt.Fprintf(
+		o.Out,
+		"round %d: %d resources changed, %v, %s, %d troubles\n",
+		o.report.Rounds,
+		len(items),
+		faults,
+		time.Since(began).Round(100*time.Millisecond),
+		len(o.report.Troubles)-before,
+	)
 	return nil
 }
 

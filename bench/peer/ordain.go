@@ -27,7 +27,15 @@ func StartOrdain(ctx context.Context, binary, dir, python string, env ...string)
 		return nil, err
 	}
 	s := &Server{Name: "ordain"}
-	args := []string{"up", "--state-dir", filepath.Join(dir, "state"), "--log-dir", filepath.Join(dir, "log"), "--port", strconv.Itoa(port)}
+	args := []string{
+		"up",
+		"--state-dir",
+		filepath.Join(dir, "state"),
+		"--log-dir",
+		filepath.Join(dir, "log"),
+		"--port",
+		strconv.Itoa(port),
+	}
 	if python != "" {
 		args = append(args, "--python", python)
 	}

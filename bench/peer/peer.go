@@ -128,7 +128,14 @@ func (s *Server) Trigger(ctx context.Context, env string) error {
 
 // Set sets an environment setting.
 func (s *Server) Set(ctx context.Context, env, name string, value any) error {
-	return s.client.Call(ctx, http.MethodPost, "/api/v2/environment_settings/"+name, env, map[string]any{"value": value}, nil)
+	return s.client.Call(
+		ctx,
+		http.MethodPost,
+		"/api/v2/environment_settings/"+name,
+		env,
+		map[string]any{"value": value},
+		nil,
+	)
 }
 
 // URL is the server's address.
@@ -136,7 +143,14 @@ func (s *Server) URL() string { return s.url }
 
 // Secret sets a secret of an environment.
 func (s *Server) Secret(ctx context.Context, env, name, value string) error {
-	return s.client.Call(ctx, http.MethodPut, "/api/v2/environment/"+env+"/secret/"+name, env, map[string]any{"value": value}, nil)
+	return s.client.Call(
+		ctx,
+		http.MethodPut,
+		"/api/v2/environment/"+env+"/secret/"+name,
+		env,
+		map[string]any{"value": value},
+		nil,
+	)
 }
 
 // Remove deletes an environment. Nothing is measured by it: the server's word is not waited for any further.
@@ -166,7 +180,14 @@ func (s *Server) WaitVersion(ctx context.Context, env string, above int) (int, e
 
 // Deploy asks for what is not as intended, as a person would.
 func (s *Server) Deploy(ctx context.Context, env string) error {
-	return s.client.Call(ctx, http.MethodPost, "/api/v1/deploy", env, map[string]any{"agent_trigger_method": "push_incremental_deploy"}, nil)
+	return s.client.Call(
+		ctx,
+		http.MethodPost,
+		"/api/v1/deploy",
+		env,
+		map[string]any{"agent_trigger_method": "push_incremental_deploy"},
+		nil,
+	)
 }
 
 // Release makes a version the intent and deploys what it changed.
@@ -211,7 +232,8 @@ func (s *Server) failure(ctx context.Context, env string) error {
 			Err  string `json:"errstream"`
 		} `json:"reports"`
 	}
-	if err := s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport/"+newest[0].ID, env, nil, &report); err != nil || len(report.Reports) == 0 {
+	if err := s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport/"+newest[0].ID, env, nil, &report); err != nil ||
+		len(report.Reports) == 0 {
 		return fmt.Errorf("%s: the compile failed", s.Name)
 	}
 	last := report.Reports[len(report.Reports)-1]
@@ -228,7 +250,12 @@ type resource struct {
 
 // WaitDeployed waits until a resource is deployed with this value, by a
 // deployment that ended after a time, and gives when it ended by the server's word.
-func (s *Server) WaitDeployed(ctx context.Context, env, id, value string, after time.Time, every time.Duration) (time.Time, error) {
+func (s *Server) WaitDeployed(
+	ctx context.Context,
+	env, id, value string,
+	after time.Time,
+	every time.Duration,
+) (time.Time, error) {
 	path := "/api/v2/resource/" + url.PathEscape(id)
 	for {
 		var r resource

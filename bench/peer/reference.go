@@ -59,7 +59,12 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	var config strings.Builder
-	fmt.Fprintf(&config, "[config]\nstate-dir=%s\nlog-dir=%s\n", filepath.Join(r.Dir, "state"), filepath.Join(r.Dir, "log"))
+	fmt.Fprintf(
+		&config,
+		"[config]\nstate-dir=%s\nlog-dir=%s\n",
+		filepath.Join(r.Dir, "state"),
+		filepath.Join(r.Dir, "log"),
+	)
 	fmt.Fprintf(&config, "[database]\nhost=127.0.0.1\nport=%d\nname=postgres\nusername=postgres\n", database)
 	fmt.Fprintf(&config, "[server]\nbind-address=127.0.0.1\nbind-port=%d\n", port)
 	for _, client := range []string{"client", "cmdline", "compiler", "agent"} {
@@ -74,7 +79,16 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		return nil, err
 	}
-	err = s.start(r.Dir, os.Environ(), filepath.Join(r.venv(), "bin", "inmanta"), "-c", file, "--config-dir", filepath.Join(r.Dir, "conf.d"), "server")
+	err = s.start(
+		r.Dir,
+		os.Environ(),
+		filepath.Join(r.venv(), "bin", "inmanta"),
+		"-c",
+		file,
+		"--config-dir",
+		filepath.Join(r.Dir, "conf.d"),
+		"server",
+	)
 	if err == nil {
 		err = s.answers(ctx, port)
 	}

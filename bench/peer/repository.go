@@ -54,7 +54,12 @@ class Nothing(CRUDHandler[Item]):
 
 // NewRepository makes a repository with a model below dir.
 func NewRepository(ctx context.Context, dir string, m Model) (*Repository, error) {
-	r := &Repository{Bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), model: m, values: make([]int, m.Items)}
+	r := &Repository{
+		Bare:   filepath.Join(dir, "repo.git"),
+		work:   filepath.Join(dir, "work"),
+		model:  m,
+		values: make([]int, m.Items),
+	}
 	for name, content := range projectFiles {
 		if name == pluginsFile && m.Plugins != "" {
 			content = m.Plugins
@@ -151,7 +156,19 @@ func (r *Repository) commit(ctx context.Context, message string) error {
 	if err := git(ctx, "-C", r.work, "add", "-A"); err != nil {
 		return err
 	}
-	return git(ctx, "-C", r.work, "-c", "user.name=Bench", "-c", "user.email=bench@example.org", "commit", "-q", "-m", message)
+	return git(
+		ctx,
+		"-C",
+		r.work,
+		"-c",
+		"user.name=Bench",
+		"-c",
+		"user.email=bench@example.org",
+		"commit",
+		"-q",
+		"-m",
+		message,
+	)
 }
 
 func git(ctx context.Context, args ...string) error {

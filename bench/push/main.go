@@ -37,8 +37,18 @@ func main() {
 	flag.IntVar(&o.resources, "resources", 1000, "resources in the model")
 	flag.IntVar(&o.pushes, "pushes", 15, "counted pushes, after one to warm up")
 	flag.StringVar(&o.python, "python", "", "interpreter for Ordain; empty: its default")
-	flag.StringVar(&o.reference, "reference-python", "python3.13", "interpreter for the reference; empty: leave the reference out")
-	flag.StringVar(&o.postgres, "postgres-bin", "", "folder with PostgreSQL 16 or newer for the reference; empty: fetched")
+	flag.StringVar(
+		&o.reference,
+		"reference-python",
+		"python3.13",
+		"interpreter for the reference; empty: leave the reference out",
+	)
+	flag.StringVar(
+		&o.postgres,
+		"postgres-bin",
+		"",
+		"folder with PostgreSQL 16 or newer for the reference; empty: fetched",
+	)
 	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -196,17 +206,34 @@ func report(o options, servers []*contestant) {
 	}
 	row("measured", func(s *contestant) string { return s.Name + " (" + s.version + ")" })
 	row("---", func(*contestant) string { return "---" })
-	row(fmt.Sprintf("push to deployed, one of %d changed: median of %d", o.resources, o.pushes), func(s *contestant) string {
-		slices.Sort(s.times)
-		return fmt.Sprintf("%.3f s (%.3f to %.3f)", quantile(s.times, 0.5).Seconds(), s.times[0].Seconds(), s.times[len(s.times)-1].Seconds())
-	})
-	row("first deployment, clone and install included", func(s *contestant) string { return fmt.Sprintf("%.1f s", s.first.Seconds()) })
+	row(
+		fmt.Sprintf("push to deployed, one of %d changed: median of %d", o.resources, o.pushes),
+		func(s *contestant) string {
+			slices.Sort(s.times)
+			return fmt.Sprintf(
+				"%.3f s (%.3f to %.3f)",
+				quantile(s.times, 0.5).Seconds(),
+				s.times[0].Seconds(),
+				s.times[len(s.times)-1].Seconds(),
+			)
+		},
+	)
+	row(
+		"first deployment, clone and install included",
+		func(s *contestant) string { return fmt.Sprintf("%.1f s", s.first.Seconds()) },
+	)
 	row("idle, no environment: server process", func(s *contestant) string { return mib(s.idle) })
 	row("idle, no environment: all processes but the database", func(s *contestant) string { return mib(s.idleAll) })
 	row("after the pushes, one environment: server process", func(s *contestant) string { return mib(s.bound) })
-	row("after the pushes, one environment: all processes but the database", func(s *contestant) string { return mib(s.boundAll) })
+	row(
+		"after the pushes, one environment: all processes but the database",
+		func(s *contestant) string { return mib(s.boundAll) },
+	)
 	if len(servers) == 2 {
-		fmt.Printf("\nratio of the medians: %.1f\n", float64(quantile(servers[1].times, 0.5))/float64(quantile(servers[0].times, 0.5)))
+		fmt.Printf(
+			"\nratio of the medians: %.1f\n",
+			float64(quantile(servers[1].times, 0.5))/float64(quantile(servers[0].times, 0.5)),
+		)
 	}
 }
 

@@ -170,7 +170,8 @@ func (r *run) asks(w waiter) bool {
 // asks reports whether that is so for what the constructor sets itself.
 func (n *construct) asks() bool {
 	attributes := n.info.entity.Attributes
-	return len(n.splats) > 0 || slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })
+	return len(n.splats) > 0 ||
+		slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })
 }
 
 // makes reports whether evaluating the arguments makes an instance.

@@ -22,7 +22,14 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 	written.clear()
 	for _, a := range x.Named {
 		if written.has(a.Name.Name) {
-			b.failAt(runtimeError("The attribute %s in the constructor call of %s is already set.", a.Name.Name, x.Type.Text), a.Name.At)
+			b.failAt(
+				runtimeError(
+					"The attribute %s in the constructor call of %s is already set.",
+					a.Name.Name,
+					x.Type.Text,
+				),
+				a.Name.At,
+			)
 		}
 		written.add(a.Name.Name)
 	}
@@ -143,7 +150,8 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 // isSure reports whether a constant can be an attribute's without being looked
 // at again: whether it belongs to the type depends on nothing else.
 func isSure(attr *types.Attribute, value types.Value) bool {
-	return attr.End == nil && attr.Name != "self" && isPlainType(attr.Type) && (attr.Type == nil || attr.Type.Validate(value) == nil)
+	return attr.End == nil && attr.Name != "self" && isPlainType(attr.Type) &&
+		(attr.Type == nil || attr.Type.Validate(value) == nil)
 }
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {
@@ -177,7 +185,8 @@ func constructs(x syntax.Expr) bool {
 // end of its relation: whether they do shows when the constructor runs.
 func (b *builder) lacking(n *construct, left *lhs, written *names, splats bool) *lacking {
 	missing := unwritten(n.info.entity, func(name string) bool {
-		return written.has(name) || slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
+		return written.has(name) ||
+			slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
 	})
 	if len(missing) == 0 {
 		return nil
@@ -271,7 +280,11 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entity
 		return nil
 	}
 	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) && !b.p.unsure(info.entity) {
-		err := typingError("Can not assign a value of type %s to a variable of type %s", info.entity.Name, left.hint.Name)
+		err := typingError(
+			"Can not assign a value of type %s to a variable of type %s",
+			info.entity.Name,
+			left.hint.Name,
+		)
 		err.Stmt = syntax.Render(whole)
 		b.failAt(err, whole.Where())
 		return nil
@@ -308,7 +321,15 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 		names[i] = e.Name
 	}
 	slices.Sort(names)
-	b.failAt(fail("AmbiguousTypeException", "Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
-		name.Text, len(found), strings.Join(names, ", ")), name.At)
+	b.failAt(
+		fail(
+			"AmbiguousTypeException",
+			"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
+			name.Text,
+			len(found),
+			strings.Join(names, ", "),
+		),
+		name.At,
+	)
 	return b.p.info[found[0].Number]
 }

@@ -36,7 +36,14 @@ func (b *builder) call(x *syntax.Call) expr {
 	for _, s := range x.Splats {
 		part := b.expr(s.Expr)
 		if b.direct {
-			part = &unusable{standing(s.Expr), fail("DirectExecuteException", "The statement **%s can not be executed in this context", syntax.RenderRepr(s.Expr)).in(part)}
+			part = &unusable{
+				standing(s.Expr),
+				fail(
+					"DirectExecuteException",
+					"The statement **%s can not be executed in this context",
+					syntax.RenderRepr(s.Expr),
+				).in(part),
+			}
 		}
 		n.splats = append(n.splats, splat{part, s.At})
 	}
@@ -66,7 +73,10 @@ func (b *builder) call(x *syntax.Call) expr {
 	seen := map[string]bool{}
 	for _, a := range x.Named {
 		if seen[a.Name.Name] {
-			b.failAt(runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n), x.Func.At)
+			b.failAt(
+				runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n),
+				x.Func.At,
+			)
 		}
 		seen[a.Name.Name] = true
 	}
@@ -266,7 +276,11 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 		return runtimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
 	}
 	if _, is := args[0].(*types.Reference); is && u.n.cast == types.BoolT {
-		e := &Error{Kind: "NotImplementedError", Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.", foreign: true}
+		e := &Error{
+			Kind:    "NotImplementedError",
+			Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.",
+			foreign: true,
+		}
 		e.Hint = "the value is known when it is deployed: what depends on it belongs into a handler"
 		return e
 	}
@@ -365,7 +379,15 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 	if direct {
 		name = "direct execution for plugin " + u.n.name
 	}
-	cause := &Error{Kind: err.Class, Message: err.Last() + "\n", foreign: true, bare: true, File: err.File, Line: err.Line, PythonTrace: err.Trace}
+	cause := &Error{
+		Kind:        err.Class,
+		Message:     err.Last() + "\n",
+		foreign:     true,
+		bare:        true,
+		File:        err.File,
+		Line:        err.Line,
+		PythonTrace: err.Trace,
+	}
 	var e *Error
 	switch {
 	case err.Kind == "exit": // it passes everything by, as upstream
@@ -404,7 +426,15 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 
 // raised is a compiler exception that a plug-in raised, with its causes.
 func (u *callUnit) raised(err *PluginError) *Error {
-	e := &Error{Kind: err.Class, Message: err.Message, Line: err.Line, PythonTrace: err.Trace, at: err.At, Hint: err.Notes, Raised: err.Raised()}
+	e := &Error{
+		Kind:        err.Class,
+		Message:     err.Message,
+		Line:        err.Line,
+		PythonTrace: err.Trace,
+		at:          err.At,
+		Hint:        err.Notes,
+		Raised:      err.Raised(),
+	}
 	for i := range err.Causes {
 		e.Causes = append(e.Causes, u.raised(&err.Causes[i]))
 	}
@@ -432,7 +462,8 @@ func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Er
 	if checked || isUnknown(v) {
 		return v, nil
 	}
-	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil && err.foreign { // the condition of a typedef failed
+	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil &&
+		err.foreign { // the condition of a typedef failed
 		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
 	} else if err != nil {
 		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))

@@ -66,7 +66,8 @@ func (in Input) alsoWrong(ctx context.Context, result *Result) {
 		if !p.wrong() {
 			return
 		}
-		if result.Err.code == diag.Code("InvalidTypeAnnotation") && result.Err.Kind != "RuntimeException" && p.early > 0 {
+		if result.Err.code == diag.Code("InvalidTypeAnnotation") && result.Err.Kind != "RuntimeException" &&
+			p.early > 0 {
 			// annotations are looked at once everything is defined; only whether
 			// each parameter has one is seen before
 			result.Further = append([]*Error{result.Err}, result.Further...)

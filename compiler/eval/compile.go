@@ -137,11 +137,22 @@ const dying = 512
 func newRun(p *program, in Input) *run {
 	return &run{
 		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),
-		slots: slab[variable]{size: 1024, onMore: in.OnHeap}, delayed: slab[delayed]{size: 512}, values: growing[types.Value]{slab: slab[types.Value]{size: 2048}}, book: &p.book,
-		frames: slab[*variable]{size: dying}, waiters: again[waiters]{slab: slab[waiters]{size: dying}}, hooks: slab[attrHook]{size: dying}, sets: again[setUnit]{slab: slab[setUnit]{size: dying}},
-		results: slab[variable]{size: dying}, known: again[knownUnit]{slab: slab[knownUnit]{size: dying}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: dying}}, literals: slab[gatheredList]{size: dying}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: dying}},
-		conditions: again[conditionUnit]{slab: slab[conditionUnit]{size: dying}}, branches: again[branchUnit]{slab: slab[branchUnit]{size: dying}}, lefts: again[lazyUnit]{slab: slab[lazyUnit]{size: dying}}, defined: again[definedHook]{slab: slab[definedHook]{size: dying}},
-		lookups: again[lookupUnit]{slab: slab[lookupUnit]{size: dying}}, attributes: again[setAttrUnit]{slab: slab[setAttrUnit]{size: dying}},
+		slots: slab[variable]{
+			size:   1024,
+			onMore: in.OnHeap,
+		}, delayed: slab[delayed]{size: 512}, values: growing[types.Value]{slab: slab[types.Value]{size: 2048}}, book: &p.book,
+		frames: slab[*variable]{
+			size: dying,
+		}, waiters: again[waiters]{slab: slab[waiters]{size: dying}}, hooks: slab[attrHook]{size: dying}, sets: again[setUnit]{slab: slab[setUnit]{size: dying}},
+		results: slab[variable]{
+			size: dying,
+		}, known: again[knownUnit]{slab: slab[knownUnit]{size: dying}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: dying}}, literals: slab[gatheredList]{size: dying}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: dying}},
+		conditions: again[conditionUnit]{
+			slab: slab[conditionUnit]{size: dying},
+		}, branches: again[branchUnit]{slab: slab[branchUnit]{size: dying}}, lefts: again[lazyUnit]{slab: slab[lazyUnit]{size: dying}}, defined: again[definedHook]{slab: slab[definedHook]{size: dying}},
+		lookups: again[lookupUnit]{
+			slab: slab[lookupUnit]{size: dying},
+		}, attributes: again[setAttrUnit]{slab: slab[setAttrUnit]{size: dying}},
 		chosen: slab[implementUnit]{size: dying}, scopes: slab[scope]{size: dying}, made: slab[Instance]{size: 512},
 	}
 }
@@ -197,7 +208,12 @@ func (r *run) check() *Error {
 }
 
 func cancelled(ctx context.Context) *Error {
-	return &Error{Kind: "CompilerException", Message: "the compile was stopped: " + context.Cause(ctx).Error(), bare: true, final: true}
+	return &Error{
+		Kind:    "CompilerException",
+		Message: "the compile was stopped: " + context.Cause(ctx).Error(),
+		bare:    true,
+		final:   true,
+	}
 }
 
 func (r *run) fill(result *Result, err *Error) {
@@ -229,7 +245,10 @@ func (r *run) fill(result *Result, err *Error) {
 		}
 		for i, name := range ns.names {
 			v, _ := ns.scope.vars[i].peek()
-			result.Variables = append(result.Variables, Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]})
+			result.Variables = append(
+				result.Variables,
+				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},
+			)
 		}
 	}
 }

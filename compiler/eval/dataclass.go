@@ -26,8 +26,15 @@ func (p *program) findTwin(info *entityInfo) *Error {
 		if p.hasPackage(names[:known+1]) {
 			continue
 		}
-		e := &Error{Kind: "ModuleNotFoundError", Message: fmt.Sprintf("No module named 'inmanta_plugins.%s'", strings.Join(names[:known+1], ".")), foreign: true, about: &info.ast.Name.At}
-		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(names)
+		e := &Error{
+			Kind:    "ModuleNotFoundError",
+			Message: fmt.Sprintf("No module named 'inmanta_plugins.%s'", strings.Join(names[:known+1], ".")),
+			foreign: true,
+			about:   &info.ast.Name.At,
+		}
+		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(
+			names,
+		)
 		return e
 	}
 	return p.askTwin(info)
@@ -59,8 +66,19 @@ func (p *program) askTwin(info *entityInfo) *Error {
 
 // noTwin is an exception about what has an entity's name in Python.
 func (p *program) noTwin(info *entityInfo, raised *PluginError) *Error {
-	e := &Error{Kind: strings.TrimPrefix(raised.Class, "builtins."), Message: raised.Message, foreign: true, about: &info.ast.Name.At}
-	return e.hinted(fmt.Sprintf("an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is called %s in %s is none", info.ast.Name.Name, packageOf(strings.Split(info.ns.name, "::"))))
+	e := &Error{
+		Kind:    strings.TrimPrefix(raised.Class, "builtins."),
+		Message: raised.Message,
+		foreign: true,
+		about:   &info.ast.Name.At,
+	}
+	return e.hinted(
+		fmt.Sprintf(
+			"an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is called %s in %s is none",
+			info.ast.Name.Name,
+			packageOf(strings.Split(info.ns.name, "::")),
+		),
+	)
 }
 
 // packageOf says in which file the twins of a namespace's entities are.
@@ -132,10 +150,22 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		if d.Called != "" {
 			called = info.ns.name + "::" + d.Called
 		}
-		err := fail("DataClassMismatchException", "The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
-			strings.ReplaceAll(called, "::", "."), e.Name, info.ast.Name.At, what)
+		err := fail(
+			"DataClassMismatchException",
+			"The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
+			strings.ReplaceAll(called, "::", "."),
+			e.Name,
+			info.ast.Name.At,
+			what,
+		)
 		if d.Line == 0 || d.Kind != "" && d.Kind != "type" {
-			return err.hinted(fmt.Sprintf("what is called %s in Python is of type %s: give it another name, or declare a class of that name with @dataclass(frozen=True)", info.ast.Name.Name, d.Kind))
+			return err.hinted(
+				fmt.Sprintf(
+					"what is called %s in Python is of type %s: give it another name, or declare a class of that name with @dataclass(frozen=True)",
+					info.ast.Name.Name,
+					d.Kind,
+				),
+			)
 		}
 		err.Hint = fmt.Sprintf("declare the class at %s:%d with @dataclass(frozen=True)", d.File, d.Line)
 		return err
@@ -149,8 +179,16 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		for _, m := range problems {
 			told, plain = append(told, "    -"+m.message), append(plain, m.plain)
 		}
-		err := fail("DataClassMismatchException", "The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d errors:\n%s\n",
-			e.Name, info.ast.Name.At, d.File, d.Line, len(problems), strings.Join(told, "\n"))
+		err := fail(
+			"DataClassMismatchException",
+			"The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d errors:\n%s\n",
+			e.Name,
+			info.ast.Name.At,
+			d.File,
+			d.Line,
+			len(problems),
+			strings.Join(told, "\n"),
+		)
 		err.Hint = strings.Join(plain, "; ") + ": both must have the same fields, with types that correspond"
 		return err
 	}
@@ -173,8 +211,15 @@ func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error
 	for _, attr := range e.Attributes {
 		if attr.End != nil {
 			if attr.Name != "requires" && attr.Name != "provides" || attr.Entity.Name != "std::Entity" {
-				say(fmt.Sprintf("a relation called %s is defined at %s. Dataclasses are not allowed to have relations", attr.Name, attr.At),
-					"%s is a relation, which a dataclass cannot have", attr.Name)
+				say(
+					fmt.Sprintf(
+						"a relation called %s is defined at %s. Dataclasses are not allowed to have relations",
+						attr.Name,
+						attr.At,
+					),
+					"%s is a relation, which a dataclass cannot have",
+					attr.Name,
+				)
 			}
 			continue
 		}
@@ -185,15 +230,29 @@ func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error
 			continue
 		}
 		if !primitive(attr.Type) {
-			say(fmt.Sprintf("The attribute %s of type `%s` is not primitive. All attributes of a dataclasses have to be of a primitive type.", attr.Name, attr.Type),
-				"the attribute %s is of type %s: a dataclass has primitive types only", attr.Name, attr.Type)
+			say(
+				fmt.Sprintf(
+					"The attribute %s of type `%s` is not primitive. All attributes of a dataclasses have to be of a primitive type.",
+					attr.Name,
+					attr.Type,
+				),
+				"the attribute %s is of type %s: a dataclass has primitive types only",
+				attr.Name,
+				attr.Type,
+			)
 			continue
 		}
 		delete(fields, attr.Name)
-		other := fmt.Sprintf("The attribute %s does not have the same type as the associated field in the python domain. %s.", attr.Name, identical)
+		other := fmt.Sprintf(
+			"The attribute %s does not have the same type as the associated field in the python domain. %s.",
+			attr.Name,
+			identical,
+		)
 		if f.Type.Kind == "unfit" && f.Type.Name == "TypeError" { // upstream that is what Python makes of it
 			e := &Error{Kind: "TypeError", Message: f.Type.Text, foreign: true, about: &info.ast.Name.At}
-			return nil, e.hinted("the field " + f.Name + " of the Python class at " + d.File + " cannot have such a type")
+			return nil, e.hinted(
+				"the field " + f.Name + " of the Python class at " + d.File + " cannot have such a type",
+			)
 		}
 		if f.Type.Kind == "unfit" {
 			say(other, "the field %s of the Python class: %s", f.Name, f.Type.Text)
@@ -238,8 +297,13 @@ func (p *program) plainValue(info *entityInfo) *Error {
 	for _, im := range info.implDefs {
 		for _, name := range im.ast.Using {
 			if err == nil && name.Text != "std::none" && !(name.Text == "none" && im.ns.name == "std") {
-				err = fail("DataClassException", "The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. Dataclasses can only have std::none as implemenation.",
-					e.Name, at, im.ast.Entity.At)
+				err = fail(
+					"DataClassException",
+					"The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. Dataclasses can only have std::none as implemenation.",
+					e.Name,
+					at,
+					im.ast.Entity.At,
+				)
 			}
 		}
 	}
@@ -250,7 +314,13 @@ func (p *program) plainValue(info *entityInfo) *Error {
 				places = append(places, short(&x.At))
 			}
 		}
-		err = fail("DataClassException", "The dataclass %s defined at %s has an indexes defined at %s. Dataclasses can not have any indexes.", e.Name, at, strings.Join(places, ","))
+		err = fail(
+			"DataClassException",
+			"The dataclass %s defined at %s has an indexes defined at %s. Dataclasses can not have any indexes.",
+			e.Name,
+			at,
+			strings.Join(places, ","),
+		)
 	}
 	if err != nil {
 		err.Hint = "a dataclass is a plain value: take that away, or do not extend std::Dataclass"
@@ -388,7 +458,9 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 			v = null
 		}
 		if info.entity.Attribute(f.Name) == nil { // of a class that is derived from the twin
-			return nil, u.unmade(notFound("cannot set attribute with name %s on type %s", f.Name, info.entity.Name).in(u.n))
+			return nil, u.unmade(
+				notFound("cannot set attribute with name %s on type %s", f.Name, info.entity.Name).in(u.n),
+			)
 		}
 		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
@@ -419,7 +491,8 @@ func (p *program) twinOf(class string) *entityInfo {
 		p.twins = map[string]*entityInfo{}
 		root := p.infoOf("std::Dataclass")
 		for _, d := range p.dataclasses {
-			if info := p.infoOf(d.Name); d.Class != "" && root != nil && info != nil && info != root && info.entity.IsSubclassOf(root.entity) {
+			if info := p.infoOf(d.Name); d.Class != "" && root != nil && info != nil && info != root &&
+				info.entity.IsSubclassOf(root.entity) {
 				p.twins[d.Class] = info
 			}
 		}

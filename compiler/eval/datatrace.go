@@ -5,8 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"ordain.dev/ordain/compiler/types"
 	"sync"
+
+	"ordain.dev/ordain/compiler/types"
 )
 
 // maxFlow bounds how many variables a value is followed through.
@@ -92,7 +93,14 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 // origins writes which implementations were at work, the innermost first.
 func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 	for n := 0; by != nil && n < maxFlow; n++ {
-		fmt.Fprintf(b, "\n%sin implementation %s of %s, chosen at %s", indent, by.impl.name, by.instance.Text(), short(by.selected.where()))
+		fmt.Fprintf(
+			b,
+			"\n%sin implementation %s of %s, chosen at %s",
+			indent,
+			by.impl.name,
+			by.instance.Text(),
+			short(by.selected.where()),
+		)
 		by = by.instance.made
 	}
 }

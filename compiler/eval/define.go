@@ -152,7 +152,14 @@ func (p *program) addSpace(name string, f *syntax.File) {
 	if ns := p.spaces[name]; ns != nil {
 		return
 	}
-	ns := &namespace{name: name, file: f, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
+	ns := &namespace{
+		name:    name,
+		file:    f,
+		things:  map[string]any{},
+		imports: map[string]*namespace{},
+		vars:    map[string]int{},
+		p:       p,
+	}
 	p.spaces[name] = ns
 	p.order = append(p.order, ns)
 	// the namespaces above exist too, if only to hold plug-ins
@@ -162,7 +169,13 @@ func (p *program) addSpace(name string, f *syntax.File) {
 }
 
 func (p *program) emptySpace(name string) *namespace {
-	return &namespace{name: name, things: map[string]any{}, imports: map[string]*namespace{}, vars: map[string]int{}, p: p}
+	return &namespace{
+		name:    name,
+		things:  map[string]any{},
+		imports: map[string]*namespace{},
+		vars:    map[string]int{},
+		p:       p,
+	}
 }
 
 // collect registers names and sorts the definitions by kind.
@@ -207,8 +220,18 @@ func definesEntity(f *syntax.File) bool {
 func (p *program) builtinEntity(std *namespace) {
 	e := &types.Entity{Name: "std::Entity"}
 	info := p.addEntity(e, nil, std)
-	requires := &types.Attribute{Name: "requires", Type: e, Entity: e, End: &types.End{Target: e, High: syntax.Unlimited}}
-	provides := &types.Attribute{Name: "provides", Type: e, Entity: e, End: &types.End{Target: e, High: syntax.Unlimited}}
+	requires := &types.Attribute{
+		Name:   "requires",
+		Type:   e,
+		Entity: e,
+		End:    &types.End{Target: e, High: syntax.Unlimited},
+	}
+	provides := &types.Attribute{
+		Name:   "provides",
+		Type:   e,
+		Entity: e,
+		End:    &types.End{Target: e, High: syntax.Unlimited},
+	}
 	requires.End.Inverse, provides.End.Inverse = provides, requires
 	info.own = []*types.Attribute{requires, provides}
 	std.things["Entity"] = info
@@ -393,7 +416,9 @@ func (p *program) ownBase(info *typedefInfo) {
 			}
 			endless := func(types.Value) (bool, error) {
 				e := &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", foreign: true}
-				return false, e.hinted("a type cannot be its own base: " + strings.Join(append(chain, chain[0]), ", which is "))
+				return false, e.hinted(
+					"a type cannot be its own base: " + strings.Join(append(chain, chain[0]), ", which is "),
+				)
 			}
 			for _, t := range walked[at:] {
 				t.Base, t.Holds = types.Any, endless
@@ -485,7 +510,11 @@ func (p *program) ownParents(info *entityInfo) {
 }
 
 // internal is where the reference says that a name stands which nobody wrote.
-var internal = place{File: &syntax.File{Path: "__internal__"}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1}}
+var internal = place{
+	File:  &syntax.File{Path: "__internal__"},
+	Start: syntax.Pos{Line: 1, Col: 1},
+	End:   syntax.Pos{Line: 1, Col: 1},
+}
 
 // root is the parent of entities that name none: std::Entity, as its namespace
 // sees it, where `import x as std` may have put another one.

@@ -91,9 +91,16 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 			return nil, duplicateAttribute(name, of, have, &side.Attribute.At)
 		}
 		of.places[name] = &side.Attribute.At
-		a := &types.Attribute{Name: name, Type: to.entity, Entity: of.entity, Doc: rel.Doc, At: side.Attribute.At, End: &types.End{
-			Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
-		}}
+		a := &types.Attribute{
+			Name:   name,
+			Type:   to.entity,
+			Entity: of.entity,
+			Doc:    rel.Doc,
+			At:     side.Attribute.At,
+			End: &types.End{
+				Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
+			},
+		}
 		of.own = append(of.own, a)
 		if len(rel.Annotations) > 0 {
 			p.annotated[rel] = append([]*types.Attribute{a}, p.annotated[rel]...) // the left one comes last
@@ -139,7 +146,12 @@ func (p *program) newNames(info *entityInfo) {
 		if inherited == nil {
 			continue
 		}
-		e := fail("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship", a.Name, inherited.Short())
+		e := fail(
+			"DuplicateException",
+			"Attribute name %s is already defined in %s, unable to define relationship",
+			a.Name,
+			inherited.Short(),
+		)
 		e.at = &a.At
 		p.report(e.twice(&a.At, p.placeIn(inherited, a.Name)))
 	}
@@ -193,11 +205,26 @@ func (p *program) index(x placed[*syntax.Index]) *Error {
 			e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
 			e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
 		case attr.End != nil && attr.End.Low == 0:
-			e = fail("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional", id.Name, info.entity.Name)
+			e = fail(
+				"IndexException",
+				"Index can not contain optional relations, Relation ' %s.%s' is optional",
+				id.Name,
+				info.entity.Name,
+			)
 		case attr.End != nil && attr.End.High != 1:
-			e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, attr.End.Target.Name)
+			e = fail(
+				"IndexException",
+				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
+				id.Name,
+				attr.End.Target.Name,
+			)
 		case attr.End == nil && isList(attr.Type):
-			e = fail("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list", id.Name, info.entity.Name)
+			e = fail(
+				"IndexException",
+				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
+				id.Name,
+				info.entity.Name,
+			)
 		default:
 			continue
 		}
@@ -271,14 +298,24 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 	}
 	impl, ok := thing.(*implementationInfo)
 	if !ok {
-		return nil, &Error{Kind: "AssertionError", Message: name.Text + " is not an implementation", foreign: true, focus: &name.At}
+		return nil, &Error{
+			Kind:    "AssertionError",
+			Message: name.Text + " is not an implementation",
+			foreign: true,
+			focus:   &name.At,
+		}
 	}
 	target := impl.target
 	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {
 		return nil, excused()
 	}
 	if !info.entity.IsSubclassOf(target.entity) {
-		e := typingError("Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s", name.Text, info.entity.Name, target.entity.Name)
+		e := typingError(
+			"Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s",
+			name.Text,
+			info.entity.Name,
+			target.entity.Name,
+		)
 		e.Stmt, e.at = syntax.Render(im.ast), &im.ast.At
 		return nil, e
 	}
@@ -350,7 +387,13 @@ func (p *program) topLevel(ns *namespace) {
 	b := p.statements(ns, stmts)
 	if more != nil {
 		second := more()
-		b.stmts, b.warnings, b.errs = append(b.stmts, second.stmts...), append(b.warnings, second.warnings...), append(b.errs, second.errs...)
+		b.stmts, b.warnings, b.errs = append(
+			b.stmts,
+			second.stmts...), append(
+			b.warnings,
+			second.warnings...), append(
+			b.errs,
+			second.errs...)
 	}
 	ns.body = &block{ns: ns, stmts: b.stmts}
 	p.take(b)
@@ -455,7 +498,9 @@ func (p *program) defaults(info *entityInfo) {
 		return
 	}
 	info.defaultsDone = true
-	if parents := info.entity.Parents; len(parents) == 1 { // the same as the walk, in time that does not grow with the depth
+	if parents := info.entity.Parents; len(
+		parents,
+	) == 1 { // the same as the walk, in time that does not grow with the depth
 		up := p.info[parents[0].Number]
 		p.defaults(up)
 		info.allDefaults = overlaid(up.allDefaults, info.ownDefaults)

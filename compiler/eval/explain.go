@@ -44,8 +44,12 @@ func explainFreeze(v *variable, value types.Value) string {
 		fmt.Fprintf(&b, " (%s)", short(d.rare.reader))
 	}
 	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.held(), types.Text(value))
-	b.WriteString("Nothing can be added to a relation once something was decided from the whole of it. One of these helps:\n")
-	b.WriteString("- read it where it does not decide about itself: a `for` loop and a relation take elements as they come, `if`, comparison, plug-ins and variables need them all;\n")
+	b.WriteString(
+		"Nothing can be added to a relation once something was decided from the whole of it. One of these helps:\n",
+	)
+	b.WriteString(
+		"- read it where it does not decide about itself: a `for` loop and a relation take elements as they come, `if`, comparison, plug-ins and variables need them all;\n",
+	)
 	b.WriteString("- when what was added depends on another relation, have that one completed first, in project.yml:\n")
 	fmt.Fprintf(&b, "    relation_precedence_policy:\n      - \"<Type>.<relation> before %s\"\n", name)
 	b.WriteString("- add to it in one place, from values that are known without it.")
@@ -79,7 +83,13 @@ func explainCollision(first, second *Instance, one, other *types.Index) string {
 			}
 			parts = append(parts, name+"="+text)
 		}
-		return fmt.Sprintf("index %s(%s) finds %s by %s", index.Entity.Name, strings.Join(index.Attributes, ", "), i.Text(), strings.Join(parts, ", "))
+		return fmt.Sprintf(
+			"index %s(%s) finds %s by %s",
+			index.Entity.Name,
+			strings.Join(index.Attributes, ", "),
+			i.Text(),
+			strings.Join(parts, ", "),
+		)
 	}
 	return key(first, one) + ";\n" + key(second, other) + ".\n" +
 		"A constructor call that finds an instance adds to it, so all indexes have to find the same one. " +

@@ -395,7 +395,11 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {
-		return nil, typingError("dict lookup is only possible on dicts, %s is not an object", types.Text(of)).coded(diag.WrongOperand).in(n)
+		return nil, typingError(
+			"dict lookup is only possible on dicts, %s is not an object",
+			types.Text(of),
+		).coded(diag.WrongOperand).
+			in(n)
 	}
 	key, err := n.key.eval(r, s, f)
 	if err != nil {
@@ -406,7 +410,11 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	k, ok := key.(types.Str)
 	if !ok {
-		return nil, typingError("dict keys must be string, %s is not a string", types.Text(key)).coded(diag.WrongOperand).in(n)
+		return nil, typingError(
+			"dict keys must be string, %s is not a string",
+			types.Text(key),
+		).coded(diag.WrongOperand).
+			in(n)
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {

@@ -64,7 +64,14 @@ func (u *knownUnit) run(r *run) *Error {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
-			return attributeError(err.in(u.stmt).focused(a.x.where()), u.of, a.name, u.stmt, u.stmt.where(), u.stmt.where())
+			return attributeError(
+				err.in(u.stmt).focused(a.x.where()),
+				u.of,
+				a.name,
+				u.stmt,
+				u.stmt.where(),
+				u.stmt.where(),
+			)
 		}
 	}
 	return nil
@@ -135,7 +142,14 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(err.in(u.stmt).focused(u.x.where()), u.target.owner, u.target.name(), u.stmt, u.stmt.where(), u.stmt.where())
+	return attributeError(
+		err.in(u.stmt).focused(u.x.where()),
+		u.target.owner,
+		u.target.name(),
+		u.stmt,
+		u.stmt.where(),
+		u.stmt.where(),
+	)
 }
 
 func (u *setUnit) pure() bool { return true }
@@ -242,7 +256,10 @@ func (u *lookupUnit) run(r *run) *Error {
 		}
 		instance, ok := of.(*Instance)
 		if !ok {
-			return typingError("short index lookup is only possible one objects, %s is not an object", types.Text(of)).in(n)
+			return typingError(
+				"short index lookup is only possible one objects, %s is not an object",
+				types.Text(of),
+			).in(n)
 		}
 		attr := instance.entity.Attribute(n.rel)
 		if attr == nil {
@@ -254,7 +271,11 @@ func (u *lookupUnit) run(r *run) *Error {
 			return typingError("short index lookup is only possible on relations, %s is an attribute", n.rel).in(n)
 		}
 		if attr.End.Inverse == nil {
-			return typingError("short index lookup is only possible on bi-drectional relations, %s.%s is unidirectional", attr.Entity.Name, n.rel).in(n)
+			return typingError(
+				"short index lookup is only possible on bi-drectional relations, %s.%s is unidirectional",
+				attr.Entity.Name,
+				n.rel,
+			).in(n)
 		}
 		values = append(values, given{name: attr.End.Inverse.Name, value: instance})
 		info = r.prog.info[attr.End.Target.Number]

@@ -64,7 +64,11 @@ func (n *construct) splat(r *run, s *scope, f frame) ([]given, *Error) {
 			}
 			g := given{k, d.Values[k], slotNumber(n.info.entity, k)}
 			if slices.Contains(n.explicit, k) || slices.ContainsFunc(late, g.same) {
-				return nil, runtimeError("The attribute %s is set twice in the constructor call of %s.", k, n.class).in(n)
+				return nil, runtimeError(
+					"The attribute %s is set twice in the constructor call of %s.",
+					k,
+					n.class,
+				).in(n)
 			}
 			late = append(late, g)
 		}
@@ -105,7 +109,11 @@ func (l *lacking) back(r *run, s *scope, f frame, n *construct) (given, *Error) 
 	}
 	of, is := v.(*Instance)
 	if !is {
-		return given{}, &Error{Kind: "Exception", Message: "Invalid state: received lhs_attribute that is not an instance", foreign: true}
+		return given{}, &Error{
+			Kind:    "Exception",
+			Message: "Invalid state: received lhs_attribute that is not an instance",
+			foreign: true,
+		}
 	}
 	e, attr := n.info.entity, of.entity.Attribute(l.attr)
 	if attr == nil || attr.End == nil {
@@ -113,7 +121,12 @@ func (l *lacking) back(r *run, s *scope, f frame, n *construct) (given, *Error) 
 		if attr != nil {
 			name = attr.Name
 		}
-		return given{}, runtimeError("Attempting to assign constructor of type %s to attribute that is not a relation attribute: %s on %s", e.Name, name, of.Text()).in(n)
+		return given{}, runtimeError(
+			"Attempting to assign constructor of type %s to attribute that is not a relation attribute: %s on %s",
+			e.Name,
+			name,
+			of.Text(),
+		).in(n)
 	}
 	if end := attr.End.Inverse; end != nil && e.IsSubclassOf(end.Entity) {
 		return given{end.Name, of, slotNumber(e, end.Name)}, nil

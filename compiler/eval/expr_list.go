@@ -142,7 +142,11 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		l, ok = &types.List{Items: []types.Value{over}}, true
 	}
 	if !ok && r == r.prog.direct {
-		return typingError("A list comprehension in a direct execute context can only be applied to lists, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
+		return typingError(
+			"A list comprehension in a direct execute context can only be applied to lists, got %s",
+			types.PythonName(over),
+		).coded(diag.WrongOperand).
+			in(u.n)
 	}
 	if !ok {
 		if u.c != nil && unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
@@ -150,7 +154,11 @@ func (u *comprehensionUnit) run(r *run) *Error {
 				return err
 			}
 		}
-		return typingError("A list comprehension can only be applied to lists and relations, got %s", types.PythonName(over)).coded(diag.WrongOperand).in(u.n)
+		return typingError(
+			"A list comprehension can only be applied to lists and relations, got %s",
+			types.PythonName(over),
+		).coded(diag.WrongOperand).
+			in(u.n)
 	}
 	if heard := len(u.results); heard == 0 {
 		for _, item := range l.Items {

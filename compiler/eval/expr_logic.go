@@ -68,10 +68,18 @@ func (u *conditionUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok && u.n.guarded && r == r.prog.direct {
-		return typingError("Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression", types.Text(cond)).in(u.n).coded(diag.NoBoolean)
+		return typingError(
+			"Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression",
+			types.Text(cond),
+		).in(u.n).
+			coded(diag.NoBoolean)
 	}
 	if !ok {
-		return runtimeError("Invalid value `%s`: the condition for a conditional expression must be a boolean expression", types.Text(cond)).in(u.n).coded(diag.NoBoolean)
+		return runtimeError(
+			"Invalid value `%s`: the condition for a conditional expression must be a boolean expression",
+			types.Text(cond),
+		).in(u.n).
+			coded(diag.NoBoolean)
 	}
 	branch := u.n.then
 	if !truth {
@@ -174,7 +182,11 @@ func (u *lazyUnit) run(r *run) *Error {
 		return err
 	}
 	if isUnknown(left) && r == r.prog.direct { // upstream it passes for a bool first
-		e := &Error{Kind: "AssertionError", foreign: true, Hint: "an unknown value decides nothing in the condition of a typedef"}
+		e := &Error{
+			Kind:    "AssertionError",
+			foreign: true,
+			Hint:    "an unknown value decides nothing in the condition of a typedef",
+		}
 		return e.in(u.n)
 	}
 	if isUnknown(left) { // the very same one
@@ -338,7 +350,12 @@ func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 
 func (n *binary) compare(a, b types.Value) (types.Value, *Error) {
 	if _, ok := text(a); ok && n.op == "+" {
-		return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
+		return nil, typingError(
+			"Can only concatenate str (not '%s' (%s)) to str",
+			types.PythonName(b),
+			types.Repr(b),
+		).coded(diag.WrongOperand).
+			in(n)
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
 		return nil, typingError("Can only compare numbers.").coded(diag.WrongOperand).in(n)
@@ -374,7 +391,12 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 			if y, ok := text(b); ok {
 				return types.Str(x + y), nil
 			}
-			return nil, typingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
+			return nil, typingError(
+				"Can only concatenate str (not '%s' (%s)) to str",
+				types.PythonName(b),
+				types.Repr(b),
+			).coded(diag.WrongOperand).
+				in(n)
 		}
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
@@ -431,7 +453,9 @@ func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, n.blame(typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).coded(diag.WrongOperand))
+	return nil, n.blame(
+		typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).coded(diag.WrongOperand),
+	)
 }
 
 // isDefined is `x.y is defined` or `y is defined`.

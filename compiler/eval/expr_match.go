@@ -39,7 +39,12 @@ func (n *matching) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	}
 	text, ok := v.(types.Str)
 	if !ok {
-		return nil, fail("TypingException", "Regex can only be match with strings. %s is of type %s", types.Text(v), pythonClass(v)).in(n)
+		return nil, fail(
+			"TypingException",
+			"Regex can only be match with strings. %s is of type %s",
+			types.Text(v),
+			pythonClass(v),
+		).in(n)
 	}
 	yes, long := n.pattern.Match(string(text))
 	if long != nil {

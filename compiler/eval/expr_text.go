@@ -145,7 +145,11 @@ func noReference(v types.Value, field string, n node) *Error {
 	if _, is := v.(*types.Reference); !is {
 		return nil
 	}
-	e := fail("UnexpectedReference", "Encountered reference in string format for variable `%s`. This is not supported.", field)
+	e := fail(
+		"UnexpectedReference",
+		"Encountered reference in string format for variable `%s`. This is not supported.",
+		field,
+	)
 	e.Hint = "the value is known only when it is deployed; pass the reference itself to the attribute"
 	return e.in(n)
 }
@@ -238,7 +242,9 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 			continue
 		}
 		if p.x == nil && (p.field == "" || p.field == "0") {
-			return nil, runtimeError("f-strings do not support positional substitutions via '{}', use variable or attribute keys instead").in(n)
+			return nil, runtimeError(
+				"f-strings do not support positional substitutions via '{}', use variable or attribute keys instead",
+			).in(n)
 		}
 		if p.x == nil {
 			return nil, runtimeError("Invalid key in f-string: '%s'", pytext.Quote(p.field)).in(n)

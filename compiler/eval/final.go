@@ -12,7 +12,10 @@ import (
 func (r *run) complete(i *Instance) []*Error {
 	var errs []*Error
 	if len(i.impls) == 0 {
-		e := runtimeError("Unable to select implementation for entity %s", i.entity.Short()).coded(diag.NoImplementation)
+		e := runtimeError(
+			"Unable to select implementation for entity %s",
+			i.entity.Short(),
+		).coded(diag.NoImplementation)
 		e.Stmt, e.at = i.Text(), i.lastAt()
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, e.of(i))
@@ -35,8 +38,15 @@ func incomplete(i *Instance, v *variable) *Error {
 		return nil
 	}
 	if v.kind == list && v.attr().End.Multi() {
-		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
-			i.Text(), v.attr().Name, v.attr().At, v.attr().End.Low, len(v.more().list.Items))
+		e = fail(
+			"UnsetException",
+			"The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
+			i.Text(),
+			v.attr().Name,
+			v.attr().At,
+			v.attr().End.Low,
+			len(v.more().list.Items),
+		)
 	} else {
 		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr().Name, v.attr().At)
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at))
@@ -69,7 +79,10 @@ func (r *run) stuck() *Error {
 	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", ")).coded(diag.NeverRan)
 	e.Hint = "they wait for each other, or for a value that nothing sets"
 	if r.emitter != "" {
-		e.Hint = fmt.Sprintf("plug-in %s has emits_statements=True: what it gives is thrown away, and whatever needs it never runs", r.emitter)
+		e.Hint = fmt.Sprintf(
+			"plug-in %s has emits_statements=True: what it gives is thrown away, and whatever needs it never runs",
+			r.emitter,
+		)
 	}
 	if at == nil {
 		at = waiting(first)

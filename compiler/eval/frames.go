@@ -5,11 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"ordain.dev/ordain/internal/diag"
 	"sync"
+
+	"ordain.dev/ordain/internal/diag"
 )
 
-var frameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`) })
+var frameLine = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`) },
+)
 
 // frames reads what Python prints of a stack, and keeps what stands in
 // plug-ins. Of a deep recursion both ends are kept.
@@ -29,7 +32,8 @@ func frames(trace string) []diag.Frame {
 		if skip {
 			continue
 		}
-		if source := strings.TrimSpace(line); source != "" && len(list) > 0 && list[len(list)-1].Source == "" && strings.Trim(source, "^~ ") != "" {
+		if source := strings.TrimSpace(line); source != "" && len(list) > 0 && list[len(list)-1].Source == "" &&
+			strings.Trim(source, "^~ ") != "" {
 			list[len(list)-1].Source = source
 		}
 	}
@@ -42,5 +46,6 @@ func frames(trace string) []diag.Frame {
 // ofPlugin tells the files of modules from those of Python's libraries.
 func ofPlugin(path string) bool {
 	path = strings.ReplaceAll(path, "\\", "/")
-	return strings.Contains(path, "/inmanta_plugins/") || strings.Contains(path, "/plugins/") || !strings.Contains(path, "/lib/python")
+	return strings.Contains(path, "/inmanta_plugins/") || strings.Contains(path, "/plugins/") ||
+		!strings.Contains(path, "/lib/python")
 }

@@ -32,22 +32,49 @@ func raised(kind, class, message string) eval.Outcome {
 
 func newTestHost() *testHost {
 	h := &testHost{plugins: map[string]testPlugin{}}
-	h.add(&eval.Signature{Name: "test::upper", Params: []eval.Param{{Name: "value", Kind: eval.Positional, Type: prim("string")}}, Return: prim("string")},
+	h.add(
+		&eval.Signature{
+			Name:   "test::upper",
+			Params: []eval.Param{{Name: "value", Kind: eval.Positional, Type: prim("string")}},
+			Return: prim("string"),
+		},
 		func(call eval.PluginCall, _ eval.Heap) eval.Outcome {
 			return value(types.Str(strings.ToUpper(types.Text(call.Args[0]))))
-		})
-	h.add(&eval.Signature{Name: "test::print", Params: []eval.Param{{Name: "value", Kind: eval.Positional, Type: &eval.Annotation{Kind: "any"}}}},
+		},
+	)
+	h.add(
+		&eval.Signature{
+			Name:   "test::print",
+			Params: []eval.Param{{Name: "value", Kind: eval.Positional, Type: &eval.Annotation{Kind: "any"}}},
+		},
 		func(call eval.PluginCall, _ eval.Heap) eval.Outcome {
 			return eval.Outcome{Value: types.Null{}, Output: []string{types.Text(call.Args[0])}}
-		})
+		},
+	)
 	h.add(&eval.Signature{Name: "test::unknown", Return: &eval.Annotation{Kind: "any"}},
 		func(eval.PluginCall, eval.Heap) eval.Outcome { return value(types.Unknown{}) })
-	h.add(&eval.Signature{Name: "test::is_unknown", AllowUnknown: true, Params: []eval.Param{{Name: "value", Kind: eval.Positional, Type: &eval.Annotation{Kind: "any"}}}},
+	h.add(
+		&eval.Signature{
+			Name:         "test::is_unknown",
+			AllowUnknown: true,
+			Params:       []eval.Param{{Name: "value", Kind: eval.Positional, Type: &eval.Annotation{Kind: "any"}}},
+		},
 		func(call eval.PluginCall, _ eval.Heap) eval.Outcome {
 			_, is := call.Args[0].(types.Unknown)
 			return value(types.Bool(is))
-		})
-	h.add(&eval.Signature{Name: "test::names", Params: []eval.Param{{Name: "of", Kind: eval.Positional, Type: &eval.Annotation{Kind: "list", Of: []*eval.Annotation{{Kind: "dsl", Name: "std::Entity"}}}}}},
+		},
+	)
+	h.add(
+		&eval.Signature{
+			Name: "test::names",
+			Params: []eval.Param{
+				{
+					Name: "of",
+					Kind: eval.Positional,
+					Type: &eval.Annotation{Kind: "list", Of: []*eval.Annotation{{Kind: "dsl", Name: "std::Entity"}}},
+				},
+			},
+		},
 		func(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 			var names []string
 			for _, item := range call.Args[0].(*types.List).Items {
@@ -58,8 +85,13 @@ func newTestHost() *testHost {
 				names = append(names, types.Text(read.Value))
 			}
 			return value(types.Str(strings.Join(names, ",")))
-		})
-	h.add(&eval.Signature{Name: "test::variable", Params: []eval.Param{{Name: "name", Kind: eval.Positional, Type: prim("string")}}},
+		},
+	)
+	h.add(
+		&eval.Signature{
+			Name:   "test::variable",
+			Params: []eval.Param{{Name: "name", Kind: eval.Positional, Type: prim("string")}},
+		},
 		func(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 			read := heap.Variable(types.Text(call.Args[0]))
 			switch read.State {
@@ -69,11 +101,18 @@ func newTestHost() *testHost {
 				return value(types.Str("missing"))
 			}
 			return value(read.Value)
-		})
-	h.add(&eval.Signature{Name: "test::count", Params: []eval.Param{{Name: "type", Kind: eval.Positional, Type: prim("string")}}, Return: prim("int")},
+		},
+	)
+	h.add(
+		&eval.Signature{
+			Name:   "test::count",
+			Params: []eval.Param{{Name: "type", Kind: eval.Positional, Type: prim("string")}},
+			Return: prim("int"),
+		},
 		func(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 			return value(types.Int(len(heap.Instances(types.Text(call.Args[0])))))
-		})
+		},
+	)
 	h.add(&eval.Signature{Name: "test::wrong", Return: prim("int")},
 		func(eval.PluginCall, eval.Heap) eval.Outcome { return value(types.Str("no int")) })
 	h.add(&eval.Signature{Name: "test::explicit"},
@@ -88,7 +127,12 @@ func newTestHost() *testHost {
 		func(eval.PluginCall, eval.Heap) eval.Outcome { return value(types.Null{}) })
 	h.add(&eval.Signature{Name: "test::many", Params: []eval.Param{
 		{Name: "a", Kind: eval.Positional, Type: prim("int")},
-		{Name: "b", Kind: eval.Positional, Type: &eval.Annotation{Kind: "nullable", Of: []*eval.Annotation{prim("int")}}, HasDefault: true},
+		{
+			Name:       "b",
+			Kind:       eval.Positional,
+			Type:       &eval.Annotation{Kind: "nullable", Of: []*eval.Annotation{prim("int")}},
+			HasDefault: true,
+		},
 		{Name: "c", Kind: eval.KeywordOnly, Type: prim("string")},
 	}}, func(call eval.PluginCall, _ eval.Heap) eval.Outcome {
 		return value(types.Str(fmt.Sprint(len(call.Args), " ", len(call.Named))))

@@ -50,7 +50,12 @@ func (l *limits) used() uint64 {
 // tooDeep is for an instance with as many implementations above it as there
 // may be rounds.
 func (l *limits) tooDeep(e *types.Entity) *Error {
-	err := fail("CompilerException", "Could not complete model: %d implementations stand above this instance of %s", l.iterations, e.Name)
+	err := fail(
+		"CompilerException",
+		"Could not complete model: %d implementations stand above this instance of %s",
+		l.iterations,
+		e.Name,
+	)
 	err.final = true
 	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"
 	return err

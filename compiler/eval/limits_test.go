@@ -101,7 +101,12 @@ func TestDepthCostsNoMoreThanSize(t *testing.T) {
 	for i := 1; i < n; i++ {
 		fmt.Fprintf(&inherit, "entity E%d extends E%d:\nend\n", i, i-1)
 	}
-	fmt.Fprintf(&inherit, "implementation none for E0: end\nimplement E%d using none\ny = E%d()\nx = y.name\n", n-1, n-1)
+	fmt.Fprintf(
+		&inherit,
+		"implementation none for E0: end\nimplement E%d using none\ny = E%d()\nx = y.name\n",
+		n-1,
+		n-1,
+	)
 	for name, model := range map[string]string{
 		"if":      strings.Repeat("if true:\n", n) + "x = 1\n" + strings.Repeat("end\n", n),
 		"elif":    "if false:\n x = 1\n" + strings.Repeat("elif false:\n x = 2\n", n) + "end\n",
@@ -158,9 +163,16 @@ implement B using none
 func TestARegularExpressionWithoutEndIsShown(t *testing.T) {
 	defer func(before time.Duration) { types.MatchLimit = before }(types.MatchLimit)
 	types.MatchLimit = 50 * time.Millisecond
-	_, result := told(t, "typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat("a", 60)+"b\")\n")
+	_, result := told(
+		t,
+		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
+			"a",
+			60,
+		)+"b\")\n",
+	)
 	d := result.Err.Diagnostic()
-	if d.Location == nil || d.Location.Line != 8 || len(d.Causes) != 1 || !strings.Contains(d.Causes[0].Message, "takes too long") {
+	if d.Location == nil || d.Location.Line != 8 || len(d.Causes) != 1 ||
+		!strings.Contains(d.Causes[0].Message, "takes too long") {
 		t.Fatalf("got %+v", d)
 	}
 	if at := d.Place(); at.Line != 1 || at.Column != 35 || at.EndColumn != 44 {

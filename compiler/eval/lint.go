@@ -34,7 +34,13 @@ func (b *builder) absent(n *ref) {
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
-	b.warn("inmanta.ast.NotFoundException", n.span, "%s, which is an error as soon as this runs%s", n.absent.Message, hint)
+	b.warn(
+		"inmanta.ast.NotFoundException",
+		n.span,
+		"%s, which is an error as soon as this runs%s",
+		n.absent.Message,
+		hint,
+	)
 }
 
 // known tells names that an instance may have as an attribute: one of the
@@ -51,5 +57,6 @@ func has(e *types.Entity, name string, seen map[*types.Entity]bool) bool {
 		return false
 	}
 	seen[e] = true
-	return e.Attribute(name) != nil || slices.ContainsFunc(e.Children(), func(child *types.Entity) bool { return has(child, name, seen) })
+	return e.Attribute(name) != nil ||
+		slices.ContainsFunc(e.Children(), func(child *types.Entity) bool { return has(child, name, seen) })
 }

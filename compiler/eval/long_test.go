@@ -53,7 +53,12 @@ func TestThePartsOfALongFileShareWhatIsDefined(t *testing.T) {
 	for n := range 2 * half {
 		name := fmt.Sprintf("n%d", n)
 		names += fmt.Sprintf("%s = T(name='%s', more=[U(text='{{ x }}'), U(text=f'{x}')])\n", name, name)
-		names += fmt.Sprintf("if %s.more is defined:\n    n = x == 'ab' and true ? string(number('%d')) : %s.name\nend\n", name, n, name)
+		names += fmt.Sprintf(
+			"if %s.more is defined:\n    n = x == 'ab' and true ? string(number('%d')) : %s.name\nend\n",
+			name,
+			n,
+			name,
+		)
 	}
 	definitions := `
 entity T:

@@ -52,7 +52,13 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 	if qualified {
 		space := ns.visible(prefix)
 		if space == nil {
-			err := fail("MissingImportException", "could not find type %s in namespace %s.\nTry importing the module with `import %s`", name.Text, ns.name, prefix)
+			err := fail(
+				"MissingImportException",
+				"could not find type %s in namespace %s.\nTry importing the module with `import %s`",
+				name.Text,
+				ns.name,
+				prefix,
+			)
 			if ns.file != nil {
 				err.Message += " in " + ns.file.Path
 			}

@@ -138,7 +138,11 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 				return info.entity, nil
 			}
 		}
-		e := fail("TypingException", "invalid type <class '%s'>, this dataclass has no associated inmanta entity", a.Text)
+		e := fail(
+			"TypingException",
+			"invalid type <class '%s'>, this dataclass has no associated inmanta entity",
+			a.Text,
+		)
 		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
 		e.nowhere = true
 		return nil, e
@@ -188,13 +192,25 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 // dataclass. Like the reference, it names no place.
 func (p *program) referable(t types.Type, a *Annotation) *Error {
 	if mayBeReference(t) {
-		return &Error{Kind: "AssertionError", foreign: true, nowhere: true, Hint: a.Text + " is a reference to what may be a reference itself"}
+		return &Error{
+			Kind:    "AssertionError",
+			foreign: true,
+			nowhere: true,
+			Hint:    a.Text + " is a reference to what may be a reference itself",
+		}
 	}
 	entity, is := t.(*types.Entity)
-	if !is || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil }) {
+	if !is ||
+		slices.ContainsFunc(
+			p.dataclasses,
+			func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil },
+		) {
 		return nil
 	}
-	e := typingError("References to entities must always be references to dataclasses. Got %s, which is not a dataclass", entity.Name)
+	e := typingError(
+		"References to entities must always be references to dataclasses. Got %s, which is not a dataclass",
+		entity.Name,
+	)
 	e.nowhere = true
 	return e
 }
@@ -287,7 +303,13 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return false, runtimeError("%s() takes %d positional arguments but %d were given", short, len(positional), len(args)).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
+		return false, runtimeError(
+			"%s() takes %d positional arguments but %d were given",
+			short,
+			len(positional),
+			len(args),
+		).coded(diag.WrongArguments).
+			hinted(suggestCall(sig, named))
 	}
 	open := false
 	check := func(i int, v types.Value) (types.Value, *Error) {
@@ -335,9 +357,19 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return false, runtimeError("%s() got multiple values for argument '%s'", short, g.name).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
+			return false, runtimeError(
+				"%s() got multiple values for argument '%s'",
+				short,
+				g.name,
+			).coded(diag.WrongArguments).
+				hinted(suggestCall(sig, named))
 		case i < 0 && varkeywords < 0:
-			return false, runtimeError("%s() got an unexpected keyword argument: '%s'", short, g.name).coded(diag.WrongArguments).hinted(suggestCall(sig, named))
+			return false, runtimeError(
+				"%s() got an unexpected keyword argument: '%s'",
+				short,
+				g.name,
+			).coded(diag.WrongArguments).
+				hinted(suggestCall(sig, named))
 		case i < 0:
 			i = varkeywords
 		default:
@@ -371,7 +403,14 @@ func missingArguments(name string, sig *Signature, set []bool) *Error {
 			}
 		}
 		if len(missing) > 0 {
-			return runtimeError("%s() missing %d required %s argument%s: %s", name, len(missing), kind.text, plural(len(missing)), enumerate(missing)).coded(diag.WrongArguments)
+			return runtimeError(
+				"%s() missing %d required %s argument%s: %s",
+				name,
+				len(missing),
+				kind.text,
+				plural(len(missing)),
+				enumerate(missing),
+			).coded(diag.WrongArguments)
 		}
 	}
 	return nil
@@ -406,14 +445,28 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 	if cause.foreign { // the condition of a typedef failed
 		return cause
 	}
-	e := fail("PluginTypeException", "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name, u.n.plugin.sig.Name, typeName(t))
+	e := fail(
+		"PluginTypeException",
+		"Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
+		types.Repr(v),
+		name,
+		u.n.plugin.sig.Name,
+		typeName(t),
+	)
 	_, is := v.(*types.Reference)
 	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {
 		verb := "contains"
 		if is {
 			verb = "is"
 		}
-		e = fail("PluginTypeException", "Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.", types.Repr(v), name, u.n.plugin.sig.Name, verb)
+		e = fail(
+			"PluginTypeException",
+			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
+			types.Repr(v),
+			name,
+			u.n.plugin.sig.Name,
+			verb,
+		)
 		e.Hint = "declare the parameter as `T | Reference[T]`"
 	}
 	e.Causes = []*Error{u.about(cause)}
@@ -474,7 +527,15 @@ func loadError(err error) *Error {
 
 // exited is the error for Python code that asks the process to end.
 func exited(err PluginError) *Error {
-	return &Error{Kind: strings.TrimPrefix(err.Class, "builtins."), Message: err.Message, foreign: true, bare: true, PythonTrace: err.Trace, about: outside(err.File, err.Line, 1), code: diag.Code("ExternalException")}
+	return &Error{
+		Kind:        strings.TrimPrefix(err.Class, "builtins."),
+		Message:     err.Message,
+		foreign:     true,
+		bare:        true,
+		PythonTrace: err.Trace,
+		about:       outside(err.File, err.Line, 1),
+		code:        diag.Code("ExternalException"),
+	}
 }
 
 // outside is a place in a file that is no model file.

@@ -48,7 +48,11 @@ func (p *program) precedence() *Error {
 	for rank := 1; len(order) > 0; rank++ {
 		i := slices.IndexFunc(order, func(a *types.Attribute) bool { return waits[a] == 0 })
 		if i < 0 {
-			e := &Error{Kind: "inmanta.execute.scheduler.CycleInRelationPrecedencePolicyError", Message: "A cycle exists in the relation precedence policy", bare: true}
+			e := &Error{
+				Kind:    "inmanta.execute.scheduler.CycleInRelationPrecedencePolicyError",
+				Message: "A cycle exists in the relation precedence policy",
+				bare:    true,
+			}
 			e.Hint = "mend relation_precedence_policy in project.yml"
 			return e
 		}
@@ -64,7 +68,10 @@ func (p *program) precedence() *Error {
 
 func (p *program) ruled(entity, relation string) (*types.Attribute, *Error) {
 	invalid := func(format string, args ...any) *Error {
-		e := fail("inmanta.execute.scheduler.InvalidRelationPrecedenceRuleError", "A relation precedence rule was defined for "+format, args...)
+		e := fail(
+			"inmanta.execute.scheduler.InvalidRelationPrecedenceRuleError",
+			"A relation precedence rule was defined for "+format,
+			args...)
 		e.bare = true
 		e.Hint = "mend relation_precedence_policy in project.yml"
 		return e

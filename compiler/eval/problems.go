@@ -67,7 +67,10 @@ func (p *program) tell(result *Result) {
 
 // unsure tells entities that may have attributes and parents nobody knows of.
 func (p *program) unsure(e *types.Entity) bool {
-	return slices.ContainsFunc(p.info[e.Number].ancestry(), func(e *types.Entity) bool { return p.info[e.Number].broken })
+	return slices.ContainsFunc(
+		p.info[e.Number].ancestry(),
+		func(e *types.Entity) bool { return p.info[e.Number].broken },
+	)
 }
 
 // excused is an error that only follows from another one.

@@ -247,8 +247,13 @@ func (r *run) execute() *Error {
 		}
 	}
 	if r.rounds == limit {
-		return &Error{Kind: "CompilerException", Message: fmt.Sprintf("Could not complete model, max_iterations %d reached.", limit),
-			bare: true, final: true, Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself"}
+		return &Error{
+			Kind:    "CompilerException",
+			Message: fmt.Sprintf("Could not complete model, max_iterations %d reached.", limit),
+			bare:    true,
+			final:   true,
+			Hint:    "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, else look for a list that feeds itself",
+		}
 	}
 	return nil
 }

@@ -52,7 +52,9 @@ e = A(x=d)
 // says for how many more it holds.
 func TestRepetitionsAreCounted(t *testing.T) {
 	var text strings.Builder
-	text.WriteString("entity A:\n    int x\nend\nimplement A using wrong\nimplementation wrong for A:\n    self.x = \"text\"\nend\n")
+	text.WriteString(
+		"entity A:\n    int x\nend\nimplement A using wrong\nimplementation wrong for A:\n    self.x = \"text\"\nend\n",
+	)
 	for range 1000 {
 		text.WriteString("A()\n")
 	}
@@ -121,7 +123,16 @@ Site(name="main")
 `)
 	var got []string
 	for _, step := range result.Err.Diagnostic().Chain {
-		got = append(got, fmt.Sprintf("%s of %s at %d: %s", step.Implementation, step.Instance, step.Made.Line, strings.TrimSpace(step.Source)))
+		got = append(
+			got,
+			fmt.Sprintf(
+				"%s of %s at %d: %s",
+				step.Implementation,
+				step.Instance,
+				step.Made.Line,
+				strings.TrimSpace(step.Source),
+			),
+		)
 	}
 	want := `__config__::service of __config__::Service(name="web") at 12: Service(name="web")
 __config__::site of __config__::Site(name="main") at 19: Site(name="main")`
@@ -159,7 +170,8 @@ end
 Maker()
 `)
 	d := result.Err.Diagnostics()[0]
-	if len(d.Chain) != 2 || d.Chain[0].Instance != "__config__::Bare" || d.Chain[1].Implementation != "__config__::make" {
+	if len(d.Chain) != 2 || d.Chain[0].Instance != "__config__::Bare" ||
+		d.Chain[1].Implementation != "__config__::make" {
 		t.Errorf("the chain is %+v", d.Chain)
 	}
 	_, result = told(t, `entity Link:

@@ -197,7 +197,12 @@ func (u *setAttrUnit) run(r *run) *Error {
 	}
 	instance, ok := of.(*Instance)
 	if !ok {
-		return typingError("The object at %s is not an Entity but a %s with value %s", n.of.String(), pythonClass(of), types.Text(of))
+		return typingError(
+			"The object at %s is not an Entity but a %s with value %s",
+			n.of.String(),
+			pythonClass(of),
+			types.Text(of),
+		)
 	}
 	v := instance.variable(n.attr)
 	if v == nil {
@@ -295,7 +300,10 @@ func (u *forUnit) run(r *run) *Error {
 		case *ref, *attrRef:
 			return typingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).coded(diag.WrongOperand)
 		}
-		return typingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.", types.Text(over)).coded(diag.WrongOperand)
+		return typingError(
+			"A for loop can only be applied to lists and relations. Hint: '%s' is not a list.",
+			types.Text(over),
+		).coded(diag.WrongOperand)
 	}
 	if u.heard {
 		return nil
@@ -355,7 +363,11 @@ func (u *ifUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return noBool(cond, "Invalid value `%s`: the condition for an if statement can only be a boolean expression", types.Text(cond))
+		return noBool(
+			cond,
+			"Invalid value `%s`: the condition for an if statement can only be a boolean expression",
+			types.Text(cond),
+		)
 	}
 	branch := u.n.then
 	if !truth {
@@ -464,7 +476,11 @@ func (u *implementUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return noBool(cond, "Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", types.Text(cond))
+		return noBool(
+			cond,
+			"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression",
+			types.Text(cond),
+		)
 	}
 	if !truth {
 		return nil

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"sync"
+
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
-	"sync"
 )
 
 // suggest gives the hint "did you mean" when one of the names is near.
@@ -122,7 +123,9 @@ func attributeNames(e *types.Entity) []string {
 	return names
 }
 
-var noAttribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) })
+var noAttribute = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) },
+)
 
 // Hint are the notes of an exception of Python code, and for one that reads an
 // attribute that an instance does not have, which ones it has; typeOf is

@@ -316,8 +316,14 @@ func placeText(p *place) string {
 func (v *variable) doubleSet(r *run, value types.Value, from stamp) *Error {
 	refused := r.book.source(from)
 	at, before := refused.at, r.book.sourceOf(v).at
-	e := fail("DoubleSetException", "value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.content()), placeText(before), types.Text(value), at)
+	e := fail(
+		"DoubleSetException",
+		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
+		types.Text(v.content()),
+		placeText(before),
+		types.Text(value),
+		at,
+	)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	e.slot, e.refused = v, &refused
 	return e.with("set to "+titleOf(v.content()), before).focused(at)
@@ -447,8 +453,12 @@ func (v *variable) empty(r *run, value types.Value, from stamp) *Error {
 		for i, item := range items {
 			texts[i] = types.Text(item)
 		}
-		e := runtimeError("Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
-			v.attr().Name, v.owner.Text(), strings.Join(texts, ", "))
+		e := runtimeError(
+			"Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
+			v.attr().Name,
+			v.owner.Text(),
+			strings.Join(texts, ", "),
+		)
 		e.at = r.book.placeOf(from.at)
 		return e
 	}
@@ -515,7 +525,11 @@ func (v *variable) add(r *run, value types.Value, from stamp) *Error {
 		return err
 	}
 	if high := attr.End.High; len(d.list.Items) > high {
-		return runtimeError("List over full: max nr of items is %d, content is %s", high, types.Repr(&d.list)).coded(diag.Arity)
+		return runtimeError(
+			"List over full: max nr of items is %d, content is %s",
+			high,
+			types.Repr(&d.list),
+		).coded(diag.Arity)
 	} else if len(d.list.Items) == high {
 		v.freeze(r)
 	}
@@ -571,7 +585,11 @@ func (v *variable) late(at *place, values ...types.Value) *Error {
 
 // full refuses an element beyond what the relation takes.
 func (v *variable) full(at *place) *Error {
-	e := runtimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr().Name, v.owner.Text()).coded(diag.Arity)
+	e := runtimeError(
+		"Exceeded relation arity on attribute '%s' of instance '%s'",
+		v.attr().Name,
+		v.owner.Text(),
+	).coded(diag.Arity)
 	e.at = at
 	e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr().Entity.Name, v.attr().Name, v.attr().End.High)
 	return e

@@ -14,10 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"sync"
+
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/intent"
-	"sync"
 )
 
 // code finds, for every type of resource, the files and requirements that an
@@ -232,7 +233,9 @@ var byCore = map[string]string{
 
 // distribution is the name in a requirement, in the one way to write it.
 func distribution(requirement string) string {
-	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(requirementName().FindString(strings.TrimSpace(requirement))))
+	return strings.ToLower(
+		strings.NewReplacer("_", "-", ".", "-").Replace(requirementName().FindString(strings.TrimSpace(requirement))),
+	)
 }
 
 // add takes a file into the code of a module and the document.
@@ -245,7 +248,10 @@ func (s *sources) add(code *moduleCode, path, as string) ([]byte, error) {
 	hash := hex.EncodeToString(sum[:])
 	s.files[hash] = content
 	dotted := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(as, ".pyc"), ".py"), "/__init__")
-	code.sources = append(code.sources, intent.SourceFile{Module: strings.ReplaceAll(dotted, "/", "."), Path: as, Hash: hash})
+	code.sources = append(
+		code.sources,
+		intent.SourceFile{Module: strings.ReplaceAll(dotted, "/", "."), Path: as, Hash: hash},
+	)
 	return content, nil
 }
 
@@ -290,7 +296,8 @@ func besides(base string, m *module.Module) []string {
 		var found []string
 		entries, _ := os.ReadDir(base)
 		for _, entry := range entries {
-			if entry.Name() != "inmanta_plugins" && entry.Name() != "tests" && isPackage(filepath.Join(base, entry.Name())) {
+			if entry.Name() != "inmanta_plugins" && entry.Name() != "tests" &&
+				isPackage(filepath.Join(base, entry.Name())) {
 				found = append(found, entry.Name())
 			}
 		}

@@ -123,7 +123,13 @@ func (e *exporter) resourceSets() error {
 				continue
 			}
 			if it.resourceSet != "" && it.resourceSet != name {
-				return fail("CompilerException", "resource '%s' can not be part of multiple ResourceSets: %s and %s", it.id, it.resourceSet, name).at(i)
+				return fail(
+					"CompilerException",
+					"resource '%s' can not be part of multiple ResourceSets: %s and %s",
+					it.id,
+					it.resourceSet,
+					name,
+				).at(i)
 			}
 			it.resourceSet, empty = name, false
 		}
@@ -132,7 +138,9 @@ func (e *exporter) resourceSets() error {
 		}
 	}
 	e.doc.ResourceSets = append(e.doc.ResourceSets, slices.Sorted(maps.Keys(names))...)
-	e.doc.RemovedSets = append(e.doc.RemovedSets, e.in.DeleteSets...) // one that the model has too is for the server to refuse
+	e.doc.RemovedSets = append(
+		e.doc.RemovedSets,
+		e.in.DeleteSets...) // one that the model has too is for the server to refuse
 	slices.Sort(e.doc.RemovedSets)
 	e.doc.RemovedSets = slices.Compact(e.doc.RemovedSets)
 	return nil
@@ -180,7 +188,8 @@ func (w *whole) UnmarshalJSON(raw []byte) error {
 // hasManagers reports whether a dependency manager has something to do.
 func (e *exporter) hasManagers() bool {
 	for _, m := range e.managers {
-		if m.Types == nil || slices.ContainsFunc(e.items, func(it *item) bool { return slices.Contains(m.Types, it.id.Type) }) {
+		if m.Types == nil ||
+			slices.ContainsFunc(e.items, func(it *item) bool { return slices.Contains(m.Types, it.id.Type) }) {
 			return true
 		}
 	}
@@ -467,7 +476,11 @@ func (e *exporter) unknowns() error {
 		}
 	}
 	slices.SortFunc(e.doc.Unknowns, func(a, b intent.Unknown) int {
-		return cmp.Or(compareID(a.Resource, b.Resource), cmp.Compare(a.Parameter, b.Parameter), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(
+			compareID(a.Resource, b.Resource),
+			cmp.Compare(a.Parameter, b.Parameter),
+			cmp.Compare(a.Source, b.Source),
+		)
 	})
 	return nil
 }

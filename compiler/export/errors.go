@@ -24,7 +24,11 @@ type FormatError struct{ Got int }
 
 // Error implements error.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("the export document has format %d, and this program reads %d: compile again with the same version as the server", e.Got, DocumentFormat)
+	return fmt.Sprintf(
+		"the export document has format %d, and this program reads %d: compile again with the same version as the server",
+		e.Got,
+		DocumentFormat,
+	)
 }
 
 // fail makes an error of the reference's class.
@@ -39,7 +43,14 @@ func fail(class, format string, args ...any) *Error {
 	case "KeyError", "TypeError": // where the reference's own Python fails
 		kind = class
 	}
-	return &Error{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: code, Kind: kind, Message: fmt.Sprintf(format, args...)}}
+	return &Error{
+		Diagnostic: diag.Diagnostic{
+			Severity: diag.Error,
+			Code:     code,
+			Kind:     kind,
+			Message:  fmt.Sprintf(format, args...),
+		},
+	}
 }
 
 func (e *Error) hint(format string, args ...any) *Error {
@@ -115,7 +126,13 @@ func (e *Error) related(label string, span syntax.Span) *Error {
 	if span.File == nil || span.Start.Line == 0 {
 		return e
 	}
-	made := diag.Location{File: span.File.Path, Line: int(span.Start.Line), Column: int(span.Start.Col), EndLine: int(span.End.Line), EndColumn: int(span.End.Col)}
+	made := diag.Location{
+		File:      span.File.Path,
+		Line:      int(span.Start.Line),
+		Column:    int(span.Start.Col),
+		EndLine:   int(span.End.Line),
+		EndColumn: int(span.End.Col),
+	}
 	if e.Location != nil && e.Location.File == made.File && e.Location.Line == made.Line {
 		return e
 	}
@@ -158,14 +175,24 @@ func asError(err error) *Error {
 		}
 		return &Error{Diagnostic: d}
 	}
-	return &Error{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: CodeWorker, Kind: "Exception", Message: err.Error()}}
+	return &Error{
+		Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: CodeWorker, Kind: "Exception", Message: err.Error()},
+	}
 }
 
 // causes are those that a compiler exception has.
 func causes(of []eval.PluginError) []diag.Diagnostic {
 	var list []diag.Diagnostic
 	for _, cause := range of {
-		list = append(list, diag.Diagnostic{Severity: diag.Error, Kind: cause.Class, Message: cause.Message, Causes: causes(cause.Causes)})
+		list = append(
+			list,
+			diag.Diagnostic{
+				Severity: diag.Error,
+				Kind:     cause.Class,
+				Message:  cause.Message,
+				Causes:   causes(cause.Causes),
+			},
+		)
 	}
 	return list
 }
@@ -178,7 +205,12 @@ func gone(err error, asked []*item) error {
 	}
 	which := asked[0].title()
 	if last := len(asked) - 1; last > 0 {
-		which = fmt.Sprintf("%d resources, %s the first and %s the last of them", len(asked), which, asked[last].title())
+		which = fmt.Sprintf(
+			"%d resources, %s the first and %s the last of them",
+			len(asked),
+			which,
+			asked[last].title(),
+		)
 	}
 	made.Message += ", while it made the fields of " + which
 	return made.of(asked[0].instance)

@@ -90,7 +90,10 @@ func (in Input) warn(messages []string) {
 		if slices.ContainsFunc(in.Document.Warnings, func(w diag.Diagnostic) bool { return w.Message == message }) {
 			continue
 		}
-		in.Document.Warnings = append(in.Document.Warnings, diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message})
+		in.Document.Warnings = append(
+			in.Document.Warnings,
+			diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message},
+		)
 		if in.Result != nil {
 			in.Result.Warnings = append(in.Result.Warnings, eval.Warning{Kind: kind, Message: message})
 		}
@@ -234,7 +237,10 @@ func (e *exporter) run() error {
 		if err := stage.do(); err != nil {
 			return err
 		}
-		e.doc.Stages = append(e.doc.Stages, Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000})
+		e.doc.Stages = append(
+			e.doc.Stages,
+			Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000},
+		)
 	}
 	return nil
 }
@@ -305,8 +311,12 @@ func (k *kind) unique(made []*item, wrong *failures) {
 		sum := maphash.Bytes(seed, text)
 		for other := seen[sum]; other != nil; other = other.same {
 			if other.id == it.id {
-				wrong.add(fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
-					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).at(it.instance).other(other.instance), it.instance)
+				wrong.add(
+					fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
+						hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).
+						at(it.instance).other(other.instance),
+					it.instance,
+				)
 			}
 		}
 		it.same = seen[sum]

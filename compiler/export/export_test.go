@@ -39,7 +39,12 @@ func write(t testing.TB, archive string) string {
 }
 
 // export compiles and exports the project in dir with real parts.
-func exported(t testing.TB, dir, interpreter string, site []string, change ...func(*export.Input)) (*export.Document, error) {
+func exported(
+	t testing.TB,
+	dir, interpreter string,
+	site []string,
+	change ...func(*export.Input),
+) (*export.Document, error) {
 	t.Helper()
 	project, err := module.OpenProject(dir)
 	if err != nil {
@@ -63,7 +68,10 @@ func exported(t testing.TB, dir, interpreter string, site []string, change ...fu
 	}
 	in := eval.Input{Files: program.Files, Host: host}
 	for _, m := range program.Modules {
-		in.Modules = append(in.Modules, eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
+		in.Modules = append(
+			in.Modules,
+			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
+		)
 	}
 	result := eval.Compile(context.Background(), in)
 	if result.Err != nil {
@@ -356,7 +364,8 @@ func TestExportReferences(t *testing.T) {
 		args := m.(map[string]any)["args"].([]any)
 		places = append(places, args[2].(map[string]any)["value"].(string))
 	}
-	if diff := cmp.Diff([]string{"d.'l'[1]", "y.'b'[0]", "d.'it\\'s'", "z.'it\\'s'", "z.'l'[1]", "l[0]", "v"}, places); diff != "" && len(places) != 7 {
+	if diff := cmp.Diff([]string{"d.'l'[1]", "y.'b'[0]", "d.'it\\'s'", "z.'it\\'s'", "z.'l'[1]", "l[0]", "v"}, places); diff != "" &&
+		len(places) != 7 {
 		t.Errorf("mutators:\n%s", diff)
 	}
 }
@@ -419,8 +428,21 @@ func TestExportIsStable(t *testing.T) {
 
 // A dependency manager may put one requirement in the place of another.
 func TestManagerReplaces(t *testing.T) {
-	archive := strings.Replace(std, "by_name = {r.id", "by_name = {}\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name == \"b\"}\n    by_name or {r.id", 1)
-	doc, err := exported(t, write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\", requires=t::A(name=\"a\"))\n"), plugintest.Python(t), nil)
+	archive := strings.Replace(
+		std,
+		"by_name = {r.id",
+		"by_name = {}\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name == \"b\"}\n    by_name or {r.id",
+		1,
+	)
+	doc, err := exported(
+		t,
+		write(
+			t,
+			archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\", requires=t::A(name=\"a\"))\n",
+		),
+		plugintest.Python(t),
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +453,18 @@ func TestManagerReplaces(t *testing.T) {
 
 // A dependency manager is handed the model: types by name, to be walked over.
 func TestManagerSeesTheModel(t *testing.T) {
-	archive := strings.Replace(std, "by_name = {r.id", "by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model if t == \"t::A\" for i in model[t].get_all_instances()}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    by_name or {r.id", 1)
-	doc, err := exported(t, write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\")\n"), plugintest.Python(t), nil)
+	archive := strings.Replace(
+		std,
+		"by_name = {r.id",
+		"by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model if t == \"t::A\" for i in model[t].get_all_instances()}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    by_name or {r.id",
+		1,
+	)
+	doc, err := exported(
+		t,
+		write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\")\n"),
+		plugintest.Python(t),
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +535,13 @@ w::W(name="w", requires=b)
 t::A(name="a")
 t::A(name="gone")
 `
-	doc, err := exported(t, write(t, std+own+main), plugintest.Python(t), nil, func(in *export.Input) { in.Functions = []string{"look"} })
+	doc, err := exported(
+		t,
+		write(t, std+own+main),
+		plugintest.Python(t),
+		nil,
+		func(in *export.Input) { in.Functions = []string{"look"} },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -553,9 +591,15 @@ func TestExportErrors(t *testing.T) {
 		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"), plugintest.Python(t), nil)
+			doc, err := exported(
+				t,
+				write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"),
+				plugintest.Python(t),
+				nil,
+			)
 			var failed *export.Error
-			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) || !strings.Contains(failed.Render(), c.beside) {
+			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) ||
+				!strings.Contains(failed.Render(), c.beside) {
 				t.Fatalf("got %v", err)
 			}
 			if len(doc.Resources) > 0 {
@@ -588,7 +632,12 @@ func benchModel() string {
 
 // BenchmarkExport exports a thousand resources; the compile is not measured.
 func BenchmarkExport(b *testing.B) {
-	archive := strings.Replace(benchModel(), "@plugin\ndef unknown()", "@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()", 1)
+	archive := strings.Replace(
+		benchModel(),
+		"@plugin\ndef unknown()",
+		"@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()",
+		1,
+	)
 	archive = strings.Replace(archive, "added = {\"m1\"", "added = {} and {\"m1\"", 1)
 	dir := write(b, archive)
 	var total float64

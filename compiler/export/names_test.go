@@ -43,7 +43,8 @@ func TestFieldThatTheEntityDoesNotHave(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v", err)
 	}
-	if !strings.Contains(failed.Message, "'hots'") || !strings.Contains(failed.Hint, "did you mean") || !strings.Contains(failed.Hint, "host") {
+	if !strings.Contains(failed.Message, "'hots'") || !strings.Contains(failed.Hint, "did you mean") ||
+		!strings.Contains(failed.Hint, "host") {
 		t.Errorf("got %v, hint %q", err, failed.Hint)
 	}
 }
@@ -71,7 +72,9 @@ func TestWorkerThatEndsIsToldWithItsResources(t *testing.T) {
 // it fails on a line of its own; the first is the one that the reference tells.
 // That the next resource fails in the same way is counted with each.
 func TestEveryFieldThatFailsIsTold(t *testing.T) {
-	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port", "path", "again", "fine", "owner", "none")
+	_, err := exported(
+		t,
+		write(t, sites(`    fields = ("name", "host", "port", "path", "again", "fine", "owner", "none")
 
     @staticmethod
     def get_port(exporter, site):
@@ -95,7 +98,10 @@ func TestEveryFieldThatFailsIsTold(t *testing.T) {
 
 def shared(site):
     raise LookupError("no path for " + site.host)
-`)), plugintest.Python(t), nil)
+`)),
+		plugintest.Python(t),
+		nil,
+	)
 	wantErrors(t, err, []string{"'port'", "'path'", "'owner'"}, 1)
 }
 
@@ -119,7 +125,14 @@ func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	}
 	for n, want := range texts {
 		if len(said) != len(texts) || !strings.Contains(said[n], want) || told[n].Repeats != repeats {
-			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q, for %d more", len(said), strings.Join(said, "\n"), n, want, repeats)
+			t.Fatalf(
+				"got %d errors:\n%s\nthe one at %d should say %q, for %d more",
+				len(said),
+				strings.Join(said, "\n"),
+				n,
+				want,
+				repeats,
+			)
 		}
 	}
 }

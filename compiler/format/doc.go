@@ -21,7 +21,9 @@ const Width = 100
 
 // errUnfaithful is a fault of this package, which the caller sees instead of a
 // text that means something else.
-var errUnfaithful = errors.New("the formatted text would not mean the same; this is a fault of Ordain: please report it with the file")
+var errUnfaithful = errors.New(
+	"the formatted text would not mean the same; this is a fault of Ordain: please report it with the file",
+)
 
 // Source formats the text of a model file. A text that does not parse gives the
 // *syntax.Error of the parser.

@@ -51,8 +51,13 @@ func (i *interpolation) look(option string) (string, bool) {
 // add writes a text with the values in it that it names.
 func (i *interpolation) add(rest string, depth int) error {
 	if depth > deepest {
-		return i.fail("Recursion limit exceeded in value substitution: option %s in section %s contains an interpolation key which cannot be substituted in %d steps. Raw value: %s",
-			pytext.Quote(i.option), pytext.Quote(i.section.name), deepest, pytext.Quote(i.raw))
+		return i.fail(
+			"Recursion limit exceeded in value substitution: option %s in section %s contains an interpolation key which cannot be substituted in %d steps. Raw value: %s",
+			pytext.Quote(i.option),
+			pytext.Quote(i.section.name),
+			deepest,
+			pytext.Quote(i.raw),
+		)
 	}
 	for {
 		before, after, found := strings.Cut(rest, "%")
@@ -74,8 +79,13 @@ func (i *interpolation) add(rest string, depth int) error {
 			name = lower(name)
 			v, ok := i.look(name)
 			if !ok {
-				return i.fail("Bad value substitution: option %s in section %s contains an interpolation key %s which is not a valid option name. Raw value: %s",
-					pytext.Quote(i.option), pytext.Quote(i.section.name), pytext.Quote(name), pytext.Quote(i.raw))
+				return i.fail(
+					"Bad value substitution: option %s in section %s contains an interpolation key %s which is not a valid option name. Raw value: %s",
+					pytext.Quote(i.option),
+					pytext.Quote(i.section.name),
+					pytext.Quote(name),
+					pytext.Quote(i.raw),
+				)
 			}
 			if !strings.Contains(v, "%") { // at any depth
 				i.out.WriteString(v)

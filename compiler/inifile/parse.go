@@ -60,7 +60,10 @@ func Parse(text string) (*File, error) {
 		}
 	}
 	if p.bad != nil {
-		return nil, &Error{Message: "Source contains parsing errors: " + source + strings.Join(p.bad, ""), Line: p.first}
+		return nil, &Error{
+			Message: "Source contains parsing errors: " + source + strings.Join(p.bad, ""),
+			Line:    p.first,
+		}
 	}
 	return p.File, nil
 }
@@ -90,8 +93,13 @@ func (p *parser) line(line string, number int) error {
 	}
 	if p.section == nil {
 		return &Error{
-			Message: fmt.Sprintf("File contains no section headers.\nfile: %s, line: %d\n%s", source, number, pytext.Quote(line)),
-			Line:    number,
+			Message: fmt.Sprintf(
+				"File contains no section headers.\nfile: %s, line: %d\n%s",
+				source,
+				number,
+				pytext.Quote(line),
+			),
+			Line: number,
 		}
 	}
 	return p.assign(line, clean, number)
@@ -132,8 +140,13 @@ func (p *parser) open(name string, number int) error {
 	}
 	if p.sections[name] != nil {
 		return &Error{
-			Message: fmt.Sprintf("While reading from %s [line %2d]: section %s already exists", source, number, pytext.Quote(name)),
-			Line:    number,
+			Message: fmt.Sprintf(
+				"While reading from %s [line %2d]: section %s already exists",
+				source,
+				number,
+				pytext.Quote(name),
+			),
+			Line: number,
 		}
 	}
 	p.section = newSection(name)

@@ -20,7 +20,11 @@ type located struct {
 }
 
 func locate(file *syntax.File) *located {
-	l := &located{file: file, at: map[syntax.Pos]provenance.Statement{}, arguments: map[syntax.Pos]map[string]provenance.Statement{}}
+	l := &located{
+		file:      file,
+		at:        map[syntax.Pos]provenance.Statement{},
+		arguments: map[syntax.Pos]map[string]provenance.Statement{},
+	}
 	l.block(file.Statements, provenance.Place{})
 	return l
 }
@@ -39,7 +43,12 @@ func Shown(path string) string {
 
 // place names lines of the file.
 func (l *located) place(start syntax.Pos, end int32) provenance.Place {
-	p := provenance.Place{File: Shown(l.file.Path), Line: int(start.Line), Column: int(start.Col), EndLine: int(max(end, start.Line))}
+	p := provenance.Place{
+		File:    Shown(l.file.Path),
+		Line:    int(start.Line),
+		Column:  int(start.Col),
+		EndLine: int(max(end, start.Line)),
+	}
 	if n := p.Line; n >= 1 && n <= len(l.file.Lines) {
 		p.Source = l.file.Lines[n-1]
 		if runes := []rune(p.Source); len(p.Source) > maxSource && len(runes) > maxSource {
@@ -220,7 +229,8 @@ func first(e syntax.Expr) syntax.Span {
 		at = e.Type.At
 	}
 	for _, part := range parts(e) {
-		if p := first(part); p.Start.Line < at.Start.Line || p.Start.Line == at.Start.Line && p.Start.Col < at.Start.Col {
+		if p := first(part); p.Start.Line < at.Start.Line ||
+			p.Start.Line == at.Start.Line && p.Start.Col < at.Start.Col {
 			at = p
 		}
 	}

@@ -71,7 +71,13 @@ func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement 
 
 // Function notes that a Python function computed a field.
 func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
-	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}), false, false, provenance.TopLevel)
+	into.Set(
+		t.Text(name),
+		t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}),
+		false,
+		false,
+		provenance.TopLevel,
+	)
 }
 
 // BuiltIn notes a field with the value that it has where the model says nothing.

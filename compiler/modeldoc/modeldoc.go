@@ -92,7 +92,12 @@ func New(r *eval.Result) *Document {
 
 // placeless are the warnings that name no place in this document. People are
 // told one all the same.
-var placeless = map[string]bool{"VariableShadowWarning": true, "TypeDeprecationWarning": true, "PluginDeprecationWarning": true, "InmantaWarning": true}
+var placeless = map[string]bool{
+	"VariableShadowWarning":    true,
+	"TypeDeprecationWarning":   true,
+	"PluginDeprecationWarning": true,
+	"InmantaWarning":           true,
+}
 
 // Lists tells whether the document has warnings of a kind. That of escapes which
 // mean nothing is for people only: upstream the filter for it matches no text of

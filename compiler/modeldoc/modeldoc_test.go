@@ -62,7 +62,12 @@ l = [1, true, null, {"k": a}]
 	want := map[string]any{
 		"__config__::a": map[string]any{"$ref": "1"}, "__config__::b": map[string]any{"$ref": "2"},
 		"__config__::x": json.Number("2.0"), "__config__::big": json.Number("123456789012345678901234567890"),
-		"__config__::l": []any{json.Number("1"), true, nil, map[string]any{"$dict": map[string]any{"k": map[string]any{"$ref": "1"}}}},
+		"__config__::l": []any{
+			json.Number("1"),
+			true,
+			nil,
+			map[string]any{"$dict": map[string]any{"k": map[string]any{"$ref": "1"}}},
+		},
 	}
 	if diff := cmp.Diff(want, got["variables"]); diff != "" {
 		t.Error(diff)
@@ -82,7 +87,10 @@ l = [1, true, null, {"k": a}]
 
 // A failed compile tells the class, the place and the causes.
 func TestDocumentOfAFailure(t *testing.T) {
-	got := document(t, compile(t, "entity A: string n end\nimplement A using none\nimplementation none for A: end\na = A(n=3)\n"))
+	got := document(
+		t,
+		compile(t, "entity A: string n end\nimplement A using none\nimplementation none for A: end\na = A(n=3)\n"),
+	)
 	failure := got["error"].(map[string]any)
 	if failure["kind"] != "inmanta.ast.AttributeException" {
 		t.Error(failure["kind"])
@@ -126,7 +134,11 @@ func TestValues(t *testing.T) {
 // id and what it requires.
 func TestResourcesAlone(t *testing.T) {
 	d := &modeldoc.Document{Success: true, Resources: slices.Values([]modeldoc.Resource{
-		{ID: []byte("m::A[a,name=x<y>]"), Attributes: []byte(`{"name":"x<y>","purged":false}`), Requires: [][]byte{[]byte("m::B[a,name=z]"), []byte("m::B[a,name=\"]")}},
+		{
+			ID:         []byte("m::A[a,name=x<y>]"),
+			Attributes: []byte(`{"name":"x<y>","purged":false}`),
+			Requires:   [][]byte{[]byte("m::B[a,name=z]"), []byte("m::B[a,name=\"]")},
+		},
 		{ID: []byte("m::B[a,name=z]"), Attributes: []byte(`{}`)},
 	})}
 	var b bytes.Buffer
@@ -138,7 +150,12 @@ func TestResourcesAlone(t *testing.T) {
 		t.Fatalf("%v: %s", err, b.Bytes())
 	}
 	want := []map[string]any{
-		{"id": "m::A[a,name=x<y>],v=0", "requires": []any{"m::B[a,name=z]", "m::B[a,name=\"]"}, "name": "x<y>", "purged": false},
+		{
+			"id":       "m::A[a,name=x<y>],v=0",
+			"requires": []any{"m::B[a,name=z]", "m::B[a,name=\"]"},
+			"name":     "x<y>",
+			"purged":   false,
+		},
 		{"id": "m::B[a,name=z],v=0", "requires": []any{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -10,7 +10,10 @@ import (
 // What a long file imports, by the looks of its lines, is read while it is parsed.
 // What turns out to be no import is in no program, and not missed.
 func TestImportsOfALongFileAreReadAhead(t *testing.T) {
-	text := "import a\ntext = \"\"\"\nimport nosuch\nimport broken\n\"\"\"\n" + strings.Repeat("# filling\n", 4096) + "import b::c\n"
+	text := "import a\ntext = \"\"\"\nimport nosuch\nimport broken\n\"\"\"\n" + strings.Repeat(
+		"# filling\n",
+		4096,
+	) + "import b::c\n"
 	p, err := module.OpenProject(project(t, map[string]string{
 		"project.yml": "name: p\nmodulepath: libs\n", "main.cf": text,
 		"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: none\n", "libs/a/model/_init.cf": "x = 1\n",

@@ -50,7 +50,9 @@ const errNoModuleName = packageNamed("Invalid python package name: empty module 
 func requirement(spec string) (pep440.Requirement, error) {
 	r, err := pep440.ParseRequirement(spec)
 	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
-		err = packageNamed("InmantaModuleRequirement instances work with inmanta module names, not python package names. Problematic case: " + r.Canonical())
+		err = packageNamed(
+			"InmantaModuleRequirement instances work with inmanta module names, not python package names. Problematic case: " + r.Canonical(),
+		)
 	}
 	return r, err
 }
@@ -58,7 +60,11 @@ func requirement(spec string) (pep440.Requirement, error) {
 // constraintError is the error of a constraint that cannot be read. where it
 // stands is for people.
 func constraintError(where string, err error) *Error {
-	e := &Error{Kind: KindNoRequirement, Message: err.Error(), Hint: where + ": a constraint is the name of a module and the versions that will do, such as `std ~= 8.0`"}
+	e := &Error{
+		Kind:    KindNoRequirement,
+		Message: err.Error(),
+		Hint:    where + ": a constraint is the name of a module and the versions that will do, such as `std ~= 8.0`",
+	}
 	var named packageNamed
 	if errors.As(err, &named) {
 		e.Kind, e.Hint = KindNoValue, where+": name the module, not the Python package that holds it"

@@ -24,12 +24,21 @@ func openFields(path, class string) (*fields, error) {
 	f := &fields{path: path, top: top}
 	var ok bool
 	if f.root, ok = top.is.(*mapping); !ok {
-		return nil, f.stumble(KindNoMapping, class+"() argument after ** must be a mapping, not "+className(top.is), top,
-			"the file must be lines `key: value`; it needs at least a line such as `name: example`")
+		return nil, f.stumble(
+			KindNoMapping,
+			class+"() argument after ** must be a mapping, not "+className(top.is),
+			top,
+			"the file must be lines `key: value`; it needs at least a line such as `name: example`",
+		)
 	}
 	for _, k := range f.root.keys {
 		if _, ok := k.is.(string); !ok {
-			return nil, f.stumble(KindNoMapping, "keywords must be strings", k, "write the key in quotes, or leave it out")
+			return nil, f.stumble(
+				KindNoMapping,
+				"keywords must be strings",
+				k,
+				"write the key in quotes, or leave it out",
+			)
 		}
 	}
 	return f, nil

@@ -141,7 +141,14 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	if prog.Errors == nil {
 		prog.Files = []*syntax.File{file}
 	}
-	f := following{Loader: l, prog: prog, stack: l.imports(file), groups: map[string][]*syntax.File{}, done: map[string]bool{}, known: map[string]*Module{}}
+	f := following{
+		Loader: l,
+		prog:   prog,
+		stack:  l.imports(file),
+		groups: map[string][]*syntax.File{},
+		done:   map[string]bool{},
+		known:  map[string]*Module{},
+	}
 	for len(f.stack) > 0 {
 		w := f.stack[len(f.stack)-1]
 		f.stack = f.stack[:len(f.stack)-1]
@@ -192,7 +199,9 @@ func (l *Loader) imports(file *syntax.File) []wanted {
 	var list []wanted
 	if l.autostd && file.Namespace != "std" && !strings.HasPrefix(file.Namespace, "std::") {
 		internal := syntax.Span{
-			File: &syntax.File{Path: "__internal__"}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1},
+			File: &syntax.File{
+				Path: "__internal__",
+			}, Start: syntax.Pos{Line: 1, Col: 1}, End: syntax.Pos{Line: 1, Col: 1},
 		}
 		list = append(list, wanted{name: "std", at: internal, statement: "import std"})
 	}
@@ -208,7 +217,9 @@ func (l *Loader) imports(file *syntax.File) []wanted {
 }
 
 var importLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*import\s+([A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)\s*(?:as\s+\w+\s*)?(?:#.*)?$`)
+	return regexp.MustCompile(
+		`^\s*import\s+([A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)\s*(?:as\s+\w+\s*)?(?:#.*)?$`,
+	)
 })
 
 // guesses are the imports of a file that does not parse, as its lines look:
@@ -338,7 +349,8 @@ func (l *Loader) read(path, namespace string) (*syntax.File, error) {
 
 // show is a path as messages name it: relative inside the project.
 func (l *Loader) show(path string) string {
-	if rel, err := filepath.Rel(l.project.Dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if rel, err := filepath.Rel(l.project.Dir, path); err == nil && rel != ".." &&
+		!strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return rel
 	}
 	return path
@@ -347,7 +359,13 @@ func (l *Loader) show(path string) string {
 func (m *Module) warnings() []syntax.Warning {
 	var list []syntax.Warning
 	if m.Deprecated {
-		list = append(list, syntax.Warning{Kind: "inmanta.module.ModuleDeprecationWarning", Message: "Module " + m.Name + " has been deprecated"})
+		list = append(
+			list,
+			syntax.Warning{
+				Kind:    "inmanta.module.ModuleDeprecationWarning",
+				Message: "Module " + m.Name + " has been deprecated",
+			},
+		)
 	}
 	if m.Generation == 1 {
 		list = append(list, syntax.Warning{

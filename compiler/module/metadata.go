@@ -69,7 +69,9 @@ const ruleSpace = `\s\v\x{85}\p{Z}`
 
 var precedenceRule = sync.OnceValue(func() *regexp.Regexp {
 	name := `([^.` + ruleSpace + `]+)`
-	return regexp.MustCompile(`^` + name + `\.` + name + `[` + ruleSpace + `]+before[` + ruleSpace + `]+` + name + `\.` + name + `$`)
+	return regexp.MustCompile(
+		`^` + name + `\.` + name + `[` + ruleSpace + `]+before[` + ruleSpace + `]+` + name + `\.` + name + `$`,
+	)
 })
 
 // moduleMetadata is module.yml.
@@ -172,7 +174,10 @@ func (f *fields) pipSection(m *ProjectMetadata) error {
 	}
 	for _, k := range section.keys {
 		if !slices.Contains(known, k.is) {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value))
+			m.Warnings = append(
+				m.Warnings,
+				fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value),
+			)
 		}
 	}
 	return nil

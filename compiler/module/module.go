@@ -88,7 +88,9 @@ func (p *Project) notFound(s *site, name string) *Error {
 	if len(p.ModulePath) > 0 {
 		where += ", nor a folder on the modulepath"
 	}
-	how := "run `ordain project install`; before that, add " + Distribution(name) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml"
+	how := "run `ordain project install`; before that, add " + Distribution(
+		name,
+	) + " to requirements.txt, or name the Git repositories of your modules under repo in project.yml"
 	if near := diag.Nearest(name, p.moduleNames(s)); near != "" {
 		how = "did you mean " + near + "? Otherwise " + how
 	}
@@ -132,7 +134,10 @@ func folders(dir string) []string {
 // Without a model it is given beside the error, for its warnings.
 func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
-		return nil, &Error{Kind: KindInvalid, Message: "Package inmanta_plugins." + name + " was installed in " + pkg + ", but it has no __init__.py."}
+		return nil, &Error{
+			Kind:    KindInvalid,
+			Message: "Package inmanta_plugins." + name + " was installed in " + pkg + ", but it has no __init__.py.",
+		}
 	}
 	if real, err := filepath.EvalSymlinks(pkg); err == nil {
 		pkg = real
@@ -207,9 +212,20 @@ func openV1(path string) (*Module, error) {
 		return nil, notLoaded(filepath.Base(path), e)
 	}
 	if err != nil {
-		return nil, &Error{Kind: KindInvalid, Message: "The module found at " + path + " is not a valid V1 module", Cause: err}
+		return nil, &Error{
+			Kind:    KindInvalid,
+			Message: "The module found at " + path + " is not a valid V1 module",
+			Cause:   err,
+		}
 	}
-	m := &Module{Generation: 1, Name: meta.Name, Version: meta.Version, Deprecated: meta.Deprecated, Path: path, Requires: meta.Requires}
+	m := &Module{
+		Generation: 1,
+		Name:       meta.Name,
+		Version:    meta.Version,
+		Deprecated: meta.Deprecated,
+		Path:       path,
+		Requires:   meta.Requires,
+	}
 	m.Requirements, m.requirementsErr = readRequirements(filepath.Join(path, "requirements.txt"))
 	if plugins := filepath.Join(path, "plugins"); exists(plugins) {
 		m.PluginDir = plugins

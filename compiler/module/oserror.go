@@ -36,5 +36,10 @@ func systemError(path string, err error, hint string) *Error {
 	if e.kind == KindNoFile {
 		like = ""
 	}
-	return &Error{Kind: e.kind, Like: like, Message: fmt.Sprintf("[Errno %d] %s: %s", int(number), e.text, pytext.Quote(path)), Hint: hint}
+	return &Error{
+		Kind:    e.kind,
+		Like:    like,
+		Message: fmt.Sprintf("[Errno %d] %s: %s", int(number), e.text, pytext.Quote(path)),
+		Hint:    hint,
+	}
 }

@@ -32,7 +32,11 @@ func OpenProject(dir string) (*Project, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return nil, &Error{Kind: KindNoProject, Message: fmt.Sprintf("Directory %s doesn't exist", dir), Hint: "give the folder that holds project.yml"}
+		return nil, &Error{
+			Kind:    KindNoProject,
+			Message: fmt.Sprintf("Directory %s doesn't exist", dir),
+			Hint:    "give the folder that holds project.yml",
+		}
 	}
 	path := filepath.Join(abs, "project.yml")
 	if _, err := os.Stat(path); err != nil {

@@ -76,7 +76,11 @@ own_key: is fine
 			{Type: "git", URL: "https://example.com/one/"}, {Type: "git", URL: "https://example.com/{}.git"},
 			{Type: "package", URL: "https://example.com/simple"},
 		},
-		Requires: []string{"std ~= 8.0", "my_mod>=1", "bare"}, InstallMode: "prerelease", FreezeRecursive: true, FreezeOperator: ">=",
+		Requires: []string{
+			"std ~= 8.0",
+			"my_mod>=1",
+			"bare",
+		}, InstallMode: "prerelease", FreezeRecursive: true, FreezeOperator: ">=",
 		RelationPrecedencePolicy: []module.PrecedenceRule{{"std::Host", "a", "mod::B", "c"}},
 		Pip: module.Pip{
 			IndexURL: "https://example.com/simple", ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
@@ -166,7 +170,12 @@ func TestMalformedProject(t *testing.T) {
 // Where a file should be there is a folder, a link that leads to itself, or a
 // file of another kind: the reference's class of error, and never a panic.
 func TestThingsInTheWrongPlace(t *testing.T) {
-	v1 := map[string]string{"project.yml": "name: x\nmodulepath: libs\n", "main.cf": "import a\n", "libs/a/module.yml": "name: a\nversion: 1\nlicense: x\n", "libs/a/model/_init.cf": ""}
+	v1 := map[string]string{
+		"project.yml":           "name: x\nmodulepath: libs\n",
+		"main.cf":               "import a\n",
+		"libs/a/module.yml":     "name: a\nversion: 1\nlicense: x\n",
+		"libs/a/model/_init.cf": "",
+	}
 	const loop, folder, gone = "->", "/", "-"
 	for name, c := range map[string]struct {
 		path, content string
@@ -200,7 +209,11 @@ func TestThingsInTheWrongPlace(t *testing.T) {
 			case loop:
 				err = os.Symlink(filepath.Base(path), path)
 			case "-cfg":
-				err = os.WriteFile(filepath.Join(dir, "libs/a/setup.cfg"), []byte("[metadata]\nname=inmanta-module-a\nversion=1\nlicense=x\n"), 0o644)
+				err = os.WriteFile(
+					filepath.Join(dir, "libs/a/setup.cfg"),
+					[]byte("[metadata]\nname=inmanta-module-a\nversion=1\nlicense=x\n"),
+					0o644,
+				)
 			default:
 				err = os.WriteFile(path, []byte(c.content), 0o644)
 			}
@@ -245,7 +258,11 @@ func TestMalformedSetupCfg(t *testing.T) {
 			if err == nil {
 				_, err = module.NewLoader(p).Load("main.cf", false)
 			}
-			if got := describe(err, dir); !strings.HasPrefix(got, "ModuleLoadingException < InvalidModuleException < InvalidMetadata main.cf:1") || !strings.Contains(err.Error(), c.says) {
+			if got := describe(err, dir); !strings.HasPrefix(
+				got,
+				"ModuleLoadingException < InvalidModuleException < InvalidMetadata main.cf:1",
+			) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %s: %v", got, err)
 			}
 		})
@@ -254,7 +271,10 @@ func TestMalformedSetupCfg(t *testing.T) {
 
 // FuzzSetupCfg: packages come from strangers too.
 func FuzzSetupCfg(f *testing.F) {
-	f.Add("[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n", "name: a\nversion: 1\nlicense: x\nrequires: [b>1]\n")
+	f.Add(
+		"[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n",
+		"name: a\nversion: 1\nlicense: x\nrequires: [b>1]\n",
+	)
 	f.Fuzz(func(t *testing.T, cfg, yml string) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{

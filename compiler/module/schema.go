@@ -36,7 +36,10 @@ func common() []pydantic.Field {
 const standardOperator = "~="
 
 func freezeOperatorField() pydantic.Field {
-	return pydantic.Field{Name: "freeze_operator", Is: pydantic.Text{Numbers: true, Pattern: freezeOperator(), Python: `^(==|\~=|>=)$`}}
+	return pydantic.Field{
+		Name: "freeze_operator",
+		Is:   pydantic.Text{Numbers: true, Pattern: freezeOperator(), Python: `^(==|\~=|>=)$`},
+	}
 }
 
 var projectSchema = sync.OnceValue(func() *pydantic.Model {
@@ -54,7 +57,13 @@ var projectSchema = sync.OnceValue(func() *pydantic.Model {
 		{Name: "license", Is: optional},
 		{Name: "copyright", Is: optional},
 		{Name: "modulepath", Is: pydantic.OneOrMore{Each: loose}},
-		{Name: "repo", Is: pydantic.Checked{Before: repos, Is: pydantic.OneOrMore{Each: pydantic.Converted{By: repoOf, Is: repo}}}},
+		{
+			Name: "repo",
+			Is: pydantic.Checked{
+				Before: repos,
+				Is:     pydantic.OneOrMore{Each: pydantic.Converted{By: repoOf, Is: repo}},
+			},
+		},
 		{Name: "downloadpath", Is: optional},
 		{Name: "install_mode", Is: pydantic.OneOf{"release", "prerelease", "master"}},
 		{Name: "relation_precedence_policy", Is: pydantic.ListOf{Each: rule}},
@@ -80,7 +89,11 @@ func hyphenated(name string) string { return strings.ReplaceAll(name, "_", "-") 
 
 // settings are the values of settings of an environment.
 func settings() pydantic.Schema {
-	part := pydantic.Union{{Name: "str", Is: loose}, {Name: "int", Is: pydantic.Int{}}, {Name: "bool", Is: pydantic.Truth{}}}
+	part := pydantic.Union{
+		{Name: "str", Is: loose},
+		{Name: "int", Is: pydantic.Int{}},
+		{Name: "bool", Is: pydantic.Truth{}},
+	}
 	return pydantic.DictOf{Key: loose, Value: pydantic.Union{
 		{Name: "bool", Is: pydantic.Truth{}},
 		{Name: "int", Is: pydantic.Int{}},

@@ -54,7 +54,11 @@ func readSettings(path string) (map[string]map[string]string, error) {
 	}
 	file, err := inifile.Parse(string(text))
 	if err != nil {
-		return nil, badINI(path, err, "a file of settings has sections, such as [config], and in them lines `key = value`")
+		return nil, badINI(
+			path,
+			err,
+			"a file of settings has sections, such as [config], and in them lines `key = value`",
+		)
 	}
 	return file.Written(), nil
 }

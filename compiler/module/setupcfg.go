@@ -39,7 +39,11 @@ func openSetupCfg(path string) (*rawSetupCfg, error) {
 // shows in the first error.
 func rawMetadata(path, text string) (*rawSetupCfg, error) {
 	fail := func(err error) error {
-		return badINI(path, err, "setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%")
+		return badINI(
+			path,
+			err,
+			"setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%",
+		)
 	}
 	file, err := inifile.Parse(text)
 	if err != nil {
@@ -81,7 +85,12 @@ func badINI(path string, err error, hint string) *Error {
 	if e := (*inifile.Error)(nil); errors.As(err, &e) {
 		line = max(1, e.Line)
 	}
-	return &Error{Kind: KindInvalidMetadata, Message: "Invalid syntax in " + path + ":\n" + err.Error(), At: at(path, line, 0), Hint: hint}
+	return &Error{
+		Kind:    KindInvalidMetadata,
+		Message: "Invalid syntax in " + path + ":\n" + err.Error(),
+		At:      at(path, line, 0),
+		Hint:    hint,
+	}
 }
 
 // rawSetupCfg is what stands in the file: the section metadata, what the package

@@ -58,7 +58,15 @@ func TestSetupCfgAtRandom(t *testing.T) {
 		"version = %(base)s", "base = 3!1", "license = ASL 2.0", "license = ü 🙂 'q\" and more of it, so that it is long", "license", "deprecated = Yes", "deprecated = no", "deprecated = 2", "freeze_operator = >=", "freeze_operator = <",
 		"freeze_recursive = T", "four_digit_version = é", "description = 100%", "description = %%", "version_tag = x", "install_requires = x", "other =\n  1\n\n  2", "  set in",
 	}
-	tails := []string{"", "[options]\ninstall_requires =\n  inmanta-module-std~=8.0\n\n  # c\n  b ; python_version > '3'\n", "[egg_info]\ntag_build = .dev3\n", "[egg_info]\ntag_build = rc1\n", "[egg_info]\ntag_build = x y\n", "[DEFAULT]\nlicense = d\n", "[options]\ninstall_requires = %(x\n"}
+	tails := []string{
+		"",
+		"[options]\ninstall_requires =\n  inmanta-module-std~=8.0\n\n  # c\n  b ; python_version > '3'\n",
+		"[egg_info]\ntag_build = .dev3\n",
+		"[egg_info]\ntag_build = rc1\n",
+		"[egg_info]\ntag_build = x y\n",
+		"[DEFAULT]\nlicense = d\n",
+		"[options]\ninstall_requires = %(x\n",
+	}
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))

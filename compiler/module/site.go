@@ -117,7 +117,9 @@ func pathFile(dir, path string) []string {
 }
 
 var finderEntry = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`['"]inmanta_plugins((?:\.[A-Za-z0-9_]+)?)['"]\s*:\s*\[?\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`)
+	return regexp.MustCompile(
+		`['"]inmanta_plugins((?:\.[A-Za-z0-9_]+)?)['"]\s*:\s*\[?\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`,
+	)
 })
 
 // finder reads the tables of the module that setuptools writes.

@@ -47,7 +47,12 @@ func refused(path string, err error) error {
 	if place.None() {
 		place = e.ContextMark
 	}
-	out := &Error{Kind: KindInvalidMetadata, Message: yamlWords + path + ":\n" + e.Error(), At: at(path, max(1, place.Line), place.Column), Hint: yamlHint(e)}
+	out := &Error{
+		Kind:    KindInvalidMetadata,
+		Message: yamlWords + path + ":\n" + e.Error(),
+		At:      at(path, max(1, place.Line), place.Column),
+		Hint:    yamlHint(e),
+	}
 	if !e.YAML() {
 		out.Kind, out.Message = e.Class, e.Error()
 	}
@@ -61,7 +66,10 @@ var yamlHints = []struct{ problem, hint string }{
 	{"but found another document", "remove the line `---` in the midst of the file: it must hold one document"},
 	{"expected '<document start>'", "begin all keys in the same column"},
 	{"expected <block end>", "begin the lines that belong together in the same column"},
-	{"mapping values are not allowed here", "put a text that holds `: ` in quotes, and begin the lines that belong together in the same column"},
+	{
+		"mapping values are not allowed here",
+		"put a text that holds `: ` in quotes, and begin the lines that belong together in the same column",
+	},
 	{"mapping keys are not allowed here", "put a text that begins with `? ` in quotes"},
 	{"sequence entries are not allowed here", "begin a list on a line of its own"},
 	{"could not find expected ':'", "write `key: value`, on one line up to the colon and a space behind it"},

@@ -123,7 +123,8 @@ func TestRefusedYAML(t *testing.T) {
 		if want.Kind == "" {
 			want.Kind, want.Message = KindInvalidMetadata, "Invalid yaml syntax in project.yml:\n"+want.Message
 		}
-		if e == nil || e.Kind != want.Kind || e.Message != want.Message || e.At.Start.Line != 2 || !strings.Contains(e.Hint, want.Hint) {
+		if e == nil || e.Kind != want.Kind || e.Message != want.Message || e.At.Start.Line != 2 ||
+			!strings.Contains(e.Hint, want.Hint) {
 			t.Errorf("%q: %+v, want %+v", text, e, want)
 		}
 	}

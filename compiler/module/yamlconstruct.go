@@ -52,7 +52,13 @@ func construct(name string, root *pyyaml.Node) (value, error) {
 
 // refuse is an error of PyYAML itself. The context may be empty.
 func (c *construction) refuse(context string, start *pyyaml.Node, at *pyyaml.Node, format string, args ...any) error {
-	e := &pyyaml.Error{Class: pyyaml.ClassConstructor, Name: c.name, Context: context, Problem: fmt.Sprintf(format, args...), ProblemMark: at.Mark}
+	e := &pyyaml.Error{
+		Class:       pyyaml.ClassConstructor,
+		Name:        c.name,
+		Context:     context,
+		Problem:     fmt.Sprintf(format, args...),
+		ProblemMark: at.Mark,
+	}
 	if start != nil {
 		e.ContextMark = start.Mark
 	}

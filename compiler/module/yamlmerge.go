@@ -56,14 +56,26 @@ func (c *construction) merge(n *pyyaml.Node, depth int) error {
 			for _, part := range from.Content {
 				part = part.Target()
 				if part.Kind != pyyaml.Mapping {
-					return c.refuse("while constructing a mapping", n, part, "expected a mapping for merging, but found %s", part.Kind)
+					return c.refuse(
+						"while constructing a mapping",
+						n,
+						part,
+						"expected a mapping for merging, but found %s",
+						part.Kind,
+					)
 				}
 				if err := take(part); err != nil {
 					return err
 				}
 			}
 		default:
-			return c.refuse("while constructing a mapping", n, from, "expected a mapping or list of mappings for merging, but found %s", from.Kind)
+			return c.refuse(
+				"while constructing a mapping",
+				n,
+				from,
+				"expected a mapping or list of mappings for merging, but found %s",
+				from.Kind,
+			)
 		}
 	}
 	if len(found) > 0 {

@@ -81,7 +81,8 @@ func pythonInt(text string, base int) (*big.Int, string) {
 	if negative || strings.HasPrefix(digits, "+") {
 		digits = digits[1:]
 	}
-	if mark := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]; mark != "" && strings.HasPrefix(strings.ToLower(digits), mark) {
+	if mark := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]; mark != "" &&
+		strings.HasPrefix(strings.ToLower(digits), mark) {
 		digits = digits[2:]
 	}
 	end := 0
@@ -93,7 +94,11 @@ func pythonInt(text string, base int) (*big.Int, string) {
 	}
 	if end < len(digits) || end == 0 {
 		shown := []rune(pytext.Quote(text))
-		return nil, fmt.Sprintf("invalid literal for int() with base %d: %s", base, string(shown[:min(200, len(shown))]))
+		return nil, fmt.Sprintf(
+			"invalid literal for int() with base %d: %s",
+			base,
+			string(shown[:min(200, len(shown))]),
+		)
 	}
 	i, _ := new(big.Int).SetString(digits, base)
 	if negative {

@@ -12,7 +12,13 @@ import (
 // scalar makes a value of a node by its tag.
 func (c *construction) scalar(n *pyyaml.Node) (any, error) {
 	switch n.Tag {
-	case pyyaml.TagNull, pyyaml.TagBool, pyyaml.TagInt, pyyaml.TagFloat, pyyaml.TagBinary, pyyaml.TagTimestamp, pyyaml.TagString:
+	case pyyaml.TagNull,
+		pyyaml.TagBool,
+		pyyaml.TagInt,
+		pyyaml.TagFloat,
+		pyyaml.TagBinary,
+		pyyaml.TagTimestamp,
+		pyyaml.TagString:
 	default:
 		return nil, c.refuse("", nil, n, "could not determine a constructor for the tag %s", pytext.Quote(n.Tag))
 	}
@@ -122,7 +128,13 @@ func (c *construction) binary(n *pyyaml.Node, text string) (any, error) {
 	case 0:
 		return data, nil
 	case 1:
-		return nil, c.refuse("", nil, n, "failed to decode base64 data: Invalid base64-encoded string: number of data characters (%d) cannot be 1 more than a multiple of 4", len(data)/3*4+1)
+		return nil, c.refuse(
+			"",
+			nil,
+			n,
+			"failed to decode base64 data: Invalid base64-encoded string: number of data characters (%d) cannot be 1 more than a multiple of 4",
+			len(data)/3*4+1,
+		)
 	}
 	return nil, c.refuse("", nil, n, "failed to decode base64 data: Incorrect padding")
 }
@@ -147,7 +159,15 @@ func notASCII(text string) string {
 	case first < 0:
 		return ""
 	case first == last:
-		return fmt.Sprintf("'ascii' codec can't encode character '%s' in position %d: ordinal not in range(128)", pytext.ASCII(char), first)
+		return fmt.Sprintf(
+			"'ascii' codec can't encode character '%s' in position %d: ordinal not in range(128)",
+			pytext.ASCII(char),
+			first,
+		)
 	}
-	return fmt.Sprintf("'ascii' codec can't encode characters in position %d-%d: ordinal not in range(128)", first, last)
+	return fmt.Sprintf(
+		"'ascii' codec can't encode characters in position %d-%d: ordinal not in range(128)",
+		first,
+		last,
+	)
 }

@@ -28,8 +28,10 @@ func kindOf(t time.Time) string {
 
 // timePattern is wider than what YAML takes for a time without a tag.
 var timePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:(?:[Tt]|[ \t]+)([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]*))?` +
-		`(?:[ \t]*(?:(Z)|([-+])([0-9]{1,2})(?::([0-9]{2}))?))?)?$`)
+	return regexp.MustCompile(
+		`^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:(?:[Tt]|[ \t]+)([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]*))?` +
+			`(?:[ \t]*(?:(Z)|([-+])([0-9]{1,2})(?::([0-9]{2}))?))?)?$`,
+	)
 })
 
 // timestamp reads a date or a time. It must be one that can be.
@@ -59,7 +61,12 @@ func (c *construction) timestamp(n *pyyaml.Node) (any, error) {
 			offset = -offset
 		}
 		if offset <= -24*3600 || offset >= 24*3600 {
-			return nil, c.raise(pyyaml.ClassValue, n, "offset must be a timedelta strictly between -timedelta(hours=24) and timedelta(hours=24), not %s.", delta(offset))
+			return nil, c.raise(
+				pyyaml.ClassValue,
+				n,
+				"offset must be a timedelta strictly between -timedelta(hours=24) and timedelta(hours=24), not %s.",
+				delta(offset),
+			)
 		}
 		zone = time.FixedZone("", offset)
 	}

@@ -175,7 +175,17 @@ func (h *Host) named(b *bytes.Buffer, named []eval.NamedValue) error {
 func (h *Host) broken(s *eval.Signature, err error) eval.Outcome {
 	var hang *HangError
 	if errors.As(err, &hang) {
-		return eval.Outcome{Output: h.TakeOutput(), Err: &eval.PluginError{Kind: "external", Class: "TimeoutError", Message: hang.Error(), File: s.File, Line: s.Line, Trace: hang.Stack}}
+		return eval.Outcome{
+			Output: h.TakeOutput(),
+			Err: &eval.PluginError{
+				Kind:    "external",
+				Class:   "TimeoutError",
+				Message: hang.Error(),
+				File:    s.File,
+				Line:    s.Line,
+				Trace:   hang.Stack,
+			},
+		}
 	}
 	o := failed("RuntimeError", strings.TrimSpace(err.Error()))
 	o.Err.File, o.Err.Line, o.Output = s.File, s.Line, h.TakeOutput()

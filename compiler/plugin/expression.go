@@ -24,7 +24,12 @@ type expression struct {
 // expression describes a piece of text.
 func (h *Host) expression(x syntax.Expr) (*expression, error) {
 	at := x.Where()
-	e := &expression{Class: classOf(x), Text: syntax.RenderRepr(x), Source: syntax.RenderSource(x), At: []any{"", at.Start.Line}}
+	e := &expression{
+		Class:  classOf(x),
+		Text:   syntax.RenderRepr(x),
+		Source: syntax.RenderSource(x),
+		At:     []any{"", at.Start.Line},
+	}
 	if at.File != nil {
 		e.At[0] = at.File.Path
 	}
@@ -152,7 +157,13 @@ func (h *Host) owner() (any, error) {
 	if call == nil {
 		return nil, nil
 	}
-	w := &written{Text: syntax.RenderRepr(call), Source: syntax.RenderSource(call), Args: []*expression{}, Named: [][2]any{}, Splats: []*expression{}}
+	w := &written{
+		Text:   syntax.RenderRepr(call),
+		Source: syntax.RenderSource(call),
+		Args:   []*expression{},
+		Named:  [][2]any{},
+		Splats: []*expression{},
+	}
 	for _, a := range call.Args {
 		x, err := h.expression(a)
 		if err != nil {

@@ -52,7 +52,12 @@ func (h *fakeHeap) add(entity string, pairs ...any) *fakeInstance {
 		e = &types.Entity{Name: entity}
 		h.types[entity] = e
 	}
-	i := &fakeInstance{id: uint64(len(h.instances) + 1), entity: e, values: map[string]types.Value{}, empty: map[string]bool{}}
+	i := &fakeInstance{
+		id:     uint64(len(h.instances) + 1),
+		entity: e,
+		values: map[string]types.Value{},
+		empty:  map[string]bool{},
+	}
 	for n := 0; n < len(pairs); n += 2 {
 		v, _ := pairs[n+1].(types.Value)
 		i.values[pairs[n].(string)] = v
@@ -148,7 +153,14 @@ func tryOpen(t testing.TB, archive string, change ...func(*Config)) (*project, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Python: plugintest.Python(t), RuntimeDir: unpacked, ProjectDir: dir, ProjectName: "test", ModulePath: []string{filepath.Join(dir, "libs")}, CallTimeout: time.Minute}
+	c := Config{
+		Python:      plugintest.Python(t),
+		RuntimeDir:  unpacked,
+		ProjectDir:  dir,
+		ProjectName: "test",
+		ModulePath:  []string{filepath.Join(dir, "libs")},
+		CallTimeout: time.Minute,
+	}
 	for _, f := range change {
 		f(&c)
 	}

@@ -134,7 +134,14 @@ func New(ctx context.Context, c Config) *Host {
 		c.CallTimeout = DefaultCallTimeout
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := &Host{config: c, ctx: ctx, cancel: cancel, came: make(chan struct{}), used: map[string]bool{}, plugins: map[*eval.Signature]int{}}
+	h := &Host{
+		config:  c,
+		ctx:     ctx,
+		cancel:  cancel,
+		came:    make(chan struct{}),
+		used:    map[string]bool{},
+		plugins: map[*eval.Signature]int{},
+	}
 	h.alive, h.giveUp = context.WithCancel(context.Background())
 	h.wire = newCodec(h)
 	return h
@@ -429,7 +436,17 @@ type exception struct {
 }
 
 func (e *exception) pluginError() eval.PluginError {
-	made := eval.PluginError{Kind: e.Kind, Class: e.Class, Message: e.Message, File: e.File, Line: e.Line, Unread: span(e.Unread), At: span(e.At), Trace: e.Trace, Notes: e.Hint}
+	made := eval.PluginError{
+		Kind:    e.Kind,
+		Class:   e.Class,
+		Message: e.Message,
+		File:    e.File,
+		Line:    e.Line,
+		Unread:  span(e.Unread),
+		At:      span(e.At),
+		Trace:   e.Trace,
+		Notes:   e.Hint,
+	}
 	if e.Cause != nil {
 		wrapped := e.Cause.pluginError()
 		made.Wrapped = &wrapped

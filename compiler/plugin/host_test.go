@@ -194,7 +194,9 @@ func TestStringSubclass(t *testing.T) {
 // What plug-ins print of proxies is what models have printed for years.
 func TestShow(t *testing.T) {
 	p := open(t, echo)
-	list := &types.List{Items: []types.Value{types.Int(1), types.Str("a"), types.Float(2), types.Bool(true), types.Null{}}}
+	list := &types.List{
+		Items: []types.Value{types.Int(1), types.Str("a"), types.Float(2), types.Bool(true), types.Null{}},
+	}
 	dict := &types.Dict{Keys: []string{"a"}, Values: map[string]types.Value{"a": list}}
 	for v, want := range map[types.Value]string{
 		list:         "SequenceProxy @[1, 'a', 2.0, True, null]",
@@ -230,7 +232,11 @@ func TestReadingAListCrossesSeldom(t *testing.T) {
 		t.Errorf("reading 200 instances took %d crossings", crossings)
 	}
 	crossings = 0
-	answer([]types.Value{p.heap.add("t::Item", "name", types.Str("i"), "peer", p.heap.add("t::Peer", "name", types.Str("p")))})
+	answer(
+		[]types.Value{
+			p.heap.add("t::Item", "name", types.Str("i"), "peer", p.heap.add("t::Peer", "name", types.Str("p"))),
+		},
+	)
 	if crossings != 0 {
 		t.Errorf("a call whose reads were foreseen took %d crossings", crossings)
 	}
@@ -250,7 +256,8 @@ func TestUnsetAbandonsTheCall(t *testing.T) {
 	}
 	x.values["a"] = nil
 	y := p.heap.add("t::X", "a", nil, "b", nil)
-	if o := p.call("t::both", y); len(o.Unset) != 2 || o.Unset[0].(fakeSlot).name != "t::X#2.a" || o.Unset[1].(fakeSlot).name != "t::X#2.b" {
+	if o := p.call("t::both", y); len(o.Unset) != 2 || o.Unset[0].(fakeSlot).name != "t::X#2.a" ||
+		o.Unset[1].(fakeSlot).name != "t::X#2.b" {
 		t.Errorf("outcome %+v", o)
 	}
 	if got := p.value("t::attribute", x, types.Str("c")); got != (types.Unknown{Number: 7}) {
@@ -271,7 +278,8 @@ func TestUnsetAbandonsTheCall(t *testing.T) {
 	if o := p.call("t::looked_up", types.Str("w")); len(o.Unset) != 1 {
 		t.Errorf("variable without value: %+v", o)
 	}
-	if o := p.call("t::looked_up", types.Str("z")); o.Err == nil || o.Err.Kind != "compiler" || o.Err.Class != "inmanta.ast.NotFoundException" {
+	if o := p.call("t::looked_up", types.Str("z")); o.Err == nil || o.Err.Kind != "compiler" ||
+		o.Err.Class != "inmanta.ast.NotFoundException" {
 		t.Errorf("missing variable: %+v", o.Err)
 	}
 }
@@ -312,7 +320,9 @@ func TestErrors(t *testing.T) {
 		if e.Kind != c.kind || e.Class != c.class || e.Message != c.message {
 			t.Errorf("%s: got %+v", c.how, e)
 		}
-		if !strings.HasSuffix(e.File, "libs/t/plugins/__init__.py") || e.Line == 0 || strings.Contains(e.Trace, "ordain_worker") || !strings.Contains(e.Trace, "in fails") {
+		if !strings.HasSuffix(e.File, "libs/t/plugins/__init__.py") || e.Line == 0 ||
+			strings.Contains(e.Trace, "ordain_worker") ||
+			!strings.Contains(e.Trace, "in fails") {
 			t.Errorf("%s: place %s:%d, trace\n%s", c.how, e.File, e.Line, e.Trace)
 		}
 	}
@@ -326,7 +336,8 @@ func TestHang(t *testing.T) {
 	if diff := cmp.Diff([]string{"waiting for the device"}, out.Output); diff != "" {
 		t.Error(diff)
 	}
-	if e == nil || e.Class != "TimeoutError" || !strings.Contains(e.Message, "t::hangs") || !strings.Contains(e.Trace, "in hangs") {
+	if e == nil || e.Class != "TimeoutError" || !strings.Contains(e.Message, "t::hangs") ||
+		!strings.Contains(e.Trace, "in hangs") {
 		t.Fatalf("got %+v", e)
 	}
 	if e := p.call("t::same", types.Int(1)).Err; e == nil {
@@ -359,11 +370,14 @@ func TestSignatures(t *testing.T) {
 	if diff := cmp.Diff([]eval.ParamKind{eval.Positional, eval.VarArgs, eval.KeywordOnly, eval.VarKeywords}, kinds); diff != "" {
 		t.Error(diff)
 	}
-	if s.Params[0].Type.Kind != "union" || s.Params[2].Type.Name != "bool?" || !s.Params[2].HasDefault || s.Params[1].Type.Name != "int" {
+	if s.Params[0].Type.Kind != "union" || s.Params[2].Type.Name != "bool?" || !s.Params[2].HasDefault ||
+		s.Params[1].Type.Name != "int" {
 		t.Errorf("params %+v", s.Params)
 	}
 	old := p.plugins["t::old"]
-	if !old.Deprecated || old.ReplacedBy != "t::same" || old.Params[0].Type.Kind != "nullable" || old.Params[0].Type.Of[0].Kind != "list" || old.Return.Kind != "dict" {
+	if !old.Deprecated || old.ReplacedBy != "t::same" || old.Params[0].Type.Kind != "nullable" ||
+		old.Params[0].Type.Of[0].Kind != "list" ||
+		old.Return.Kind != "dict" {
 		t.Errorf("old: %+v", old)
 	}
 	if c := p.plugins["t::looked_up"]; len(c.Params) != 1 || c.Params[0].Name != "name" {
@@ -428,7 +442,13 @@ def h(x): pass
 	for _, other := range load.Others {
 		said = append(said, other.Class+" "+filepath.Base(other.File))
 	}
-	want := []string{"ModuleNotFoundError __init__.py", "SyntaxError sub.py", "ZeroDivisionError z.py", "RuntimeException __init__.py", "RuntimeException __init__.py"}
+	want := []string{
+		"ModuleNotFoundError __init__.py",
+		"SyntaxError sub.py",
+		"ZeroDivisionError z.py",
+		"RuntimeException __init__.py",
+		"RuntimeException __init__.py",
+	}
 	for i := range said {
 		said[i] = said[i][strings.LastIndex(strings.Fields(said[i])[0], ".")+1:]
 	}

@@ -82,7 +82,13 @@ func (e *LoadError) Error() string {
 	if e.Importing == "" {
 		return "Unable to load all plug-ins: " + e.Class + ": " + e.Message
 	}
-	return fmt.Sprintf("Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s", e.Module, e.Class, e.Importing, e.Message)
+	return fmt.Sprintf(
+		"Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s",
+		e.Module,
+		e.Class,
+		e.Importing,
+		e.Message,
+	)
 }
 
 // Raised is the exception.
@@ -91,7 +97,10 @@ func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
 // Hint says what to do about it.
 func (e *LoadError) Hint() string {
 	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
-		return fmt.Sprintf("the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module", e.Missing)
+		return fmt.Sprintf(
+			"the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module",
+			e.Missing,
+		)
 	}
 	return ""
 }
@@ -223,9 +232,13 @@ func (h *Host) furtherFailures() []*LoadError {
 	var reply struct {
 		Errors []*exception `json:"errors"`
 	}
-	err := h.within(min(forFurther, h.config.CallTimeout), "importing the modules' Python code", func(ctx context.Context) error {
-		return h.dialogue.Ask(ctx, "load_further", nil, &reply, h.answer)
-	})
+	err := h.within(
+		min(forFurther, h.config.CallTimeout),
+		"importing the modules' Python code",
+		func(ctx context.Context) error {
+			return h.dialogue.Ask(ctx, "load_further", nil, &reply, h.answer)
+		},
+	)
 	h.printed = nil
 	if err != nil {
 		return nil
@@ -269,7 +282,11 @@ func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	if op == "imports" || op == "module" {
 		return h.onDisk(op, args)
 	}
-	return nil, &worker.Failure{Kind: "compiler", Class: "RuntimeError", Message: "the model can be read only while a plug-in runs"}
+	return nil, &worker.Failure{
+		Kind:    "compiler",
+		Class:   "RuntimeError",
+		Message: "the model can be read only while a plug-in runs",
+	}
 }
 
 // lazyRequest is the request that goes by a table; of the expected modules those that there are.
@@ -285,7 +302,14 @@ func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
 }
 
 func (h *Host) loadRequest() loadRequest {
-	return loadRequest{Project: h.config.ProjectDir, Name: h.config.ProjectName, Metadata: h.config.Metadata, AutoStd: h.config.AutoStd, ModulePath: h.config.ModulePath, Modules: h.modules}
+	return loadRequest{
+		Project:    h.config.ProjectDir,
+		Name:       h.config.ProjectName,
+		Metadata:   h.config.Metadata,
+		AutoStd:    h.config.AutoStd,
+		ModulePath: h.config.ModulePath,
+		Modules:    h.modules,
+	}
 }
 
 // Twin implements eval.Twins.

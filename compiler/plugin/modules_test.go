@@ -37,8 +37,14 @@ func openPublished(t testing.TB, interpreter string, names []string, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Python: interpreter, RuntimeDir: unpacked, ProjectDir: t.TempDir(), ProjectName: "test", CallTimeout: time.Minute,
-		Settings: map[string]map[string]any{"config": {"environment": "9b7b1d8c-0000-4000-8000-000000000001"}}}
+	c := Config{
+		Python:      interpreter,
+		RuntimeDir:  unpacked,
+		ProjectDir:  t.TempDir(),
+		ProjectName: "test",
+		CallTimeout: time.Minute,
+		Settings:    map[string]map[string]any{"config": {"environment": "9b7b1d8c-0000-4000-8000-000000000001"}},
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -105,11 +111,22 @@ func TestTemplate(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "templates", "x.j2"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			one, two := p.heap.add("t::Host", "name", types.Str("one"), "maybe", types.Int(1)), p.heap.add("t::Host", "name", nil)
+			one, two := p.heap.add(
+				"t::Host",
+				"name",
+				types.Str("one"),
+				"maybe",
+				types.Int(1),
+			), p.heap.add(
+				"t::Host",
+				"name",
+				nil,
+			)
 			two.empty["maybe"] = true
 			p.heap.variables["greeting"] = types.Str("hello")
 			p.heap.variables["hosts"] = &types.List{Items: []types.Value{one, two}}
-			if o := p.call("std::template", types.Str("/x.j2")); len(o.Unset) != 1 || o.Unset[0].(fakeSlot).name != "t::Host#2.name" {
+			if o := p.call("std::template", types.Str("/x.j2")); len(o.Unset) != 1 ||
+				o.Unset[0].(fakeSlot).name != "t::Host#2.name" {
 				t.Fatalf("outcome %+v %v", o, o.Err)
 			}
 			two.values["name"] = types.Str("two")
@@ -125,7 +142,12 @@ func TestFacts(t *testing.T) {
 	for _, set := range plugintest.Sets {
 		t.Run(set.Python, func(t *testing.T) {
 			p := openPublished(t, plugintest.Venv(t, set), set.Modules, func(c *Config) {
-				c.Known = &Known{Facts: map[string]map[string]string{"std::testing::NullResource[a,name=n]": {"ip": "10.0.0.1"}}, Environment: Environment{Name: "here"}}
+				c.Known = &Known{
+					Facts: map[string]map[string]string{
+						"std::testing::NullResource[a,name=n]": {"ip": "10.0.0.1"},
+					},
+					Environment: Environment{Name: "here"},
+				}
 			})
 			i := p.heap.add("std::testing::NullResource", "name", types.Str("n"), "agentname", types.Str("a"))
 			if got := p.value("std::getfact", i, types.Str("ip")); got != types.Str("10.0.0.1") {
@@ -150,7 +172,11 @@ func TestTypesFromPython(t *testing.T) {
 	base := &types.Entity{Name: "files::json::SerializableEntity"}
 	base.Attributes = []*types.Attribute{{Name: "mapping_overwrite", Type: types.DictT, Entity: base}}
 	parent := &types.Entity{Name: "t::Parent", Parents: []*types.Entity{base}}
-	child := &types.Entity{Name: "t::Child", Parents: []*types.Entity{base}, Indexes: []*types.Index{{Attributes: []string{"parent", "key"}}}}
+	child := &types.Entity{
+		Name:    "t::Child",
+		Parents: []*types.Entity{base},
+		Indexes: []*types.Index{{Attributes: []string{"parent", "key"}}},
+	}
 	up := &types.Attribute{Name: "parent", Entity: child, End: &types.End{Target: parent, Low: 1, High: 1}}
 	down := &types.Attribute{Name: "children", Entity: parent, End: &types.End{Target: child, High: -1}}
 	up.End.Inverse, down.End.Inverse = down, up

@@ -17,7 +17,15 @@ func (c *codec) decodeObject(t tagged) (types.Value, error) {
 		}
 		return known, nil
 	}
-	o := &types.Object{Handle: t.O, Class: t.Class, Shown: t.Shown, Number: t.Number, Own: t.Own, Keeper: c.host, Dataclass: t.Dataclass}
+	o := &types.Object{
+		Handle:    t.O,
+		Class:     t.Class,
+		Shown:     t.Shown,
+		Number:    t.Number,
+		Own:       t.Own,
+		Keeper:    c.host,
+		Dataclass: t.Dataclass,
+	}
 	if t.Base != nil {
 		base, err := c.decode(t.Base)
 		if err != nil {

@@ -258,7 +258,8 @@ func readSealed(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || info.Size() > tableSize || int(owner.Uid) != os.Geteuid() {
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || info.Size() > tableSize ||
+		int(owner.Uid) != os.Geteuid() {
 		return nil, errDamaged
 	}
 	text, err := os.ReadFile(path)

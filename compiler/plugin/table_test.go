@@ -373,7 +373,10 @@ def name() -> "string":
 // A finalizer of a module that nobody called runs all the same.
 func TestFinalizersRunWithoutACall(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write("a/plugins/__init__.py", "from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n")
+	c.write(
+		"a/plugins/__init__.py",
+		"from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n",
+	)
 	for n := range 2 {
 		p := c.compile()
 		p.done()
@@ -428,8 +431,14 @@ def known(ctx: Context) -> "list":
 // as soon as the model loads that, whatever is remembered of the load before.
 func TestPluginsOfNamespacesThatAreNotLoaded(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write("a/plugins/sub.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n")
-	c.write("a/plugins/deep/inner.py", "from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n")
+	c.write(
+		"a/plugins/sub.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n",
+	)
+	c.write(
+		"a/plugins/deep/inner.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n",
+	)
 	c.write("b/plugins/__init__.py", `
 from inmanta.plugins import plugin, Context
 
@@ -464,7 +473,10 @@ def known(ctx: Context) -> "list":
 // What Python has for an entity that is to be a dataclass is told, remembered load or not.
 func TestTwins(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write("a/plugins/sub.py", "import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = Made()\n\nNothing = None\n")
+	c.write(
+		"a/plugins/sub.py",
+		"import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = Made()\n\nNothing = None\n",
+	)
 	for _, load := range []string{"first", "remembered"} {
 		p := c.compile()
 		for name, want := range map[string]string{
@@ -576,9 +588,23 @@ func everything() *table {
 			Name: "a::b", Params: []eval.Param{{Name: "x", Kind: eval.VarArgs, Type: &eval.Annotation{Kind: "list", Of: []*eval.Annotation{inner, nil}}, HasDefault: true}},
 			Return: inner, AllowUnknown: true, Context: true, ContextKeyword: "c", ReplacedBy: "a::c", Deprecated: true, File: "a.py", Line: 7,
 		}},
-		Dataclasses: []eval.Dataclass{{Name: "a::D", Class: "b::D", Fields: []eval.DataclassField{{Name: "f", Type: inner, Default: true}}, Frozen: true, Plain: true, File: "d.py", Line: 8}},
-		Warnings:    []remark{{"old", "w.py", 9}}, Export: json.RawMessage("{}"), Code: map[string][]string{"a::R": {"a"}, "a::S": nil},
-		Finalizers: []string{"a.f"}, Shared: []string{}, Salt: "salt", Variables: map[string]string{"A": "b", "C": ""}, Everything: "all",
+		Dataclasses: []eval.Dataclass{
+			{
+				Name:   "a::D",
+				Class:  "b::D",
+				Fields: []eval.DataclassField{{Name: "f", Type: inner, Default: true}},
+				Frozen: true,
+				Plain:  true,
+				File:   "d.py",
+				Line:   8,
+			},
+		},
+		Warnings: []remark{
+			{"old", "w.py", 9},
+		}, Export: json.RawMessage("{}"), Code: map[string][]string{"a::R": {"a"}, "a::S": nil},
+		Finalizers: []string{
+			"a.f",
+		}, Shared: []string{}, Salt: "salt", Variables: map[string]string{"A": "b", "C": ""}, Everything: "all",
 		Files: []input{{"/a.py", filestamp.Stamp{1, -2, 3, 4, 1 << 62}, "hash", true}}, Folders: []input{{Path: "/"}},
 	}
 }

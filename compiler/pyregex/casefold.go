@@ -9,7 +9,9 @@ import (
 // Without regard to case, Python compares what lower gives for the text with
 // what lower gave for the pattern. Some small letters are the same nevertheless
 // because their capitals are; these are listed here.
-var sameLetters = strings.Fields("iı sſ µμ \u0345ι\u1fbe \u0390\u1fd3 \u03b0\u1fe3 βϐ εϵ θϑ κϰ πϖ ρϱ ςσ φϕ вᲀ дᲁ оᲂ сᲃ тᲄᲅ ъᲆ ѣᲇ ᲈꙋ ṡẛ ﬅﬆ")
+var sameLetters = strings.Fields(
+	"iı sſ µμ \u0345ι\u1fbe \u0390\u1fd3 \u03b0\u1fe3 βϐ εϵ θϑ κϰ πϖ ρϱ ςσ φϕ вᲀ дᲁ оᲂ сᲃ тᲄᲅ ъᲆ ѣᲇ ᲈꙋ ṡẛ ﬅﬆ",
+)
 
 var sameAs = sync.OnceValue(func() map[rune][]rune {
 	m := make(map[rune][]rune, 2*len(sameLetters))
@@ -120,7 +122,8 @@ func (f fold) casedIn(lo, hi rune) bool {
 // asciiReaches reports whether a range has a character whose small letter in
 // ASCII this one is.
 func asciiReaches(lo, hi, small rune) bool {
-	return within(lo, hi, small) && asciiLower(small) == small || 'a' <= small && small <= 'z' && within(lo, hi, small-'a'+'A')
+	return within(lo, hi, small) && asciiLower(small) == small ||
+		'a' <= small && small <= 'z' && within(lo, hi, small-'a'+'A')
 }
 
 // reaches reports whether a range has a character whose small letter, or one

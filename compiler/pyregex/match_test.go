@@ -61,7 +61,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Skip("takes some 300 MB")
 	}
 	pattern := strings.Repeat("()", 100) + "(?:(a)|(b))*$"
-	if ok, err := compiled(t, pattern).Match(strings.Repeat("ab", 1<<20), time.Minute); ok || !errors.Is(err, ErrTooLong) {
+	if ok, err := compiled(t, pattern).Match(strings.Repeat("ab", 1<<20), time.Minute); ok ||
+		!errors.Is(err, ErrTooLong) {
 		t.Errorf("gave %v, %v", ok, err)
 	}
 }

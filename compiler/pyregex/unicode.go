@@ -50,7 +50,8 @@ func startsIdentifier(r rune) bool {
 	if r == '_' || isNewIdeograph(r) {
 		return true
 	}
-	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) && !unicode.Is(notFirst, r) && !unicode.Is(inNoName, r)
+	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) && !unicode.Is(notFirst, r) &&
+		!unicode.Is(inNoName, r)
 }
 
 func continuesIdentifier(r rune) bool {

@@ -37,7 +37,13 @@ func Parse(name string, text []byte) (root *Node, err error) {
 		return nil, nil
 	}
 	if start := c.explicitStart(); !start.None() {
-		c.refuse(ClassComposer, "expected a single document in the stream", root.Mark, "but found another document", start)
+		c.refuse(
+			ClassComposer,
+			"expected a single document in the stream",
+			root.Mark,
+			"but found another document",
+			start,
+		)
 	}
 	return root, nil
 }
@@ -175,7 +181,14 @@ func (c *composer) node(p place, depth int) *Node {
 // limit refuses a collection in too many others.
 func (c *composer) limit(n *Node, depth int) {
 	if depth > Deepest {
-		panic(&Error{Class: ClassRecursion, Name: c.name, Problem: "maximum recursion depth exceeded", ProblemMark: n.Mark})
+		panic(
+			&Error{
+				Class:       ClassRecursion,
+				Name:        c.name,
+				Problem:     "maximum recursion depth exceeded",
+				ProblemMark: n.Mark,
+			},
+		)
 	}
 }
 
@@ -210,7 +223,13 @@ func (c *composer) properties() *Node {
 	if tagged.handle != "" {
 		prefix, ok := c.handles[tagged.handle]
 		if !ok {
-			c.refuse(ClassParser, "while parsing a node", n.Mark, "found undefined tag handle "+pytext.Quote(tagged.handle), tagged.start)
+			c.refuse(
+				ClassParser,
+				"while parsing a node",
+				n.Mark,
+				"found undefined tag handle "+pytext.Quote(tagged.handle),
+				tagged.start,
+			)
 		}
 		n.Tag = prefix + tagged.value
 	}
@@ -223,7 +242,16 @@ func (c *composer) alias() *Node {
 	if !ok {
 		c.refuse(ClassComposer, "", Mark{}, "found undefined alias "+pytext.Quote(t.value), t.start)
 	}
-	return &Node{Kind: Alias, Value: to.Value, Tag: to.Tag, Style: to.Style, Mark: t.start, End: t.end, Alias: to, Within: to.End.None()}
+	return &Node{
+		Kind:   Alias,
+		Value:  to.Value,
+		Tag:    to.Tag,
+		Style:  to.Style,
+		Mark:   t.start,
+		End:    t.end,
+		Alias:  to,
+		Within: to.End.None(),
+	}
 }
 
 // declare remembers what aliases may name.
@@ -232,7 +260,13 @@ func (c *composer) declare(n *Node) {
 		return
 	}
 	if first := c.anchors[n.Anchor]; first != nil {
-		c.refuse(ClassComposer, "found duplicate anchor "+pytext.Quote(n.Anchor)+"; first occurrence", first.Mark, "second occurrence", n.Mark)
+		c.refuse(
+			ClassComposer,
+			"found duplicate anchor "+pytext.Quote(n.Anchor)+"; first occurrence",
+			first.Mark,
+			"second occurrence",
+			n.Mark,
+		)
 	}
 	c.anchors[n.Anchor] = n
 }

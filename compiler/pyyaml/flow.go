@@ -19,7 +19,13 @@ func (c *composer) more(n *Node, start Mark, end kind) bool {
 	if len(n.Content) > 0 && !c.next(end) {
 		if !c.next(flowEntry) {
 			t := c.peekToken()
-			c.refuse(ClassParser, "while parsing a flow "+n.Kind.String(), start, "expected ',' or '"+string(end)+"', but got "+t.kind.quoted(), t.start)
+			c.refuse(
+				ClassParser,
+				"while parsing a flow "+n.Kind.String(),
+				start,
+				"expected ',' or '"+string(end)+"', but got "+t.kind.quoted(),
+				t.start,
+			)
 		}
 		c.takeToken()
 	}

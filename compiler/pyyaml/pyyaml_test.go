@@ -41,7 +41,16 @@ func dump(n *pyyaml.Node, lines *[]string, seen map[*pyyaml.Node]int) {
 		return
 	}
 	seen[n] = len(seen)
-	line := fmt.Sprintf("%d:%d-%d:%d %s %x %s ", n.Line, n.Column, n.End.Line, n.End.Column, n.Kind, n.Tag, styles[n.Style])
+	line := fmt.Sprintf(
+		"%d:%d-%d:%d %s %x %s ",
+		n.Line,
+		n.Column,
+		n.End.Line,
+		n.End.Column,
+		n.Kind,
+		n.Tag,
+		styles[n.Style],
+	)
 	if n.Kind == pyyaml.Scalar {
 		line += fmt.Sprintf("%x", n.Value)
 	} else {
@@ -129,10 +138,26 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + bytes.Count(text, []byte("\u0085")) +
-			bytes.Count(text, []byte("\u2028")) + bytes.Count(text, []byte("\u2029")) + 1
+		lines := bytes.Count(
+			text,
+			[]byte("\n"),
+		) + bytes.Count(
+			text,
+			[]byte("\r"),
+		) + bytes.Count(
+			text,
+			[]byte("\u0085"),
+		) +
+			bytes.Count(
+				text,
+				[]byte("\u2028"),
+			) + bytes.Count(
+			text,
+			[]byte("\u2029"),
+		) + 1
 		inside := func(m pyyaml.Mark) {
-			if m.Line < 1 || m.Line > lines || m.Column < 1 || m.Column > len(text)+1 || m.Index < 0 || m.Index > len(text) {
+			if m.Line < 1 || m.Line > lines || m.Column < 1 || m.Column > len(text)+1 || m.Index < 0 ||
+				m.Index > len(text) {
 				t.Errorf("%+v lies outside of %d lines", m, lines)
 			}
 		}

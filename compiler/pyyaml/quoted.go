@@ -84,7 +84,13 @@ func (s *scanner) escape(text *strings.Builder, start Mark) {
 	s.forward(1)
 	for i := range digits {
 		if c := s.peek(i); !isHex(c) {
-			s.fail(reading, start, "expected escape sequence of %d hexadecimal numbers, but found %s", digits, quoted(c))
+			s.fail(
+				reading,
+				start,
+				"expected escape sequence of %d hexadecimal numbers, but found %s",
+				digits,
+				quoted(c),
+			)
 		}
 	}
 	at := s.mark()

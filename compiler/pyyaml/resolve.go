@@ -46,15 +46,21 @@ func (n *Node) resolve() {
 // What stands in no quotes is a number or a date where it looks like one to YAML 1.1.
 var (
 	floatPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|` +
-			`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+		return regexp.MustCompile(
+			`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|` +
+				`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`,
+		)
 	})
 	intPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[-+]?(?:0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
+		return regexp.MustCompile(
+			`^[-+]?(?:0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$`,
+		)
 	})
 	timePattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[0-9]{4}-(?:[0-9]{2}-[0-9]{2}|[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?` +
-			`(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$`)
+		return regexp.MustCompile(
+			`^[0-9]{4}-(?:[0-9]{2}-[0-9]{2}|[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?` +
+				`(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$`,
+		)
 	})
 )
 
@@ -66,7 +72,24 @@ func plainTag(text string) string {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return TagNull
-	case "yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE", "on", "On", "ON", "off", "Off", "OFF":
+	case "yes",
+		"Yes",
+		"YES",
+		"no",
+		"No",
+		"NO",
+		"true",
+		"True",
+		"TRUE",
+		"false",
+		"False",
+		"FALSE",
+		"on",
+		"On",
+		"ON",
+		"off",
+		"Off",
+		"OFF":
 		return TagBool
 	case "<<":
 		return TagMerge

@@ -114,7 +114,12 @@ func (s *scanner) uriEscapes(of string, start Mark) string {
 		s.forward(1)
 		for i := range 2 {
 			if c := s.peek(i); !isHex(c) {
-				s.fail("while scanning a "+of, start, "expected URI escape sequence of 2 hexadecimal numbers, but found %s", quoted(c))
+				s.fail(
+					"while scanning a "+of,
+					start,
+					"expected URI escape sequence of 2 hexadecimal numbers, but found %s",
+					quoted(c),
+				)
 			}
 		}
 		b, _ := strconv.ParseUint(s.take(2), 16, 8)

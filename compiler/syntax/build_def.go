@@ -68,7 +68,8 @@ func (p *parser) implement(word token, entity, list, when any, doc string) any {
 	n.At = p.coarse(word)
 	n.At.End = n.Entity.At.End
 	n.When, _ = when.(Expr)
-	if always, ok := n.When.(*Literal); l.parents && n.When != nil && !(ok && always.Kind == BoolLiteral && always.Bool) {
+	if always, ok := n.When.(*Literal); l.parents && n.When != nil &&
+		!(ok && always.Kind == BoolLiteral && always.Bool) {
 		return p.refuse("implement_def", &Error{
 			Kind: KindRuntime, Message: "Conditional implementation with parents not allowed",
 			At: n.Entity.At, Statement: Render(n),

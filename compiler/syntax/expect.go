@@ -34,7 +34,12 @@ func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok
 		e.Focus = s.spanOf(b.start, b.end)
 	case opensTop[kind] && len(blocks) > 0:
 		b := blocks[len(blocks)-1]
-		e.Hint = fmt.Sprintf("`%s` begins a new definition, and the `%s` of line %d has no `end` yet", tok.text, b.text, b.start.Line)
+		e.Hint = fmt.Sprintf(
+			"`%s` begins a new definition, and the `%s` of line %d has no `end` yet",
+			tok.text,
+			b.text,
+			b.start.Line,
+		)
 	case kind == tIF && slices.Contains(expected, "tINT"):
 		e.Hint = "`if` is a statement and has no value: write `condition ? this : that`"
 	case kind == tFOR && slices.Contains(expected, "tINT"):
@@ -51,7 +56,14 @@ func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok
 }
 
 // opensTop are the words that begin what stands at the top level only.
-var opensTop = map[int]bool{tENTITY: true, tIMPLEMENTATION: true, tIMPLEMENT: true, tINDEX: true, tIMPORT: true, tTYPEDEF: true}
+var opensTop = map[int]bool{
+	tENTITY:         true,
+	tIMPLEMENTATION: true,
+	tIMPLEMENT:      true,
+	tINDEX:          true,
+	tIMPORT:         true,
+	tTYPEDEF:        true,
+}
 
 // expected lists the tokens that the parser could go on with.
 func (t *exactTables) expected(stack []int16) []string {
@@ -92,7 +104,12 @@ var groups = []struct {
 	all, none string
 	members   string
 }{
-	{"a definition or a statement", "tENTITY tIMPORT tID", "", "tENTITY tIMPORT tIMPLEMENTATION tIMPLEMENT tTYPEDEF tINDEX tFOR tIF tID tCID " + values + " " + operators},
+	{
+		"a definition or a statement",
+		"tENTITY tIMPORT tID",
+		"",
+		"tENTITY tIMPORT tIMPLEMENTATION tIMPLEMENT tTYPEDEF tINDEX tFOR tIF tID tCID " + values + " " + operators,
+	},
 	{"a statement", "tFOR tIF tID", "", "tFOR tIF tID tCID " + values + " " + operators},
 	{"a value", "tINT tSTRING tID", "", "tID tCID " + values},
 	{"a constant, such as a number, a string, true or null", "tINT tSTRING", "tID", values},
@@ -125,7 +142,10 @@ func inWords(expected []string) string {
 			continue
 		}
 		later = append(later, g.word)
-		left = slices.DeleteFunc(left, func(name string) bool { return slices.Contains(strings.Fields(g.members), name) })
+		left = slices.DeleteFunc(
+			left,
+			func(name string) bool { return slices.Contains(strings.Fields(g.members), name) },
+		)
 	}
 	for _, name := range left {
 		word, known := words[name]

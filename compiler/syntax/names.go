@@ -59,8 +59,16 @@ var namedRunes = sync.OnceValue(func() map[string]rune {
 var unified = unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}},
 	R32: []unicode.Range32{
-		{Lo: 0x20000, Hi: 0x2a6df, Stride: 1}, {Lo: 0x2a700, Hi: 0x2b739, Stride: 1}, {Lo: 0x2b740, Hi: 0x2b81d, Stride: 1},
-		{Lo: 0x2b820, Hi: 0x2cea1, Stride: 1}, {Lo: 0x2ceb0, Hi: 0x2ebe0, Stride: 1}, {Lo: 0x2ebf0, Hi: 0x2ee5d, Stride: 1},
+		{
+			Lo:     0x20000,
+			Hi:     0x2a6df,
+			Stride: 1,
+		}, {Lo: 0x2a700, Hi: 0x2b739, Stride: 1}, {Lo: 0x2b740, Hi: 0x2b81d, Stride: 1},
+		{
+			Lo:     0x2b820,
+			Hi:     0x2cea1,
+			Stride: 1,
+		}, {Lo: 0x2ceb0, Hi: 0x2ebe0, Stride: 1}, {Lo: 0x2ebf0, Hi: 0x2ee5d, Stride: 1},
 		{Lo: 0x30000, Hi: 0x3134a, Stride: 1}, {Lo: 0x31350, Hi: 0x323af, Stride: 1},
 	},
 }
@@ -92,7 +100,8 @@ func hangul(name string) (rune, bool) {
 		}
 		for v, vowel := range vowels {
 			for f, final := range finals {
-				if len(rest) == len(vowel)+len(final) && strings.HasPrefix(rest, vowel) && strings.HasSuffix(rest, final) {
+				if len(rest) == len(vowel)+len(final) && strings.HasPrefix(rest, vowel) &&
+					strings.HasSuffix(rest, final) {
 					return rune(0xac00 + (i*len(vowels)+v)*len(finals) + f), true
 				}
 			}

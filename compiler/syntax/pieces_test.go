@@ -58,7 +58,8 @@ func TestALongFileIsParsedInPieces(t *testing.T) {
 		t.Fatal("it cannot be cut")
 	}
 	within := "x = \"\"\"\n" + strings.Repeat("import nothing\n", longText) + "\"\"\"\ny = 1\n"
-	if file, err := Parse(FileInfo{Path: "f.cf"}, []byte(within)); err != nil || len(file.Statements) != 2 || file.Statements[1].Where().Start.Line != longText+3 {
+	if file, err := Parse(FileInfo{Path: "f.cf"}, []byte(within)); err != nil || len(file.Statements) != 2 ||
+		file.Statements[1].Where().Start.Line != longText+3 {
 		t.Errorf("a long text is %d statements, %v", len(file.Statements), err)
 	}
 	wrong := strings.Repeat("x = 1\n", longText) + "y = = 1\n"

@@ -264,10 +264,12 @@ func (s *scanner) number(t *token, from int) int {
 	s.simple(t, end)
 	if kind == tINT && end-from > maxDigits {
 		s.fail(&Error{
-			Kind:    KindValue,
-			Message: "Exceeds the limit (4300 digits) for integer string conversion: value has " + strconv.Itoa(end-from) + " digits; use sys.set_int_max_str_digits() to increase the limit",
-			At:      s.spanOf(t.start, t.end),
-			Hint:    "calculate a number of this size: 10 ** 5000",
+			Kind: KindValue,
+			Message: "Exceeds the limit (4300 digits) for integer string conversion: value has " + strconv.Itoa(
+				end-from,
+			) + " digits; use sys.set_int_max_str_digits() to increase the limit",
+			At:   s.spanOf(t.start, t.end),
+			Hint: "calculate a number of this size: 10 ** 5000",
 		})
 	}
 	return kind
@@ -398,7 +400,13 @@ func (s *scanner) regex(t *token, end, slash int) int {
 	s.pos = end
 	if _, err := pyregex.Compile(pattern, NamedRune); err != nil {
 		text := "/" + pattern + "/"
-		s.fail(&Error{Kind: KindParser, Message: "Syntax error: Regex error in " + text + ": '" + err.Error() + "'", At: s.spanOf(t.start, t.end)})
+		s.fail(
+			&Error{
+				Kind:    KindParser,
+				Message: "Syntax error: Regex error in " + text + ": '" + err.Error() + "'",
+				At:      s.spanOf(t.start, t.end),
+			},
+		)
 		return tBAD
 	}
 	return tREGEX
@@ -409,7 +417,11 @@ func (s *scanner) illegal(t *token) int {
 	at := s.place(s.pos)
 	s.pos += n
 	*t = token{text: string(r), start: at, end: Pos{at.Line, at.Col + 1}, first: s.line}
-	e := &Error{Kind: KindParser, Message: "Syntax error: Illegal character '" + string(r) + "'", At: s.spanOf(t.start, t.end)}
+	e := &Error{
+		Kind:    KindParser,
+		Message: "Syntax error: Illegal character '" + string(r) + "'",
+		At:      s.spanOf(t.start, t.end),
+	}
 	switch r {
 	case '"', '\'':
 		e.Hint = "a string ends on the line on which it begins; use \"\"\" for text of several lines"

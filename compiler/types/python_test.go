@@ -186,7 +186,9 @@ func drawValue(depth int) *rapid.Generator[Value] {
 		case 2:
 			return Int(rapid.Int64().Draw(t, "int"))
 		case 3:
-			return NewInt(new(big.Int).Mul(big.NewInt(rapid.Int64().Draw(t, "a")), big.NewInt(rapid.Int64().Draw(t, "b"))))
+			return NewInt(
+				new(big.Int).Mul(big.NewInt(rapid.Int64().Draw(t, "a")), big.NewInt(rapid.Int64().Draw(t, "b"))),
+			)
 		case 4:
 			return Float(rapid.Float64().Draw(t, "float"))
 		case 6:
@@ -226,7 +228,9 @@ func TestNumbersReadBack(t *testing.T) {
 		if back, err := FloatT.Cast(Str(Text(f))); err != nil || !Equal(back, f) {
 			t.Fatalf("%s reads back as %v, %v", Text(f), back, err)
 		}
-		n := NewInt(new(big.Int).Lsh(big.NewInt(rapid.Int64().Draw(t, "int")), uint(rapid.IntRange(0, 70).Draw(t, "shift"))))
+		n := NewInt(
+			new(big.Int).Lsh(big.NewInt(rapid.Int64().Draw(t, "int")), uint(rapid.IntRange(0, 70).Draw(t, "shift"))),
+		)
 		back, err := IntType.Cast(Str(Text(n)))
 		if err != nil || !Equal(back, n) || PythonName(back) != "int" {
 			t.Fatalf("%s reads back as %v, %v", Text(n), back, err)

@@ -12,7 +12,8 @@ func TestAMatchThatTakesTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := re.Match(strings.Repeat("a", 60) + "b"); ok || err == nil || !strings.Contains(err.Error(), "a text of 61 characters") {
+	if ok, err := re.Match(strings.Repeat("a", 60) + "b"); ok || err == nil ||
+		!strings.Contains(err.Error(), "a text of 61 characters") {
 		t.Errorf("gave %v, %v", ok, err)
 	}
 	if ok, err := re.Match("aaa"); !ok || err != nil {

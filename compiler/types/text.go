@@ -44,7 +44,10 @@ func tooManyDigits(n *big.Int) error {
 	if n.BitLen() <= fewer || n.CmpAbs(tooLong()) < 0 {
 		return nil
 	}
-	return PythonError{"ValueError", "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit"}
+	return PythonError{
+		"ValueError",
+		"Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit",
+	}
 }
 
 // Interpolated gives the text of a value in a "{{ }}" field: as Printed, but a

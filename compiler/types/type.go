@@ -284,7 +284,10 @@ func (t *Typedef) Validate(v Value) error {
 		return err
 	}
 	if !ok {
-		return &Mismatch{Message: fmt.Sprintf("Invalid value %s, does not match constraint `%s`", Repr(v), t.Condition), Typedef: t}
+		return &Mismatch{
+			Message: fmt.Sprintf("Invalid value %s, does not match constraint `%s`", Repr(v), t.Condition),
+			Typedef: t,
+		}
 	}
 	return nil
 }

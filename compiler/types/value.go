@@ -96,7 +96,10 @@ func (r *Reference) mismatch(t Type) error {
 	if r.gives(t) {
 		return nil
 	}
-	return &Mismatch{Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(r), t), Typing: true}
+	return &Mismatch{
+		Message: fmt.Sprintf("Invalid value: %s is not a subtype of Reference[%s]", Text(r), t),
+		Typing:  true,
+	}
 }
 
 // ReferenceArg is an argument of a reference.

@@ -115,7 +115,12 @@ func (p *pack) entries() ([]moved, error) {
 
 // rewrite makes one pack of packs and loose objects, of what is wanted of
 // them, and removes them.
-func (s *Store) rewrite(ctx context.Context, packs []*pack, loose []plumbing.Hash, want func(plumbing.Hash) (bool, error)) error {
+func (s *Store) rewrite(
+	ctx context.Context,
+	packs []*pack,
+	loose []plumbing.Hash,
+	want func(plumbing.Hash) (bool, error),
+) error {
 	count := 0
 	seen := map[plumbing.Hash]bool{}
 	first := func(h plumbing.Hash) (bool, error) {

@@ -58,7 +58,12 @@ func (s *Store) loose(f *os.File, h plumbing.Hash) (*stored, error) {
 	}
 	defer in.Close()
 	if kind == plumbing.BlobObject && size > maxWhole {
-		return &stored{kind: kind, hash: h, size: size, open: func() (io.ReadCloser, error) { return s.openLoose(h) }}, nil
+		return &stored{
+			kind: kind,
+			hash: h,
+			size: size,
+			open: func() (io.ReadCloser, error) { return s.openLoose(h) },
+		}, nil
 	}
 	content, err := readExactly(in, size)
 	if errors.Is(err, ErrTooLarge) {

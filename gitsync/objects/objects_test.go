@@ -51,7 +51,12 @@ func history(t testing.TB, commits int) *repository {
 	r := &repository{t, t.TempDir()}
 	r.git("init", "-q", "--bare", "-b", "main")
 	r.add(0, commits)
-	tag := r.feed("object "+strings.TrimSpace(r.git("rev-parse", "main"))+"\ntype commit\ntag v1\ntagger A <a@b> 1700000000 +0000\n\nfirst\n", "mktag")
+	tag := r.feed(
+		"object "+strings.TrimSpace(
+			r.git("rev-parse", "main"),
+		)+"\ntype commit\ntag v1\ntagger A <a@b> 1700000000 +0000\n\nfirst\n",
+		"mktag",
+	)
 	r.git("update-ref", "refs/tags/v1", strings.TrimSpace(tag))
 	return r
 }
@@ -190,7 +195,10 @@ func TestAPackArrives(t *testing.T) {
 				t.Errorf("the index differs from git's: %d and %d bytes, %v", len(got), len(idx), err)
 			}
 			r.same(s)
-			if err := s.HasEncodedObject(plumbing.NewHash("1234567890123456789012345678901234567890")); !errors.Is(err, plumbing.ErrObjectNotFound) {
+			if err := s.HasEncodedObject(plumbing.NewHash("1234567890123456789012345678901234567890")); !errors.Is(
+				err,
+				plumbing.ErrObjectNotFound,
+			) {
 				t.Errorf("what is not there: %v", err)
 			}
 			first := r.names()[0]
@@ -352,7 +360,10 @@ func TestPruning(t *testing.T) {
 	if _, err := s.Prune(t.Context(), []plumbing.Hash{root}, map[plumbing.Hash]bool{parent: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.HasEncodedObject(plumbing.NewHash(strings.TrimSpace(r.git("rev-parse", "main~2")))); !errors.Is(err, plumbing.ErrObjectNotFound) {
+	if err := s.HasEncodedObject(plumbing.NewHash(strings.TrimSpace(r.git("rev-parse", "main~2")))); !errors.Is(
+		err,
+		plumbing.ErrObjectNotFound,
+	) {
 		t.Errorf("what was cut off: %v", err)
 	}
 	// What lacks something is damaged: nothing of it is thrown away.
@@ -474,7 +485,10 @@ func TestHostilePacks(t *testing.T) {
 		})
 	}
 	t.Run("base of nobody", func(t *testing.T) {
-		err := open(t, filepath.Join(t.TempDir(), "o")).Receive(bytes.NewReader(craft(t, base, []byte{0x80, 0x80, 4, 1, 1, 'x'}, true)))
+		err := open(
+			t,
+			filepath.Join(t.TempDir(), "o"),
+		).Receive(bytes.NewReader(craft(t, base, []byte{0x80, 0x80, 4, 1, 1, 'x'}, true)))
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "did not arrive") {
 			t.Errorf("%v", err)
 		}
@@ -506,7 +520,13 @@ func craft(t testing.TB, base, delta []byte, lost bool) []byte {
 		t.Fatal(err)
 	}
 	if lost {
-		err = w.copied(plumbing.ZeroHash, referenceDelta, int64(len(delta)), 0, io.MultiReader(bytes.NewReader(make([]byte, hashSize)), &packed))
+		err = w.copied(
+			plumbing.ZeroHash,
+			referenceDelta,
+			int64(len(delta)),
+			0,
+			io.MultiReader(bytes.NewReader(make([]byte, hashSize)), &packed),
+		)
 	} else {
 		err = w.copied(plumbing.ZeroHash, offsetDelta, int64(len(delta)), packHead, &packed)
 	}

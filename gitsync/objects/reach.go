@@ -12,7 +12,11 @@ import (
 )
 
 // reach gives everything that some commits and tags need, themselves included.
-func (s *Store) reach(ctx context.Context, roots []plumbing.Hash, cut map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
+func (s *Store) reach(
+	ctx context.Context,
+	roots []plumbing.Hash,
+	cut map[plumbing.Hash]bool,
+) (map[plumbing.Hash]bool, error) {
 	found := map[plumbing.Hash]bool{}
 	var todo []plumbing.Hash
 	for _, h := range roots {

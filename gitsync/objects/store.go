@@ -252,7 +252,12 @@ func (s *Store) packed(p *pack, offset int64, h plumbing.Hash) (*stored, error) 
 		return nil, err
 	}
 	if head.kind == plumbing.BlobObject && head.size > maxWhole {
-		return &stored{kind: head.kind, hash: h, size: head.size, open: func() (io.ReadCloser, error) { return p.unzip(head) }}, nil
+		return &stored{
+			kind: head.kind,
+			hash: h,
+			size: head.size,
+			open: func() (io.ReadCloser, error) { return p.unzip(head) },
+		}, nil
 	}
 	kind, content, err := s.unpack(p, offset, head)
 	if err != nil {

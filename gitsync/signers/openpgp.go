@@ -39,13 +39,20 @@ func (s *Set) verifyOpenPGP(payload []byte, text string) (signer Signer, err err
 	}
 	// The key must have been valid when it signed.
 	then := &packet.Config{Time: func() time.Time { return sig.CreationTime }}
-	key, err := openpgp.CheckArmoredDetachedSignature(s.openpgp, strings.NewReader(string(payload)), strings.NewReader(text), then)
+	key, err := openpgp.CheckArmoredDetachedSignature(
+		s.openpgp,
+		strings.NewReader(string(payload)),
+		strings.NewReader(text),
+		then,
+	)
 	switch {
 	case err == nil:
 		return Signer{Name: identity(key), Key: fmt.Sprintf("%X", key.PrimaryKey.Fingerprint)}, nil
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return Signer{}, fmt.Errorf("%w: OpenPGP key %s", ErrUnknown, issuer(sig))
-	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrKeyRevoked), errors.Is(err, pgperrors.ErrSignatureExpired):
+	case errors.Is(err, pgperrors.ErrKeyExpired),
+		errors.Is(err, pgperrors.ErrKeyRevoked),
+		errors.Is(err, pgperrors.ErrSignatureExpired):
 		return Signer{}, fmt.Errorf("%w: OpenPGP key %s is expired or revoked", ErrNotValid, issuer(sig))
 	}
 	return Signer{}, fmt.Errorf("%w: it was changed after it was signed, or signed with another key", ErrBroken)

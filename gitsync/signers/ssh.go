@@ -37,7 +37,9 @@ func parseLine(text string) (line, error) {
 	}
 	kind, rest := field(rest)
 	if !isKeyType(kind) {
-		return l, fmt.Errorf("this is not “principals [options] key-type key”, such as: ada@example.com ssh-ed25519 AAAA…")
+		return l, fmt.Errorf(
+			"this is not “principals [options] key-type key”, such as: ada@example.com ssh-ed25519 AAAA…",
+		)
 	}
 	encoded, _ := field(rest)
 	blob, err := base64.StdEncoding.DecodeString(encoded)
@@ -98,7 +100,10 @@ func (l *line) options(text string) error {
 		case "valid-before":
 			l.before, err = parseTime(value)
 		default:
-			return fmt.Errorf("the option %q is not known: cert-authority, namespaces, valid-after and valid-before are", name)
+			return fmt.Errorf(
+				"the option %q is not known: cert-authority, namespaces, valid-after and valid-before are",
+				name,
+			)
 		}
 		if err != nil {
 			return fmt.Errorf("the option %s: %w", name, err)
@@ -154,7 +159,11 @@ func (s *Set) verifySSH(payload []byte, text string, at time.Time) (Signer, erro
 		return Signer{}, fmt.Errorf("%w: the SSH signature cannot be read", ErrBroken)
 	}
 	if sig.Namespace != namespace {
-		return Signer{}, fmt.Errorf("%w: it was signed for the namespace %q, not for git", ErrBroken, shorten(sig.Namespace))
+		return Signer{}, fmt.Errorf(
+			"%w: it was signed for the namespace %q, not for git",
+			ErrBroken,
+			shorten(sig.Namespace),
+		)
 	}
 	if f := sig.Signature.Format; f == ssh.KeyAlgoRSA || f == "ssh-dss" {
 		return Signer{}, fmt.Errorf("%w: it was signed with %s, which is broken by now", ErrBroken, f)

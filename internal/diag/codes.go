@@ -96,7 +96,20 @@ const (
 
 // Codes lists every code that there is, in order.
 func Codes() []string {
-	list := []string{"E0000", "W0000", WrongType, NoImplementation, Arity, NoBoolean, NoCast, NeverRan, WrongArguments, WrongOperand, ExportPython, ExportWorker}
+	list := []string{
+		"E0000",
+		"W0000",
+		WrongType,
+		NoImplementation,
+		Arity,
+		NoBoolean,
+		NoCast,
+		NeverRan,
+		WrongArguments,
+		WrongOperand,
+		ExportPython,
+		ExportWorker,
+	}
 	for _, code := range codes {
 		list = append(list, code)
 	}

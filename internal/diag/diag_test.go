@@ -13,7 +13,9 @@ func TestRender(t *testing.T) {
 		Severity: Error, Code: "E0203", Message: "Could not set attribute x",
 		Location: &Location{File: "main.cf", Line: 12, Column: 3, EndLine: 12, EndColumn: 8},
 		Source:   "\ta.x = 4", Hint: "x was set before",
-		Causes: []Diagnostic{{Severity: Error, Message: "value set twice", Location: &Location{File: "main.cf", Line: 2}}},
+		Causes: []Diagnostic{
+			{Severity: Error, Message: "value set twice", Location: &Location{File: "main.cf", Line: 2}},
+		},
 	}
 	want := `error[E0203]: Could not set attribute x
    --> main.cf:12:3
@@ -57,7 +59,8 @@ func TestCodesAreUnique(t *testing.T) {
 		}
 		kinds[code] = kind
 	}
-	if Code("inmanta.ast.DoubleSetException") != "E0202" || Code("x.NewError") != "E0000" || Code("x.NewWarning") != "W0000" {
+	if Code("inmanta.ast.DoubleSetException") != "E0202" || Code("x.NewError") != "E0000" ||
+		Code("x.NewWarning") != "W0000" {
 		t.Error("Code does not find codes")
 	}
 }
@@ -68,9 +71,11 @@ func TestColoursChangeNothingElse(t *testing.T) {
 		Severity: Warning, Code: "W0101", Message: "a variable hides another one", Hint: "rename it", Expected: "a", Found: "b",
 		Location: &Location{File: "main.cf", Line: 2, Column: 1, EndColumn: 3}, Source: "xy = 1", Repeats: 1,
 		Related: []Related{{Label: "it was", Location: Location{File: "main.cf", Line: 1}, Source: "xy = 2"}},
-		Chain:   []Step{{Instance: "a::B", Implementation: "a::c", Made: &Location{File: "main.cf", Line: 9}, Source: "B()"}},
-		Python:  []Frame{{Location: Location{File: "p.py", Line: 3}, Function: "f", Source: "return g()"}},
-		Causes:  []Diagnostic{{Severity: Error, Message: "why"}},
+		Chain: []Step{
+			{Instance: "a::B", Implementation: "a::c", Made: &Location{File: "main.cf", Line: 9}, Source: "B()"},
+		},
+		Python: []Frame{{Location: Location{File: "p.py", Line: 3}, Function: "f", Source: "return g()"}},
+		Causes: []Diagnostic{{Severity: Error, Message: "why"}},
 	}
 	plainly, coloured := Style{}.Render(d), Style{Colour: true}.Render(d)
 	if strings.Contains(plainly, "\x1b") || !strings.Contains(coloured, yellow+"warning[W0101]"+plain) {

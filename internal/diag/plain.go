@@ -14,7 +14,13 @@ func (d Diagnostic) plain() Diagnostic {
 	d.Kind, d.Source = plaintext.Line(d.Kind), plainSource(d.Source)
 	d.Location, d.Focus = d.Location.plain(), d.Focus.plain()
 	d.Chain = each(d.Chain, func(s Step) Step {
-		s.Instance, s.Implementation, s.Source = plaintext.Line(s.Instance), plaintext.Line(s.Implementation), plainSource(s.Source)
+		s.Instance, s.Implementation, s.Source = plaintext.Line(
+			s.Instance,
+		), plaintext.Line(
+			s.Implementation,
+		), plainSource(
+			s.Source,
+		)
 		s.Made = s.Made.plain()
 		return s
 	})

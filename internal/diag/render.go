@@ -176,7 +176,8 @@ func (d Diagnostic) beside(above Diagnostic) Diagnostic {
 	if len(d.Related) > 0 && len(above.Related) > 0 && d.Related[0] == above.Related[0] {
 		d.Related = nil
 	}
-	if at, seen := d.Place(), above.Place(); at != nil && seen != nil && (*at == *seen || above.Location != nil && *at == *above.Location) {
+	if at, seen := d.Place(), above.Place(); at != nil && seen != nil &&
+		(*at == *seen || above.Location != nil && *at == *above.Location) {
 		d.Location, d.Focus, d.Source = nil, nil, ""
 	}
 	return d
@@ -199,7 +200,14 @@ func (p *painter) source(d Diagnostic, indent, gutter string) {
 	}
 	source, shift := shorten(d.Source, l.Column)
 	fmt.Fprintf(p, "%s%s %s\n", indent, gutter, bar)
-	fmt.Fprintf(p, "%s %s %s %s\n", indent, p.paint(blue, fmt.Sprint(l.Line)), bar, strings.ReplaceAll(source, "\t", " "))
+	fmt.Fprintf(
+		p,
+		"%s %s %s %s\n",
+		indent,
+		p.paint(blue, fmt.Sprint(l.Line)),
+		bar,
+		strings.ReplaceAll(source, "\t", " "),
+	)
 	if l.Column > 0 {
 		marks := p.paint(d.colour(), d.caret(shift+len([]rune(source))))
 		fmt.Fprintf(p, "%s%s %s %s%s\n", indent, gutter, bar, strings.Repeat(" ", max(0, l.Column-1-shift)), marks)

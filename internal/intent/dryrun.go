@@ -92,7 +92,8 @@ func (f DryRunFilter) IsZero() bool {
 
 // Match tells whether it chooses a resource.
 func (f DryRunFilter) Match(id ResourceID) bool {
-	return matchesOne(f.Agents, id.Agent) && matchesOne(f.Types, id.Type) && (len(f.Resources) == 0 || slices.Contains(f.Resources, id))
+	return matchesOne(f.Agents, id.Agent) && matchesOne(f.Types, id.Type) &&
+		(len(f.Resources) == 0 || slices.Contains(f.Resources, id))
 }
 
 // DiffUnknown: the handler could not tell.

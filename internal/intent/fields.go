@@ -22,7 +22,8 @@ type fields struct {
 
 // fieldsOf begins with an entry: its name and its value.
 func fieldsOf(name string, value any) (*fields, error) {
-	if name = strings.TrimSpace(name); name == "" || len(name) > mostNameLength || strings.ContainsFunc(name, unicode.IsControl) {
+	if name = strings.TrimSpace(name); name == "" || len(name) > mostNameLength ||
+		strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, fmt.Errorf("a name has 1 to %d characters, none of them a control character", mostNameLength)
 	}
 	given, ok := value.(map[string]any)
@@ -171,8 +172,12 @@ func numberOf(v any) (float64, bool) {
 
 // checkAgentPattern refuses what is no name of an agent or pattern of such.
 func checkAgentPattern(p string) error {
-	if strings.TrimSpace(p) == "" || len(p) > maxPatternLength || strings.ContainsFunc(p, unicode.IsControl) || strings.ContainsAny(p, "[],") {
-		return fmt.Errorf("%q is neither the name of an agent nor a pattern such as web* (* stands for any text, ? for any character)", p)
+	if strings.TrimSpace(p) == "" || len(p) > maxPatternLength || strings.ContainsFunc(p, unicode.IsControl) ||
+		strings.ContainsAny(p, "[],") {
+		return fmt.Errorf(
+			"%q is neither the name of an agent nor a pattern such as web* (* stands for any text, ? for any character)",
+			p,
+		)
 	}
 	return nil
 }

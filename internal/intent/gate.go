@@ -144,7 +144,11 @@ func (o Override) Check() error {
 	case left <= 0:
 		return fmt.Errorf("its end, %s, is over already", o.Until.UTC().Format(time.RFC3339))
 	case left > LongestOverride:
-		return fmt.Errorf("it lasts %s, which is longer than %s; change maintenance_windows instead", left.Round(time.Minute), LongestOverride)
+		return fmt.Errorf(
+			"it lasts %s, which is longer than %s; change maintenance_windows instead",
+			left.Round(time.Minute),
+			LongestOverride,
+		)
 	}
 	for _, p := range o.Agents {
 		if err := checkAgentPattern(p); err != nil {
@@ -168,11 +172,21 @@ func (o Override) Notice() Notice {
 	n := Notice{Severity: SeverityWarning, URI: "/api/v2/agents"}
 	if o.EndedBy != "" {
 		n.Severity, n.Title = SeverityInfo, o.EndedBy+" ended an override"
-		n.Message = fmt.Sprintf("Windows and freezes hold changes of %s again. %s had let them through: %s", agents, o.By, o.Reason)
+		n.Message = fmt.Sprintf(
+			"Windows and freezes hold changes of %s again. %s had let them through: %s",
+			agents,
+			o.By,
+			o.Reason,
+		)
 		return n
 	}
 	n.Title = o.By + " lets changes through"
-	n.Message = fmt.Sprintf("Until %s, windows and freezes hold no changes of %s: %s", minute(o.Until), agents, o.Reason)
+	n.Message = fmt.Sprintf(
+		"Until %s, windows and freezes hold no changes of %s: %s",
+		minute(o.Until),
+		agents,
+		o.Reason,
+	)
 	return n
 }
 

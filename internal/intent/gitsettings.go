@@ -13,14 +13,68 @@ import (
 
 // gitSettings say how the repository of an environment is fetched.
 var gitSettings = []Setting{
-	{Name: "git_depth", Type: SettingInt, Default: 0, Most: 1_000_000, Doc: "Commits of history to fetch from the Git repository, for very large ones; 0 for all of it. With a depth, authors of lines and force-pushes are only known as far back."},
-	{Name: "git_single_branch", Type: SettingBool, Default: false, Doc: "Fetch only the branch or tag of this environment from the Git repository."},
-	{Name: "git_submodules", Type: SettingBool, People: true, Default: false, Doc: "Check the submodules of the Git repository out too. Credentials go only to the host of the repository itself."},
-	{Name: "git_max_file", Type: SettingInt, People: true, Default: 256, Most: 1_000_000, Doc: "Size in MiB that a file of the Git repository may have; a commit with a larger one is not checked out. 0 for any size."},
-	{Name: "git_proxy", Type: SettingText, People: true, Default: "", Check: proxyCheck, Doc: "Proxy for the Git repository: an http://, https:// or socks5:// URL; empty: as the server's environment variables say. One with a password is the secret git-proxy."},
-	{Name: "git_ca_bundle", Type: SettingText, People: true, Lines: true, Default: "", Check: bundleCheck, Doc: "Certificates of authorities to trust for the Git repository, besides the machine's own: PEM text."},
-	{Name: "git_known_hosts", Type: SettingText, People: true, Lines: true, Default: "", Check: CheckKnownHosts, Doc: "Keys of SSH servers of Git repositories, in lines as OpenSSH's known_hosts has them, besides those of the project."},
-	{Name: "git_host_keys", Type: SettingText, People: true, Default: "strict", Choices: []string{"strict", "accept-new"}, Doc: "What happens when no key of an SSH server is known: strict refuses it, accept-new takes it and remembers it for the project. A key that changed is always refused."},
+	{
+		Name:    "git_depth",
+		Type:    SettingInt,
+		Default: 0,
+		Most:    1_000_000,
+		Doc:     "Commits of history to fetch from the Git repository, for very large ones; 0 for all of it. With a depth, authors of lines and force-pushes are only known as far back.",
+	},
+	{
+		Name:    "git_single_branch",
+		Type:    SettingBool,
+		Default: false,
+		Doc:     "Fetch only the branch or tag of this environment from the Git repository.",
+	},
+	{
+		Name:    "git_submodules",
+		Type:    SettingBool,
+		People:  true,
+		Default: false,
+		Doc:     "Check the submodules of the Git repository out too. Credentials go only to the host of the repository itself.",
+	},
+	{
+		Name:    "git_max_file",
+		Type:    SettingInt,
+		People:  true,
+		Default: 256,
+		Most:    1_000_000,
+		Doc:     "Size in MiB that a file of the Git repository may have; a commit with a larger one is not checked out. 0 for any size.",
+	},
+	{
+		Name:    "git_proxy",
+		Type:    SettingText,
+		People:  true,
+		Default: "",
+		Check:   proxyCheck,
+		Doc:     "Proxy for the Git repository: an http://, https:// or socks5:// URL; empty: as the server's environment variables say. One with a password is the secret git-proxy.",
+	},
+	{
+		Name:    "git_ca_bundle",
+		Type:    SettingText,
+		People:  true,
+		Lines:   true,
+		Default: "",
+		Check:   bundleCheck,
+		Doc:     "Certificates of authorities to trust for the Git repository, besides the machine's own: PEM text.",
+	},
+	{
+		Name:    "git_known_hosts",
+		Type:    SettingText,
+		People:  true,
+		Lines:   true,
+		Default: "",
+		Check:   CheckKnownHosts,
+		Doc:     "Keys of SSH servers of Git repositories, in lines as OpenSSH's known_hosts has them, besides those of the project.",
+	},
+	{
+		Name:    "git_host_keys",
+		Type:    SettingText,
+		People:  true,
+		Default: "strict",
+		Choices: []string{"strict", "accept-new"},
+		Doc:     "What happens when no key of an SSH server is known: strict refuses it, accept-new takes it and remembers it for the project. A key that changed is always refused.",
+	},
 }
 
 func proxyCheck(text string) error {
@@ -29,7 +83,9 @@ func proxyCheck(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return errors.New("write it as http://host:port, https://host:port or socks5://host:port") // not err, which quotes a password
+		return errors.New(
+			"write it as http://host:port, https://host:port or socks5://host:port",
+		) // not err, which quotes a password
 	}
 	if u.User != nil {
 		return errors.New("a setting is shown to everybody: set a proxy with a password as the secret git-proxy")

@@ -56,8 +56,14 @@ func FuzzParseResourceVersionID(f *testing.F) {
 // Two blueprints that hold the same things in another order are the same; the
 // sources count for the executor, not for its virtual environment.
 func TestBlueprintHashes(t *testing.T) {
-	a := Blueprint{Requirements: []string{"x", "y"}, Sources: []SourceFile{{Path: "a.py", Hash: "1"}, {Path: "b.py", Hash: "2"}}}
-	b := Blueprint{Requirements: []string{"y", "x"}, Sources: []SourceFile{{Path: "b.py", Hash: "2"}, {Path: "a.py", Hash: "1"}}}
+	a := Blueprint{
+		Requirements: []string{"x", "y"},
+		Sources:      []SourceFile{{Path: "a.py", Hash: "1"}, {Path: "b.py", Hash: "2"}},
+	}
+	b := Blueprint{
+		Requirements: []string{"y", "x"},
+		Sources:      []SourceFile{{Path: "b.py", Hash: "2"}, {Path: "a.py", Hash: "1"}},
+	}
 	if a.Hash() != b.Hash() || a.VenvHash() != b.VenvHash() {
 		t.Error("the order of parts changes a hash")
 	}
@@ -98,7 +104,8 @@ func TestSettingsConvert(t *testing.T) {
 		}
 	}
 	e := Environment{Settings: map[string]any{"available_versions_to_keep": 3.0}}
-	if e.Int("available_versions_to_keep") != 3 || e.Int("resource_action_logs_retention") != 7 || !e.Bool("auto_deploy") {
+	if e.Int("available_versions_to_keep") != 3 || e.Int("resource_action_logs_retention") != 7 ||
+		!e.Bool("auto_deploy") {
 		t.Error("values and defaults of an environment are wrong")
 	}
 }

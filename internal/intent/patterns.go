@@ -75,7 +75,10 @@ func checkPattern(p string) error {
 		return nil
 	}
 	if _, err := ParseResourceID(p); err != nil {
-		return fmt.Errorf("%q matches no resource: write a whole id such as std::File[web1,path=/etc/motd], or a pattern such as std::File[* or *[web1,*", p)
+		return fmt.Errorf(
+			"%q matches no resource: write a whole id such as std::File[web1,path=/etc/motd], or a pattern such as std::File[* or *[web1,*",
+			p,
+		)
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func TestSettingsAreCheckedAtTheDoor(t *testing.T) {
 		{"auto_deploy", nil, "not of the type bool"},
 	} {
 		def, _ := SettingNamed(c.name)
-		if got, err := def.Convert(c.value); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
+		if got, err := def.Convert(c.value); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), c.name) {
 			t.Errorf("%s = %v: %v, %v; want %q", c.name, c.value, got, err, c.want)
 		}
 	}

@@ -10,11 +10,42 @@ import (
 
 // followSettings say whose deployed commit an environment follows, and when it takes one.
 var followSettings = []Setting{
-	{Name: "follow", People: true, Type: SettingText, Default: "", Doc: "Name of another environment of this project and repository, such as staging: what is deployed here is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and follow_approval are open. Empty: the tip of the branch."},
-	{Name: "follow_soak", People: true, Type: SettingInt, Default: 0, Most: 366 * 86400, Doc: "Seconds that a commit must have been deployed in the environment that is followed, without a deployment that failed."},
-	{Name: "follow_compliant", People: true, Type: SettingBool, Default: true, Doc: "Take a commit only when every resource of the environment that is followed is compliant."},
-	{Name: "follow_no_drift", People: true, Type: SettingBool, Default: true, Doc: "Take a commit only when no record of drift is open in the environment that is followed."},
-	{Name: "follow_approval", People: true, Type: SettingBool, Default: false, Doc: "Take a commit only when a person approved exactly that one."},
+	{
+		Name:    "follow",
+		People:  true,
+		Type:    SettingText,
+		Default: "",
+		Doc:     "Name of another environment of this project and repository, such as staging: what is deployed here is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and follow_approval are open. Empty: the tip of the branch.",
+	},
+	{
+		Name:    "follow_soak",
+		People:  true,
+		Type:    SettingInt,
+		Default: 0,
+		Most:    366 * 86400,
+		Doc:     "Seconds that a commit must have been deployed in the environment that is followed, without a deployment that failed.",
+	},
+	{
+		Name:    "follow_compliant",
+		People:  true,
+		Type:    SettingBool,
+		Default: true,
+		Doc:     "Take a commit only when every resource of the environment that is followed is compliant.",
+	},
+	{
+		Name:    "follow_no_drift",
+		People:  true,
+		Type:    SettingBool,
+		Default: true,
+		Doc:     "Take a commit only when no record of drift is open in the environment that is followed.",
+	},
+	{
+		Name:    "follow_approval",
+		People:  true,
+		Type:    SettingBool,
+		Default: false,
+		Doc:     "Take a commit only when a person approved exactly that one.",
+	},
 }
 
 // Follows names the environment of the same project whose deployed commit this
@@ -51,7 +82,11 @@ func SourceOf(all []Environment, e Environment) (*Environment, error) {
 	case source == nil:
 		for _, other := range all {
 			if other.Name == name {
-				return nil, fmt.Errorf("the environment %s is not of the project of %s, and only environments of one project follow each other", name, e.Name)
+				return nil, fmt.Errorf(
+					"the environment %s is not of the project of %s, and only environments of one project follow each other",
+					name,
+					e.Name,
+				)
 			}
 		}
 		return nil, fmt.Errorf("there is no environment %s in the project of %s", name, e.Name)
@@ -60,7 +95,11 @@ func SourceOf(all []Environment, e Environment) (*Environment, error) {
 	case e.Source.URL == "":
 		return nil, fmt.Errorf("the environment %s is not bound to a repository", e.Name)
 	case source.Source.URL != e.Source.URL:
-		return nil, fmt.Errorf("the environment %s is of another repository than %s, so that it cannot have the same commit", name, e.Name)
+		return nil, fmt.Errorf(
+			"the environment %s is of another repository than %s, so that it cannot have the same commit",
+			name,
+			e.Name,
+		)
 	}
 	way := []string{e.Name, name}
 	for at := source; at != nil && at.Follows() != ""; {
@@ -113,13 +152,23 @@ func (f Followed) Unfit(name string) string {
 	case f.Version == 0:
 		return "nothing is deployed in " + name
 	case f.Provenance.RolledBack != nil:
-		return fmt.Sprintf("%s was rolled back to version %d; the next commit that is deployed there can be promoted", name, f.Provenance.RolledBack.To)
+		return fmt.Sprintf(
+			"%s was rolled back to version %d; the next commit that is deployed there can be promoted",
+			name,
+			f.Provenance.RolledBack.To,
+		)
 	case f.Provenance.Commit == "":
 		return fmt.Sprintf("version %d of %s was made of no commit", f.Version, name)
 	case f.Provenance.PartialBase > 0:
 		return fmt.Sprintf("version %d of %s is a partial export, which no single commit gives", f.Version, name)
 	case f.Blocked != nil:
-		return fmt.Sprintf("%s is blocked in %s: %s took it back: %s", Revision{Commit: f.Provenance.Commit}.Short(), name, f.Blocked.By, f.Blocked.Reason)
+		return fmt.Sprintf(
+			"%s is blocked in %s: %s took it back: %s",
+			Revision{Commit: f.Provenance.Commit}.Short(),
+			name,
+			f.Blocked.By,
+			f.Blocked.Reason,
+		)
 	}
 	return ""
 }

@@ -86,7 +86,10 @@ func ScopeOf(e Environment, modules ...string) (Scope, error) {
 	}
 	s := Scope{shown: e.Source.Subdir}
 	for _, dir := range append([]string{e.Source.Subdir}, modules...) {
-		s.rules = append(s.rules, scopeRule{re: regexp.MustCompile("^" + regexp.QuoteMeta(strings.Trim(path.Clean("/"+dir), "/")) + "/")})
+		s.rules = append(
+			s.rules,
+			scopeRule{re: regexp.MustCompile("^" + regexp.QuoteMeta(strings.Trim(path.Clean("/"+dir), "/")) + "/")},
+		)
 	}
 	return s, nil
 }

@@ -195,7 +195,11 @@ func (s Setting) convertDict(v any) (any, error) {
 			text = "{}"
 		}
 		if err := json.Unmarshal([]byte(text), &dict); err != nil || dict == nil {
-			return nil, fmt.Errorf("setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s", s.Name, jsonTrouble(text, err))
+			return nil, fmt.Errorf(
+				"setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s",
+				s.Name,
+				jsonTrouble(text, err),
+			)
 		}
 		ok = true
 	}
@@ -265,7 +269,8 @@ func ParseInterval(text string) (cron.Schedule, error) {
 
 func forgeAPICheck(text string) error {
 	u, err := url.Parse(text)
-	if text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+	if text != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 		return fmt.Errorf("it is an address such as https://git.example.org, without user name, query and fragment")
 	}
 	return nil

@@ -85,7 +85,12 @@ func (f WhyFacts) reasons() Why {
 	f.gates(add)
 	f.itself(add)
 	if len(w.Reasons) == 0 {
-		add("queue", "it is its agent's turn next, or something that it requires is being deployed first", nil, ResourceID{})
+		add(
+			"queue",
+			"it is its agent's turn next, or something that it requires is being deployed first",
+			nil,
+			ResourceID{},
+		)
 	}
 	return w
 }
@@ -99,17 +104,37 @@ func (f WhyFacts) gates(add addReason) {
 		add("halted", "the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it", nil, ResourceID{})
 	}
 	if a.Paused {
-		add("paused", "its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it", nil, ResourceID{})
+		add(
+			"paused",
+			"its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it",
+			nil,
+			ResourceID{},
+		)
 	}
 	if ws, err := e.Windows(); err == nil && Overridden(e.Overrides, id.Agent, f.Now) == nil {
 		if g := ws.Gate(id, f.Now); g.Held() {
 			until := g.Until
-			add(map[WindowKind]string{WindowOpen: "window", WindowFreeze: "freeze"}[g.Kind], "it "+isGate(g), &until, ResourceID{})
+			add(
+				map[WindowKind]string{WindowOpen: "window", WindowFreeze: "freeze"}[g.Kind],
+				"it "+isGate(g),
+				&until,
+				ResourceID{},
+			)
 		}
 	}
 	if a.Breaker.Open() {
-		add("breaker", fmt.Sprintf("the target of its agent %s could not be reached %d times in a row since %s; one deployment tries again at %s, or when somebody deploys now",
-			id.Agent, a.Breaker.Failures, minute(*a.Breaker.Since), minute(*a.Breaker.ProbeAt)), a.Breaker.ProbeAt, ResourceID{})
+		add(
+			"breaker",
+			fmt.Sprintf(
+				"the target of its agent %s could not be reached %d times in a row since %s; one deployment tries again at %s, or when somebody deploys now",
+				id.Agent,
+				a.Breaker.Failures,
+				minute(*a.Breaker.Since),
+				minute(*a.Breaker.ProbeAt),
+			),
+			a.Breaker.ProbeAt,
+			ResourceID{},
+		)
 	}
 }
 
@@ -133,7 +158,12 @@ func (f WhyFacts) itself(add addReason) {
 		add("undefined", text, nil, f.Behind)
 	}
 	if st.Parked == ParkedAttempts {
-		add("parked", fmt.Sprintf("it is parked: it failed %d times for the same intent; free it or deploy it", st.Attempts), nil, ResourceID{})
+		add(
+			"parked",
+			fmt.Sprintf("it is parked: it failed %d times for the same intent; free it or deploy it", st.Attempts),
+			nil,
+			ResourceID{},
+		)
 	} else if st.Parked == ParkedContested {
 		add("parked", "it is parked: something else keeps changing it back; free it or deploy it", nil, ResourceID{})
 	}
@@ -144,7 +174,12 @@ func (f WhyFacts) itself(add addReason) {
 		add("requires", "it waits for "+need.ID.String()+", which "+inWords(need), nil, need.ID)
 	}
 	if st.Compliance == NonCompliant && st.LastRun == RunSuccessful {
-		add("reported", "it was found to differ, and its handler or the setting drift_policy says to only report that; a person may deploy it", nil, ResourceID{})
+		add(
+			"reported",
+			"it was found to differ, and its handler or the setting drift_policy says to only report that; a person may deploy it",
+			nil,
+			ResourceID{},
+		)
 	}
 	if st.LastRun == RunFailed && st.Parked == NotParked {
 		text := fmt.Sprintf("it failed %s", times(st.Attempts))
@@ -159,7 +194,12 @@ func (f WhyFacts) itself(add addReason) {
 func (f WhyFacts) heldVersion(add addReason) {
 	for _, v := range f.Held {
 		if v.Hold != nil && v.Number > f.Detail.Resource.Version {
-			add("held_version", fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text), nil, ResourceID{})
+			add(
+				"held_version",
+				fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text),
+				nil,
+				ResourceID{},
+			)
 			return
 		}
 	}

@@ -16,8 +16,13 @@ func TestWhyNotDeployed(t *testing.T) {
 	web := ResourceID{Type: "fs::File", Agent: "web", Attribute: "path", Value: "/a"}
 	db := ResourceID{Type: "fs::File", Agent: "db", Attribute: "path", Value: "/b"}
 	windows := map[string]any{
-		"nightly":  map[string]any{"kind": "window", "cron": "0 2 * * *", "duration": 3600, "agents": []any{"web"}},
-		"holidays": map[string]any{"kind": "freeze", "cron": "0 0 20 11 *", "duration": 5 * 86400, "agents": []any{"db"}},
+		"nightly": map[string]any{"kind": "window", "cron": "0 2 * * *", "duration": 3600, "agents": []any{"web"}},
+		"holidays": map[string]any{
+			"kind":     "freeze",
+			"cron":     "0 0 20 11 *",
+			"duration": 5 * 86400,
+			"agents":   []any{"db"},
+		},
 	}
 	pending := ResourceState{ID: web, Compliance: HasUpdate, LastRun: RunNew, Blocked: NotBlocked}
 	with := func(change func(*ResourceState)) ResourceState { st := pending; change(&st); return st }
@@ -146,7 +151,8 @@ func TestWhyNotDeployed(t *testing.T) {
 			var kinds []string
 			for _, r := range w.Reasons {
 				kinds = append(kinds, r.Kind)
-				if r.Text == "" || w.Status != StatusDeployed && w.Status != StatusDeploying && !strings.Contains(w.Sentence, r.Text) {
+				if r.Text == "" ||
+					w.Status != StatusDeployed && w.Status != StatusDeploying && !strings.Contains(w.Sentence, r.Text) {
 					t.Errorf("%q does not tell %q", w.Sentence, r.Text)
 				}
 			}
@@ -163,7 +169,8 @@ func TestWhyNotDeployed(t *testing.T) {
 					t.Errorf("%q in %s", bad, w.Sentence)
 				}
 			}
-			if !c.until.IsZero() && !slices.ContainsFunc(w.Reasons, func(r WhyReason) bool { return r.Until.Equal(c.until) }) {
+			if !c.until.IsZero() &&
+				!slices.ContainsFunc(w.Reasons, func(r WhyReason) bool { return r.Until.Equal(c.until) }) {
 				t.Errorf("no end at %s: %+v", c.until, w.Reasons)
 			}
 			if !c.on.IsZero() && w.Reasons[0].Resource != c.on {

@@ -60,7 +60,14 @@ func TestWindowsAgainstTheWallClock(t *testing.T) {
 			}
 			return fmt.Sprint(n)
 		}
-		w, err := NewWindow(Window{Kind: WindowOpen, Zone: night.zone, Duration: lasts, Cron: fmt.Sprintf("%d %s * * %s", minute, star(hour), star(weekday))})
+		w, err := NewWindow(
+			Window{
+				Kind:     WindowOpen,
+				Zone:     night.zone,
+				Duration: lasts,
+				Cron:     fmt.Sprintf("%d %s * * %s", minute, star(hour), star(weekday)),
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +75,8 @@ func TestWindowsAgainstTheWallClock(t *testing.T) {
 		day := at("UTC", night.day+" 00:00")
 		begin, from, to := day.Add(-60*time.Hour), day.Add(-36*time.Hour), day.Add(36*time.Hour)
 		shows := func(wall time.Time) bool {
-			return wall.Minute() == minute && (hour < 0 || wall.Hour() == hour) && (weekday < 0 || int(wall.Weekday()) == weekday)
+			return wall.Minute() == minute && (hour < 0 || wall.Hour() == hour) &&
+				(weekday < 0 || int(wall.Weekday()) == weekday)
 		}
 		highest := wallOf(begin.In(loc)).Add(-time.Minute)
 		var opened time.Time
@@ -110,8 +118,14 @@ func TestGateForetells(t *testing.T) {
 		var ws Windows
 		for i := range rapid.IntRange(1, 4).Draw(t, "windows") {
 			w, err := NewWindow(Window{
-				Name: fmt.Sprint(i), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"), Zone: "Europe/Brussels",
-				Cron:     fmt.Sprintf("%d %d * * *", rapid.IntRange(0, 59).Draw(t, "minute"), rapid.IntRange(0, 23).Draw(t, "hour")),
+				Name: fmt.Sprint(
+					i,
+				), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"), Zone: "Europe/Brussels",
+				Cron: fmt.Sprintf(
+					"%d %d * * *",
+					rapid.IntRange(0, 59).Draw(t, "minute"),
+					rapid.IntRange(0, 23).Draw(t, "hour"),
+				),
 				Duration: time.Duration(rapid.IntRange(1, 1200).Draw(t, "minutes")) * time.Minute,
 				Agents:   rapid.SampledFrom([][]string{nil, {"web*"}, {"db*"}}).Draw(t, "agents"),
 			})
@@ -167,7 +181,8 @@ func TestWindowsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	ws, err := Environment{Settings: map[string]any{"maintenance_windows": value}}.Windows()
-	if err != nil || len(ws) != 2 || ws[0].Duration != 2*time.Hour || ws[1].Kind != WindowFreeze || ws[1].Duration != 72*time.Hour {
+	if err != nil || len(ws) != 2 || ws[0].Duration != 2*time.Hour || ws[1].Kind != WindowFreeze ||
+		ws[1].Duration != 72*time.Hour {
 		t.Fatalf("%+v %v", ws, err)
 	}
 	for text, want := range map[string]string{
@@ -205,10 +220,39 @@ func TestWindowsAreChecked(t *testing.T) {
 // What holds a change is said in words that a person can plan with.
 func TestGateInWords(t *testing.T) {
 	ws := Windows{
-		window(t, Window{Name: "nightly", Kind: WindowOpen, Cron: "0 2 * * *", Duration: 2 * time.Hour, Zone: "Europe/Brussels", Agents: []string{"web*"}}),
-		window(t, Window{Name: "xmas", Kind: WindowFreeze, Cron: "0 0 24 12 *", Duration: 72 * time.Hour, Zone: "Europe/Brussels"}),
+		window(
+			t,
+			Window{
+				Name:     "nightly",
+				Kind:     WindowOpen,
+				Cron:     "0 2 * * *",
+				Duration: 2 * time.Hour,
+				Zone:     "Europe/Brussels",
+				Agents:   []string{"web*"},
+			},
+		),
+		window(
+			t,
+			Window{
+				Name:     "xmas",
+				Kind:     WindowFreeze,
+				Cron:     "0 0 24 12 *",
+				Duration: 72 * time.Hour,
+				Zone:     "Europe/Brussels",
+			},
+		),
 	}
-	web, db := ResourceID{Type: "t::R", Agent: "web1", Attribute: "n", Value: "x"}, ResourceID{Type: "t::R", Agent: "db", Attribute: "n", Value: "x"}
+	web, db := ResourceID{
+		Type:      "t::R",
+		Agent:     "web1",
+		Attribute: "n",
+		Value:     "x",
+	}, ResourceID{
+		Type:      "t::R",
+		Agent:     "db",
+		Attribute: "n",
+		Value:     "x",
+	}
 	for _, c := range []struct {
 		id   ResourceID
 		when string
@@ -230,7 +274,13 @@ func TestGateInWords(t *testing.T) {
 // An override says who, why and until when, for at most a day.
 func TestOverridesAreChecked(t *testing.T) {
 	now := at("UTC", "2026-11-21 12:00")
-	good := Override{By: "ann", Reason: "the fix cannot wait", Created: now, Until: now.Add(time.Hour), Agents: []string{"web*"}}
+	good := Override{
+		By:      "ann",
+		Reason:  "the fix cannot wait",
+		Created: now,
+		Until:   now.Add(time.Hour),
+		Agents:  []string{"web*"},
+	}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +311,10 @@ func TestOverridesAreChecked(t *testing.T) {
 // The most specific entry that says a limit decides it.
 func TestAgentLimits(t *testing.T) {
 	def, _ := SettingNamed("agent_limits")
-	value, err := def.Convert(`{"*": {"min_gap": 5, "repair_interval": "0 3 * * *"}, "web*": {"concurrency": 4, "min_gap": 1},
-		"web1": {"deploy_interval": 60, "repair_interval": 0}, "w*": {"concurrency": 2}}`)
+	value, err := def.Convert(
+		`{"*": {"min_gap": 5, "repair_interval": "0 3 * * *"}, "web*": {"concurrency": 4, "min_gap": 1},
+		"web1": {"deploy_interval": 60, "repair_interval": 0}, "w*": {"concurrency": 2}}`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +358,11 @@ func FuzzWindows(f *testing.F) {
 	f.Add("*/5 * 29 2 *", "Pacific/Apia", int64(60), int64(1325239200))
 	f.Add("@yearly", "", int64(-5), int64(0))
 	f.Fuzz(func(t *testing.T, cron, zone string, seconds, now int64) {
-		ws, err := ParseWindows(map[string]any{"w": map[string]any{"kind": "freeze", "cron": cron, "timezone": zone, "duration": float64(seconds)}})
+		ws, err := ParseWindows(
+			map[string]any{
+				"w": map[string]any{"kind": "freeze", "cron": cron, "timezone": zone, "duration": float64(seconds)},
+			},
+		)
 		if err != nil {
 			return
 		}

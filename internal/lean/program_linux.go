@@ -196,7 +196,11 @@ func onlyTouched(parts [][2]uintptr) {
 	}
 	for _, m := range parts { // until the process ends: to close it ends the watch
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m[0], m[1]-m[0], noHugePage)
-		part := struct{ from, size, mode, requests uint64 }{from: uint64(m[0]), size: uint64(m[1] - m[0]), mode: watchWrites}
+		part := struct{ from, size, mode, requests uint64 }{
+			from: uint64(m[0]),
+			size: uint64(m[1] - m[0]),
+			mode: watchWrites,
+		}
 		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, watch, register, uintptr(unsafe.Pointer(&part)))
 	}
 }

@@ -20,7 +20,14 @@ type Builder struct {
 // NewBuilder begins an empty table.
 func NewBuilder() *Builder {
 	return &Builder{
-		table: Table{Texts: []string{}, Statements: []Statement{}, Calls: []Call{}, Steps: []step{}, Shapes: [][]row{}, Resources: map[string][]int{}},
+		table: Table{
+			Texts:      []string{},
+			Statements: []Statement{},
+			Calls:      []Call{},
+			Steps:      []step{},
+			Shapes:     [][]row{},
+			Resources:  map[string][]int{},
+		},
 		texts: map[string]int{}, statements: map[Statement]int{}, calls: map[Call]int{}, shapes: map[string]int{},
 	}
 }

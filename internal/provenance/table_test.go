@@ -11,7 +11,13 @@ func sample() *Table {
 	top := b.Step(Call{Type: "m::A", Implementation: "m::a"}, "m::A[name=x]", TopLevel, made)
 	below := b.Step(Call{Type: "m::B", Implementation: "m::b"}, "m::B[name=y]", top, made)
 	e.Set(b.Text("f"), b.Statement(Statement{Kind: Function, Plugin: "get_f"}), false, false, TopLevel)
-	e.Set(b.Text("in"), b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}), true, true, below)
+	e.Set(
+		b.Text("in"),
+		b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}),
+		true,
+		true,
+		below,
+	)
 	b.Add("m::R[a,n=1]", &e)
 	return b.Table()
 }
@@ -31,7 +37,9 @@ func TestPackedTable(t *testing.T) {
 		t.Fatalf("%+v", fields)
 	}
 	in := fields[0].Settings[0].Inputs[0].Settings[0]
-	if !in.Implied || in.Line != 3 || len(in.Steps) != 2 || in.Steps[0].Instance != "m::B[name=y]" || in.Steps[1].Implementation != "m::a" || in.Steps[1].Made.Line != 9 {
+	if !in.Implied || in.Line != 3 || len(in.Steps) != 2 || in.Steps[0].Instance != "m::B[name=y]" ||
+		in.Steps[1].Implementation != "m::a" ||
+		in.Steps[1].Made.Line != 9 {
 		t.Errorf("%+v", in)
 	}
 	if _, ok := table.Explain("m::R[a,n=2]"); ok {

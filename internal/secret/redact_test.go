@@ -55,7 +55,9 @@ func TestRedactorMasksLinesOfAKey(t *testing.T) {
 
 func TestRedactedErrorStillIsWhatItWas(t *testing.T) {
 	r := NewRedactor("hunter2-hunter2")
-	err := r.Error(fmt.Errorf("open hunter2-hunter2: %w", &fs.PathError{Op: "x", Path: "hunter2-hunter2", Err: fs.ErrNotExist}))
+	err := r.Error(
+		fmt.Errorf("open hunter2-hunter2: %w", &fs.PathError{Op: "x", Path: "hunter2-hunter2", Err: fs.ErrNotExist}),
+	)
 	if strings.Contains(fmt.Sprintf("%v %+v", err, err), "hunter2-hunter2") {
 		t.Errorf("%v", err)
 	}

@@ -90,12 +90,20 @@ func (s *shop) furnish(archive string) {
 func newShop(dir string, options ...func(*build.Config)) (*shop, error) {
 	s := &shop{changes: make(chan change, 100)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	l, err := layout.New(layout.Config{StateDir: filepath.Join(dir, "state"), LogDir: filepath.Join(dir, "log"), CacheDir: filepath.Join(dir, "cache")})
+	l, err := layout.New(
+		layout.Config{
+			StateDir: filepath.Join(dir, "state"),
+			LogDir:   filepath.Join(dir, "log"),
+			CacheDir: filepath.Join(dir, "cache"),
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	s.layout = l
-	maker, err := venv.New(venv.Config{CacheDir: l.CacheDir(), ToolsDir: filepath.Join(l.CacheDir(), "tools"), Logger: log})
+	maker, err := venv.New(
+		venv.Config{CacheDir: l.CacheDir(), ToolsDir: filepath.Join(l.CacheDir(), "tools"), Logger: log},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +111,16 @@ func newShop(dir string, options ...func(*build.Config)) (*shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := build.Config{Layout: l, Maker: maker, Git: modules, Program: []string{os.Args[0]}, Logger: log, Warm: warm.Config{
-		Delay: -1, OnChange: func(_ string, ready bool, why string) { s.changes <- change{ready, why} },
-	}}
+	c := build.Config{
+		Layout:  l,
+		Maker:   maker,
+		Git:     modules,
+		Program: []string{os.Args[0]},
+		Logger:  log,
+		Warm: warm.Config{
+			Delay: -1, OnChange: func(_ string, ready bool, why string) { s.changes <- change{ready, why} },
+		},
+	}
 	for _, option := range options {
 		option(&c)
 	}
@@ -125,7 +140,11 @@ func (s *shop) move(name string) error {
 	if err := env.Prepare(); err != nil {
 		return err
 	}
-	s.job = control.BuildJob{Environment: intent.Environment{ID: id, Name: "here"}, Dir: env.Compiler(), ProjectDir: env.Compiler()}
+	s.job = control.BuildJob{
+		Environment: intent.Environment{ID: id, Name: "here"},
+		Dir:         env.Compiler(),
+		ProjectDir:  env.Compiler(),
+	}
 	return nil
 }
 
@@ -203,9 +222,14 @@ func TestCompilesThatGoWrong(t *testing.T) {
 		t.Errorf("a model with an error: %+v", doc.Diagnostics)
 	}
 
-	slow := openShop(t, "", func(c *build.Config) { c.Timeout = 6 * time.Second }) // in which Python starts on a busy machine too
+	slow := openShop(
+		t,
+		"",
+		func(c *build.Config) { c.Timeout = 6 * time.Second },
+	) // in which Python starts on a busy machine too
 	slow.furnish(strings.Replace(waits, "SECONDS", "600", 1))
-	if _, _, err := slow.builder.Compile(t.Context(), slow.job, slow.keep); err == nil || !strings.Contains(err.Error(), "took longer than 6s") {
+	if _, _, err := slow.builder.Compile(t.Context(), slow.job, slow.keep); err == nil ||
+		!strings.Contains(err.Error(), "took longer than 6s") {
 		t.Errorf("a compile that takes too long: %v", err)
 	}
 	var pid int

@@ -27,7 +27,11 @@ const killGrace = 5 * time.Second
 // Compile runs `ordain compile` on the project, as a process group of its own
 // with a time limit and without the server's environment, and reads the
 // document that it writes.
-func (b *Builder) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
+func (b *Builder) Compile(
+	ctx context.Context,
+	job control.BuildJob,
+	out control.Output,
+) (*export.Document, string, error) {
 	work, err := b.scratch()
 	if err != nil {
 		return nil, "", err
@@ -198,7 +202,8 @@ func readDocument(file string) (*export.Document, error) {
 	}
 	if info.Size() > documentMax {
 		return nil, fault.New("builder.readDocument", fault.Exhausted,
-			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at most", info.Size()>>20, documentMax>>20)).
+			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at most", info.Size()>>20, documentMax>>20),
+		).
 			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over several environments")
 	}
 	return export.Read(f)

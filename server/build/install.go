@@ -59,7 +59,12 @@ func local(url string) bool { return filepath.IsAbs(url) || strings.HasPrefix(ur
 // repositories of modules beside it, and lets all be reached as it is.
 func reach(job control.BuildJob) func(string) (gitsync.Credentials, gitsync.Trust) {
 	own := job.Credentials
-	credentials := gitsync.Credentials{Username: own.Username, Password: own.Password, SSHKey: own.SSHKey, SSHPassphrase: own.SSHPassphrase}
+	credentials := gitsync.Credentials{
+		Username:      own.Username,
+		Password:      own.Password,
+		SSHKey:        own.SSHKey,
+		SSHPassphrase: own.SSHPassphrase,
+	}
 	trust := gitsync.Trust{
 		KnownHosts: own.KnownHosts, AcceptNew: own.AcceptNew, Scope: own.Project.String(), CABundle: own.CABundle, Proxy: own.Proxy,
 	}

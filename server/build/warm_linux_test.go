@@ -269,7 +269,8 @@ func childrenOf(pid int, word string) []int {
 	for _, dir := range all {
 		text, err := os.ReadFile(dir + "/cmdline")
 		child, numErr := strconv.Atoi(filepath.Base(dir))
-		if err == nil && numErr == nil && parent(child) == pid && strings.Contains("\x00"+string(text)+"\x00", "\x00"+word+"\x00") {
+		if err == nil && numErr == nil && parent(child) == pid &&
+			strings.Contains("\x00"+string(text)+"\x00", "\x00"+word+"\x00") {
 			found = append(found, child)
 		}
 	}
@@ -311,7 +312,15 @@ func gone(t *testing.T, pid int) {
 		fd              int32
 		events, revents int16
 	}{fd: int32(fd), events: 1}
-	n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&ended)), 1, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	n, _, errno := syscall.Syscall6(
+		syscall.SYS_PPOLL,
+		uintptr(unsafe.Pointer(&ended)),
+		1,
+		uintptr(unsafe.Pointer(&limit)),
+		0,
+		0,
+		0,
+	)
 	if n != 1 {
 		t.Errorf("process %d is still there: %v", pid, errno)
 	}

@@ -49,7 +49,12 @@ func New(env intent.EnvironmentID, api func() http.Handler) (*Desk, error) {
 // Call makes a call by its name in the API. It gives the status code and the
 // body, as a client of the API would see them; known is false for what
 // handlers cannot ask.
-func (d *Desk) Call(ctx context.Context, name string, positional []json.RawMessage, named map[string]json.RawMessage) (code int, body json.RawMessage, known bool) {
+func (d *Desk) Call(
+	ctx context.Context,
+	name string,
+	positional []json.RawMessage,
+	named map[string]json.RawMessage,
+) (code int, body json.RawMessage, known bool) {
 	c, known := calls[name]
 	if !known {
 		return 0, nil, false
@@ -69,7 +74,10 @@ func (d *Desk) Call(ctx context.Context, name string, positional []json.RawMessa
 	w := &answer{ResponseRecorder: httptest.NewRecorder()}
 	d.api().ServeHTTP(w, r)
 	if w.tooLarge {
-		return refused(http.StatusRequestEntityTooLarge, fmt.Sprintf("%s: the answer is larger than %d bytes; ask for less with limit", name, maxAnswer))
+		return refused(
+			http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("%s: the answer is larger than %d bytes; ask for less with limit", name, maxAnswer),
+		)
 	}
 	if content := w.Body.Bytes(); json.Valid(content) {
 		body = content
@@ -119,7 +127,10 @@ func (d *Desk) inEnvironment(c call, args map[string]json.RawMessage) error {
 }
 
 // arguments gives each argument its name.
-func (c call) arguments(positional []json.RawMessage, named map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func (c call) arguments(
+	positional []json.RawMessage,
+	named map[string]json.RawMessage,
+) (map[string]json.RawMessage, error) {
 	names := strings.Fields(c.args)
 	if len(positional) > len(names) {
 		return nil, fmt.Errorf("takes %d arguments, got %d", len(names), len(positional))

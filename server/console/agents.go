@@ -53,7 +53,13 @@ func (c *console) agents(r *http.Request) (view, error) {
 	for _, a := range page.Items {
 		p.List.Rows = append(p.List.Rows, c.agentRowOf(e, a))
 	}
-	p.List.Pager = paging(envURL(e.ID)+"/agents", url.Values{}, q, page, func(a intent.Agent) (string, string) { return a.Name, a.Name })
+	p.List.Pager = paging(
+		envURL(e.ID)+"/agents",
+		url.Values{},
+		q,
+		page,
+		func(a intent.Agent) (string, string) { return a.Name, a.Name },
+	)
 	return view{template: "agents", data: p, fragments: []fragment{{"agentlist", "agentlist", p.List}}}, nil
 }
 
@@ -70,8 +76,12 @@ func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
 		row.State = unreached
 	}
 	if a.Breaker.Open() {
-		row.Breaker = fmt.Sprintf("Not reached since %s, %d times in a row. One deployment tries again %s; deploying something now tries at once.",
-			a.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"), a.Breaker.Failures, c.whenProbed(a.Breaker))
+		row.Breaker = fmt.Sprintf(
+			"Not reached since %s, %d times in a row. One deployment tries again %s; deploying something now tries at once.",
+			a.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"),
+			a.Breaker.Failures,
+			c.whenProbed(a.Breaker),
+		)
 	}
 	return row
 }

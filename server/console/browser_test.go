@@ -27,7 +27,9 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("no Chromium was found: install one, or name it in ORDAIN_TEST_BROWSER, to run the journeys in a real browser")
+	t.Skip(
+		"no Chromium was found: install one, or name it in ORDAIN_TEST_BROWSER, to run the journeys in a real browser",
+	)
 	return ""
 }
 
@@ -43,8 +45,13 @@ func browse(t *testing.T, h http.Handler) *tab {
 	t.Helper()
 	path := chromium(t)
 	server := httptest.NewServer(h)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
+	options := append(
+		chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.WindowSize(1280, 900),
+	)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -182,7 +189,15 @@ func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 			what := name + " " + screen.name
 			b.accessible(what)
 			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-				b.t.Errorf("%s is %d px wider than the screen: %s", what, over, eval[string](b, `[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+				b.t.Errorf(
+					"%s is %d px wider than the screen: %s",
+					what,
+					over,
+					eval[string](
+						b,
+						`[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`,
+					),
+				)
 			}
 			if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
 				b.t.Errorf("%s has %d first headings", what, n)

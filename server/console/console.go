@@ -149,7 +149,14 @@ func (c *console) routes(mux *http.ServeMux) {
 	post("/e/{env}/settings/clear", c.doClear)
 	post("/e/{env}/settings/delete", c.doDelete)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		c.failure(w, r, http.StatusNotFound, "There is no such page", "The address may be mistyped, or what it named was deleted.", "Go to the list of environments and start from there.")
+		c.failure(
+			w,
+			r,
+			http.StatusNotFound,
+			"There is no such page",
+			"The address may be mistyped, or what it named was deleted.",
+			"Go to the list of environments and start from there.",
+		)
 	})
 }
 
@@ -157,7 +164,10 @@ func (c *console) routes(mux *http.ServeMux) {
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+		h.Set(
+			"Content-Security-Policy",
+			"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+		)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")

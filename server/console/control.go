@@ -38,7 +38,11 @@ type Control interface {
 	SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error
 	SecretNames(ctx context.Context, id intent.EnvironmentID) ([]string, error)
 
-	RequestCompile(ctx context.Context, env intent.EnvironmentID, r control.CompileRequest) (intent.CompileID, string, error)
+	RequestCompile(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		r control.CompileRequest,
+	) (intent.CompileID, string, error)
 	CompileQueue(ctx context.Context, env intent.EnvironmentID) ([]intent.Compile, error)
 	Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error)
 	Compile(ctx context.Context, id intent.CompileID) (intent.Compile, []intent.Stage, error)
@@ -49,17 +53,36 @@ type Control interface {
 	Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error)
 	Version(ctx context.Context, env intent.EnvironmentID, number int) (intent.Version, error)
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error)
-	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
-	Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error)
+	VersionResourcePage(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		q intent.ListQuery,
+	) (intent.Page[intent.Resource], error)
+	Explain(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		id intent.ResourceID,
+	) (provenance.Explanation, error)
 	DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error)
 
 	StartDryRun(ctx context.Context, env intent.EnvironmentID, q control.DryRunRequest) (intent.ActionID, error)
 	CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error
 	NoLongerManaged(ctx context.Context, run intent.DryRun) ([]intent.ResourceID, error)
-	Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error)
+	Parameters(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		facts bool,
+		q intent.ListQuery,
+	) (intent.Page[intent.Parameter], error)
 	RefreshFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error)
-	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	DryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+	) (intent.DryRun, []intent.ResourceDiff, error)
 
 	PullRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.PullRequest, error)
 	PullRequest(ctx context.Context, env intent.EnvironmentID, number int) (intent.PullRequest, error)
@@ -94,15 +117,39 @@ type Control interface {
 	Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error)
 
 	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error)
-	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)
+	Resources(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceRow], error)
 	Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error)
-	ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error)
-	Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error)
-	MarkNotification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, read, cleared *bool) (intent.Notification, error)
+	ResourceHistory(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceHistory], error)
+	Notifications(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Notification], error)
+	MarkNotification(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id uuid.UUID,
+		read, cleared *bool,
+	) (intent.Notification, error)
 	MarkNotificationsRead(ctx context.Context, env intent.EnvironmentID) error
 	UnreadNotifications(ctx context.Context, env intent.EnvironmentID) (int, error)
 
-	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
+	Actions(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		kind intent.ActionKind,
+		limit int,
+	) ([]intent.Action, error)
 }
 
 var _ Control = (*control.Control)(nil)

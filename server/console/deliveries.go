@@ -64,7 +64,10 @@ type deliveryCard struct {
 }
 
 var deliveryStates = map[intent.OutcomeState]state{
-	intent.OutcomeWaiting: {"waiting", "waiting"}, intent.OutcomeStarted: {"intended", "started"}, intent.OutcomeSkipped: {"none", "nothing to do"},
+	intent.OutcomeWaiting: {
+		"waiting",
+		"waiting",
+	}, intent.OutcomeStarted: {"intended", "started"}, intent.OutcomeSkipped: {"none", "nothing to do"},
 	intent.OutcomeFailed: {"failed", "failed"}, intent.OutcomeRefused: {"failed", "refused"},
 }
 
@@ -104,13 +107,26 @@ func (c *console) deliveries(r *http.Request) (view, error) {
 	for _, d := range page.Items {
 		p.List.Rows = append(p.List.Rows, deliveryRowOf(e.ID, d))
 	}
-	p.List.Pager = paging(deliveriesURL(e.ID), keep, q, page, func(d intent.Delivery) (string, string) { return stamp(d.Received), d.ID.String() })
+	p.List.Pager = paging(
+		deliveriesURL(e.ID),
+		keep,
+		q,
+		page,
+		func(d intent.Delivery) (string, string) { return stamp(d.Received), d.ID.String() },
+	)
 	return view{template: "deliveries", data: p, fragments: []fragment{{"deliverylist", "deliverylist", p.List}}}, nil
 }
 
 func deliveryRowOf(env uuid.UUID, d intent.Delivery) deliveryRow {
 	o := d.Outcomes[0]
-	row := deliveryRow{State: deliveryStates[o.State], URL: deliveryURL(env, d.ID), Received: d.Received, Forge: d.Forge, What: whatOf(d.Event), Reason: o.Reason}
+	row := deliveryRow{
+		State:    deliveryStates[o.State],
+		URL:      deliveryURL(env, d.ID),
+		Received: d.Received,
+		Forge:    d.Forge,
+		What:     whatOf(d.Event),
+		Reason:   o.Reason,
+	}
 	if n := len(d.Event.Commit); n > 0 {
 		row.Commit = d.Event.Commit[:min(n, 7)]
 	}
@@ -152,7 +168,13 @@ func (c *console) delivery(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(r, "Webhook", "deliveries", crumb{Text: "Webhooks", URL: deliveriesURL(e.ID)}, crumb{Text: d.ID.String()[:8]})
+	f, err := c.frame(
+		r,
+		"Webhook",
+		"deliveries",
+		crumb{Text: "Webhooks", URL: deliveriesURL(e.ID)},
+		crumb{Text: d.ID.String()[:8]},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -162,7 +184,10 @@ func (c *console) delivery(r *http.Request) (view, error) {
 	}
 	o := d.Outcomes[0]
 	card := deliveryCard{
-		deliveryRow: deliveryRowOf(e.ID, d), ID: d.ID.String(), Key: d.Key, Sender: d.Event.Sender, Subject: d.Event.Subject, Size: int(d.Size), Module: o.Module, Handled: o.Handled,
+		deliveryRow: deliveryRowOf(
+			e.ID,
+			d,
+		), ID: d.ID.String(), Key: d.Key, Sender: d.Event.Sender, Subject: d.Event.Subject, Size: int(d.Size), Module: o.Module, Handled: o.Handled,
 		Told: string(told), Back: f.Back,
 	}
 	if d.Verified {

@@ -68,7 +68,11 @@ func (c *console) drift(r *http.Request) (view, error) {
 	ending, resource := values.Get("ending"), strings.TrimSpace(values.Get("resource"))
 	p := driftPage{frame: f, Filter: driftFilter{Resource: resource, Any: ending != "" || resource != ""}}
 	p.Filter.Choices = []choice{
-		{"", "Open and ended", ending == ""}, {"open", "Open", ending == "open"}, {"healed", "Healed", ending == "healed"},
+		{
+			"",
+			"Open and ended",
+			ending == "",
+		}, {"open", "Open", ending == "open"}, {"healed", "Healed", ending == "healed"},
 		{"gone", "Gone by itself", ending == "gone"}, {"superseded", "Superseded", ending == "superseded"},
 	}
 	switch {
@@ -92,7 +96,13 @@ func (c *console) drift(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.List = driftTable{ID: "driftlist", Any: p.Filter.Any, Rows: driftRows(e.ID, page.Items)}
-	p.List.Pager = paging(envURL(e.ID)+"/drift", keep, q, page, func(d intent.Drift) (string, string) { return stamp(d.Since), d.ID.String() })
+	p.List.Pager = paging(
+		envURL(e.ID)+"/drift",
+		keep,
+		q,
+		page,
+		func(d intent.Drift) (string, string) { return stamp(d.Since), d.ID.String() },
+	)
 	return view{template: "drift", data: p, fragments: []fragment{{"driftlist", "driftlist", p.List}}}, nil
 }
 
@@ -100,7 +110,9 @@ func driftRows(env uuid.UUID, list []intent.Drift) (out []driftRow) {
 	for _, d := range list {
 		row := driftRow{
 			State: driftStates[d.Ending], Resource: d.Resource.String(), URL: resourceURL(env, d.Resource), Attribute: d.Attribute,
-			Desired: jsonText(d.Desired), Found: jsonText(d.Found), Since: d.Since, Ended: d.Ended, Version: d.Version, VersionURL: versionURL(env, d.Version),
+			Desired: jsonText(
+				d.Desired,
+			), Found: jsonText(d.Found), Since: d.Since, Ended: d.Ended, Version: d.Version, VersionURL: versionURL(env, d.Version),
 		}
 		row.Long = isLong(row.Desired) || isLong(row.Found)
 		out = append(out, row)

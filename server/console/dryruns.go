@@ -94,7 +94,9 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	return row
 }
 
-func (c *console) findDryRun(r *http.Request) (e intent.Environment, run intent.DryRun, diffs []intent.ResourceDiff, err error) {
+func (c *console) findDryRun(
+	r *http.Request,
+) (e intent.Environment, run intent.DryRun, diffs []intent.ResourceDiff, err error) {
 	if e, err = c.environment(r); err != nil {
 		return
 	}
@@ -124,7 +126,9 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	cutValues(run, p.Diff)
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID), Commit: run.Commit,
-		Chosen: chosenWords(run.Filter), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil, Sentence: blast(diffs, run),
+		Chosen: chosenWords(
+			run.Filter,
+		), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil, Sentence: blast(diffs, run),
 	}
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)
@@ -187,7 +191,14 @@ func cutValues(run intent.DryRun, diff diffList) {
 				if len(s) <= shownValue {
 					return s
 				}
-				change.Whole = dryRunURL(run.Environment, run.ID) + "/value?id=" + url.QueryEscape(row.ID) + "&attribute=" + url.QueryEscape(change.Name)
+				change.Whole = dryRunURL(
+					run.Environment,
+					run.ID,
+				) + "/value?id=" + url.QueryEscape(
+					row.ID,
+				) + "&attribute=" + url.QueryEscape(
+					change.Name,
+				)
 				return strings.ToValidUTF8(s[:shownValue], "") + "\n[cut here]"
 			}
 			change.Current, change.Desired = cut(change.Current), cut(change.Desired)
@@ -290,8 +301,17 @@ type factRow struct {
 // shownFacts limits how many facts a page lists.
 const shownFacts = 200
 
-func (c *console) factsOf(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (out factTable, err error) {
-	page, err := c.control.Parameters(ctx, env, true, intent.ListQuery{Limit: shownFacts, Sort: "name", Filters: map[string][]string{"resource_id": {id.String()}}})
+func (c *console) factsOf(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+) (out factTable, err error) {
+	page, err := c.control.Parameters(
+		ctx,
+		env,
+		true,
+		intent.ListQuery{Limit: shownFacts, Sort: "name", Filters: map[string][]string{"resource_id": {id.String()}}},
+	)
 	for _, f := range page.Items {
 		if f.Resource == id { // the filter matches parts
 			out.Rows = append(out.Rows, factRow{f.Name, f.Value, isLong(f.Value), f.Updated, f.Expires})

@@ -19,7 +19,9 @@ func TestTheDryRunPageSaysWhatIsNotKnown(t *testing.T) {
 	r.Do(func() {
 		for i := range r.Production.Dries[0].Diffs {
 			if d := &r.Production.Dries[0].Diffs[i]; d.Kind == intent.DiffModified {
-				d.Attributes = map[string]intent.AttributeChange{"content": {Current: long + "was", Desired: long + "will"}}
+				d.Attributes = map[string]intent.AttributeChange{
+					"content": {Current: long + "was", Desired: long + "will"},
+				}
 			}
 		}
 	})
@@ -37,7 +39,8 @@ func TestTheDryRunPageSaysWhatIsNotKnown(t *testing.T) {
 		t.Error("a long value is not cut")
 	}
 	whole := get(t, h, env+"/value?attribute=content&id="+url.QueryEscape(r.FailedFile.String()))
-	if text := whole.Body.String(); !strings.Contains(text, long+"was") || !strings.Contains(text, long+"will") || !strings.HasPrefix(whole.Header().Get("Content-Type"), "text/plain") {
+	if text := whole.Body.String(); !strings.Contains(text, long+"was") || !strings.Contains(text, long+"will") ||
+		!strings.HasPrefix(whole.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("%v %.200s", whole.Header(), text)
 	}
 	if w := get(t, h, env+"/value?attribute=nothing&id=x"); w.Code != http.StatusNotFound {
@@ -52,13 +55,16 @@ func TestTheDryRunPageOfACommit(t *testing.T) {
 	env := "/e/" + r.Production.ID.String()
 	place := post(h, env+"/dryruns", url.Values{"commit": {"feature<x>"}}).Header().Get("Location")
 	page := get(t, h, place).Body.String()
-	if !strings.Contains(page, "Dry run of commit feature&lt;x&gt;") || !strings.Contains(page, "Its commit is being compiled.") || !strings.Contains(page, "Cancel") {
+	if !strings.Contains(page, "Dry run of commit feature&lt;x&gt;") ||
+		!strings.Contains(page, "Its commit is being compiled.") ||
+		!strings.Contains(page, "Cancel") {
 		t.Error(page)
 	}
 	if w := post(h, place+"/cancel", nil); w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	if page := get(t, h, place).Body.String(); !strings.Contains(page, "cancelled") || strings.Contains(page, "/cancel") {
+	if page := get(t, h, place).Body.String(); !strings.Contains(page, "cancelled") ||
+		strings.Contains(page, "/cancel") {
 		t.Error(page)
 	}
 	if page := get(t, h, env+"/versions").Body.String(); !strings.Contains(page, "commit feature&lt;x&gt;") {

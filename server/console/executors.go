@@ -52,16 +52,33 @@ func (c *console) executors(r *http.Request) (view, error) {
 		p.Disk += " of at most " + bytesText(x.DiskMax)
 	}
 	for _, one := range x.Processes {
-		p.Processes = append(p.Processes, processRow{ExecutorProcess: one, State: processState(one), Memory: bytesText(one.RSS), Modules: strings.Join(one.Modules, ", ")})
+		p.Processes = append(
+			p.Processes,
+			processRow{
+				ExecutorProcess: one,
+				State:           processState(one),
+				Memory:          bytesText(one.RSS),
+				Modules:         strings.Join(one.Modules, ", "),
+			},
+		)
 	}
 	for _, one := range x.Folders {
-		row := folderRow{ExecutorFolder: one, Kind: "sources of handlers", Size: bytesText(one.Size), Alone: bytesText(one.Alone)}
+		row := folderRow{
+			ExecutorFolder: one,
+			Kind:           "sources of handlers",
+			Size:           bytesText(one.Size),
+			Alone:          bytesText(one.Alone),
+		}
 		if one.Kind == "venv" {
 			row.Kind = "virtual environment"
 		}
 		p.Folders = append(p.Folders, row)
 	}
-	return view{template: "executors", data: executorsPage{f, p}, fragments: []fragment{{"executorlist", "executorlist", p}}}, nil
+	return view{
+		template:  "executors",
+		data:      executorsPage{f, p},
+		fragments: []fragment{{"executorlist", "executorlist", p}},
+	}, nil
 }
 
 func processState(p intent.ExecutorProcess) state {

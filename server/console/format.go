@@ -148,7 +148,13 @@ func rawText(raw json.RawMessage) string {
 	if len(text) <= maxShown {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n… %d KiB more; the API gives all of it", (len(text)-maxShown)>>10)
+	return strings.ToValidUTF8(
+		text[:maxShown],
+		"",
+	) + fmt.Sprintf(
+		"\n… %d KiB more; the API gives all of it",
+		(len(text)-maxShown)>>10,
+	)
 }
 
 func wholeText(raw json.RawMessage) string {
@@ -160,7 +166,8 @@ func wholeText(raw json.RawMessage) string {
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	if compact := strings.Join(strings.Fields(b.String()), " "); len(compact) <= 60 && !strings.Contains(string(raw), `\`) {
+	if compact := strings.Join(strings.Fields(b.String()), " "); len(compact) <= 60 &&
+		!strings.Contains(string(raw), `\`) {
 		return string(raw)
 	}
 	return b.String()

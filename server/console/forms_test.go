@@ -100,12 +100,18 @@ func TestRedirectsStayAtHome(t *testing.T) {
 	for _, evil := range []string{"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y"} {
 		w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {evil}})
 		location := w.Header().Get("Location")
-		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") || strings.Contains(location, "evil") {
+		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") ||
+			strings.Contains(location, "evil") {
 			t.Errorf("%q leads to %q", evil, location)
 		}
 	}
-	w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {"/e/" + r.Production.ID.String() + "/agents?start=a&first=b"}})
-	if got := w.Header().Get("Location"); !strings.Contains(got, "/agents?") || !strings.Contains(got, "start=a") || !strings.Contains(got, "done=halted") {
+	w := post(
+		h,
+		"/e/"+r.Production.ID.String()+"/halt",
+		url.Values{"back": {"/e/" + r.Production.ID.String() + "/agents?start=a&first=b"}},
+	)
+	if got := w.Header().Get("Location"); !strings.Contains(got, "/agents?") || !strings.Contains(got, "start=a") ||
+		!strings.Contains(got, "done=halted") {
 		t.Errorf("back: %q", got)
 	}
 	if body := get(t, h, "/?done=You+were+hacked").Body.String(); strings.Contains(body, "hacked") {
@@ -119,7 +125,8 @@ func TestHarmNeedsTheName(t *testing.T) {
 	h := newConsole(t, r)
 	env := "/e/" + r.Production.ID.String()
 	for _, what := range []string{"clear", "delete"} {
-		if w := post(h, env+"/settings/"+what, url.Values{"confirm": {"prod"}}); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "nothing was done") {
+		if w := post(h, env+"/settings/"+what, url.Values{"confirm": {"prod"}}); w.Code != http.StatusBadRequest ||
+			!strings.Contains(w.Body.String(), "nothing was done") {
 			t.Errorf("%s: %d", what, w.Code)
 		}
 	}
@@ -146,10 +153,17 @@ func TestHarmNeedsTheName(t *testing.T) {
 func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 	r := apitest.NewRich(present)
 	h := newConsole(t, r)
-	values := url.Values{"project": {"infra"}, "name": {"production"}, "repository": {"https://git.example.com/x.git"}, "git-password": {"hunter2"}}
+	values := url.Values{
+		"project":      {"infra"},
+		"name":         {"production"},
+		"repository":   {"https://git.example.com/x.git"},
+		"git-password": {"hunter2"},
+	}
 	w := post(h, "/environments", values)
 	body := w.Body.String()
-	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(body, `value="https://git.example.com/x.git"`) || !strings.Contains(body, "exists already") || strings.Contains(body, "hunter2") {
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(body, `value="https://git.example.com/x.git"`) ||
+		!strings.Contains(body, "exists already") ||
+		strings.Contains(body, "hunter2") {
 		t.Errorf("%d %s", w.Code, body)
 	}
 	values.Set("name", "preview")
@@ -169,7 +183,8 @@ func TestHeaders(t *testing.T) {
 	h := newConsole(t, r)
 	w := get(t, h, "/")
 	policy := w.Header().Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+	if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") ||
+		!strings.Contains(policy, "frame-ancestors 'none'") {
 		t.Errorf("policy: %s", policy)
 	}
 	body := w.Body.String()
@@ -181,7 +196,8 @@ func TestHeaders(t *testing.T) {
 	_, rest, _ := strings.Cut(body, `<script defer src="`)
 	script, _, _ := strings.Cut(rest, `"`)
 	w = get(t, h, script)
-	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || !strings.Contains(w.Header().Get("Content-Type"), "javascript") {
+	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") ||
+		!strings.Contains(w.Header().Get("Content-Type"), "javascript") {
 		t.Errorf("%s: %d %v", script, w.Code, w.Header())
 	}
 	if get(t, h, "/static/../console.go").Code == 200 || get(t, h, "/static/console.js").Code != 404 {

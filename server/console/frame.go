@@ -66,7 +66,13 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	}
 	current, _ := uuid.Parse(r.PathValue("env"))
 	for _, e := range all {
-		l := envLink{Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted}
+		l := envLink{
+			Name:    e.Name,
+			Project: e.ProjectName,
+			URL:     envURL(e.ID),
+			Current: e.ID == current,
+			Halted:  e.Halted,
+		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
 			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL, Halted: e.Halted}

@@ -154,5 +154,13 @@ func (c *console) doEndOverride(r *http.Request, e intent.Environment) (string, 
 	if err != nil {
 		return "", fault.New("console.override", fault.Invalid, "this is not the id of an override")
 	}
-	return back(r, envURL(e.ID), "endoverride"), c.control.EndOverride(control.As(r.Context(), "the console", ""), e.ID, id)
+	return back(
+			r,
+			envURL(e.ID),
+			"endoverride",
+		), c.control.EndOverride(
+			control.As(r.Context(), "the console", ""),
+			e.ID,
+			id,
+		)
 }

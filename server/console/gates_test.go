@@ -23,8 +23,12 @@ func TestJourneyLettingChangesThrough(t *testing.T) {
 			e.Settings = map[string]any{}
 		}
 		e.Settings["maintenance_windows"] = map[string]any{
-			"holidays": map[string]any{"kind": "freeze", "cron": fmt.Sprintf("0 %d * * *", time.Now().UTC().Hour()), "duration": 7200},
-			"nightly":  map[string]any{"cron": "0 2 * * *", "duration": 3600, "agents": []any{"nobody*"}},
+			"holidays": map[string]any{
+				"kind":     "freeze",
+				"cron":     fmt.Sprintf("0 %d * * *", time.Now().UTC().Hour()),
+				"duration": 7200,
+			},
+			"nightly": map[string]any{"cron": "0 2 * * *", "duration": 3600, "agents": []any{"nobody*"}},
 		}
 	})
 	b := browse(t, h)
@@ -37,28 +41,45 @@ func TestJourneyLettingChangesThrough(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS("#why summary")))
 		b.until(`document.querySelector('#why').open`)
 		if got := eval[bool](b, "document.querySelector('#why').textContent.includes('it is frozen by `holidays`, changes may start')"); got != frozen {
-			t.Errorf("frozen: %v, want %v: %s", got, frozen, eval[string](b, `document.querySelector('#why').textContent`))
+			t.Errorf(
+				"frozen: %v, want %v: %s",
+				got,
+				frozen,
+				eval[string](b, `document.querySelector('#why').textContent`),
+			)
 		}
 		b.accessible("why a resource is not deployed")
 	}
 	why(true)
 	b.open(env)
-	b.until(`[...document.querySelectorAll('[aria-label="Maintenance windows"] li')].some(li => /frozen\s*holidays\s*until/.test(li.textContent))`)
-	b.until(`[...document.querySelectorAll('[aria-label="Maintenance windows"] li')].some(li => /nightly.*agents nobody/.test(li.textContent))`)
+	b.until(
+		`[...document.querySelectorAll('[aria-label="Maintenance windows"] li')].some(li => /frozen\s*holidays\s*until/.test(li.textContent))`,
+	)
+	b.until(
+		`[...document.querySelectorAll('[aria-label="Maintenance windows"] li')].some(li => /nightly.*agents nobody/.test(li.textContent))`,
+	)
 	b.do(
 		chromedp.Click(chromedp.CSS("#override summary")),
-		chromedp.SendKeys(chromedp.CSS("#ov-by"), "Ida"), chromedp.SendKeys(chromedp.CSS("#ov-reason"), "the router <is> down"),
+		chromedp.SendKeys(
+			chromedp.CSS("#ov-by"),
+			"Ida",
+		),
+		chromedp.SendKeys(chromedp.CSS("#ov-reason"), "the router <is> down"),
 	)
 	b.accessible("the form of an override")
 	b.do(chromedp.Click(chromedp.CSS("#override button.harm")))
 	b.until(`document.querySelector('.banner.done')`)
-	b.until(`[...document.querySelectorAll('#summary .banner')].some(x => x.textContent.includes('Ida lets changes through') && x.textContent.includes('the router <is> down'))`)
+	b.until(
+		`[...document.querySelectorAll('#summary .banner')].some(x => x.textContent.includes('Ida lets changes through') && x.textContent.includes('the router <is> down'))`,
+	)
 	why(false)
 	b.open(env + "/agents")
 	b.until(`document.getElementById('agentlist').textContent.includes('Ida lets its changes through until')`)
 	b.open(env)
 	b.do(chromedp.Click(chromedp.CSS(`#summary form[action$="/override/end"] button`)))
-	b.until(`document.querySelector('.banner.done') && !document.querySelector('#summary form[action$="/override/end"]')`)
+	b.until(
+		`document.querySelector('.banner.done') && !document.querySelector('#summary form[action$="/override/end"]')`,
+	)
 	why(true)
 	b.open(env + "/agents")
 	b.until("document.getElementById('agentlist').textContent.includes('frozen by `holidays`')")

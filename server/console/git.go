@@ -73,7 +73,13 @@ func (c *console) git(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	if s != nil {
-		p.State = &gitStateRow{State: gitStates[s.Kind], Commit: short(s.Commit), Message: s.Message, Advice: s.Advice, Since: s.Since}
+		p.State = &gitStateRow{
+			State:   gitStates[s.Kind],
+			Commit:  short(s.Commit),
+			Message: s.Message,
+			Advice:  s.Advice,
+			Since:   s.Since,
+		}
 		if s.Kind == intent.GitRewritten {
 			p.State.Full = s.Commit
 		}
@@ -95,7 +101,10 @@ func (c *console) git(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	for _, b := range blocks {
-		p.Blocks = append(p.Blocks, blockRow{Commit: short(b.Commit), Full: b.Commit, By: b.By, Reason: b.Reason, At: b.At})
+		p.Blocks = append(
+			p.Blocks,
+			blockRow{Commit: short(b.Commit), Full: b.Commit, By: b.By, Reason: b.Reason, At: b.At},
+		)
 	}
 	following, err := c.control.Following(r.Context(), e.ID)
 	if err != nil {

@@ -41,7 +41,10 @@ func holdOf(v intent.Version) *holdView {
 		return nil
 	}
 	out := &holdView{
-		URL: versionURL(v.Environment, v.Number), Held: v.Held(), Confirmable: h.Confirmable(), Text: h.Text, Since: h.Since, Number: v.Number,
+		URL: versionURL(
+			v.Environment,
+			v.Number,
+		), Held: v.Held(), Confirmable: h.Confirmable(), Text: h.Text, Since: h.Since, Number: v.Number,
 		Protected: removedRows(v, h.Protected), Rows: removedRows(v, h.First), More: h.Count() - len(h.First),
 	}
 	if h.Before > 0 {
@@ -73,5 +76,14 @@ func (c *console) doConfirm(r *http.Request, e intent.Environment) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return versionURL(e.ID, n) + "?done=confirmed", c.control.Confirm(r.Context(), e.ID, n, r.PostFormValue("by"), r.PostFormValue("reason"))
+	return versionURL(
+			e.ID,
+			n,
+		) + "?done=confirmed", c.control.Confirm(
+			r.Context(),
+			e.ID,
+			n,
+			r.PostFormValue("by"),
+			r.PostFormValue("reason"),
+		)
 }

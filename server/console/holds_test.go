@@ -32,7 +32,14 @@ func TestAHeldVersionIsSeenAndConfirmed(t *testing.T) {
 	if strings.Contains(list, "/versions/9/release") {
 		t.Error("the list offers to release what is held")
 	}
-	page("/versions/9", "This version is held", "fs::Directory[web01,path=/srv/www/site-120]", "and 64 more", "/versions/9/confirm", "compare?from=7&amp;to=9")
+	page(
+		"/versions/9",
+		"This version is held",
+		"fs::Directory[web01,path=/srv/www/site-120]",
+		"and 64 more",
+		"/versions/9/confirm",
+		"compare?from=7&amp;to=9",
+	)
 	if w := post(h, env+"/versions/9/confirm", url.Values{"by": {"ida"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("confirmed without a reason: %d", w.Code)
 	}
@@ -48,7 +55,10 @@ func TestAHeldVersionIsSeenAndConfirmed(t *testing.T) {
 		hold := r.Production.Vers[8].Hold
 		hold.Protected, hold.ProtectedCount = []intent.Removed{{ID: r.FailedFile, Purged: true}}, 1
 	})
-	if body := page("/versions/9", "cannot be confirmed", r.FailedFile.String()); strings.Contains(body, "/versions/9/confirm") {
+	if body := page("/versions/9", "cannot be confirmed", r.FailedFile.String()); strings.Contains(
+		body,
+		"/versions/9/confirm",
+	) {
 		t.Error("what is protected can be confirmed away")
 	}
 }

@@ -156,7 +156,10 @@ type runRow struct {
 
 func (c *console) runRow(run intent.Compile) runRow {
 	row := runRow{
-		URL: runURL(run.Environment, run.ID), State: runState(run), Trigger: triggerWord(run.Trigger.Type), Message: run.Trigger.Message,
+		URL: runURL(
+			run.Environment,
+			run.ID,
+		), State: runState(run), Trigger: triggerWord(run.Trigger.Type), Message: run.Trigger.Message,
 		Requested: run.Requested, Started: run.Started, Live: run.Started != nil && run.Completed == nil, Merged: run.Substitute != nil,
 	}
 	if run.Revision != nil {

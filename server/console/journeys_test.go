@@ -36,10 +36,16 @@ func TestJourneyWatchingARun(t *testing.T) {
 	b.until(`document.getElementById('live').textContent === 'Live'`)
 	b.do(chromedp.Click(chromedp.CSS("#step-fetched summary")))
 	b.until(`document.querySelector('#step-fetched details').open`)
-	eval[bool](b, `(log => { log.scrollTop = log.scrollHeight; log.focus(); return true })(document.querySelector('#step-installed .log'))`)
+	eval[bool](
+		b,
+		`(log => { log.scrollTop = log.scrollHeight; log.focus(); return true })(document.querySelector('#step-installed .log'))`,
+	)
 	r.Do(func() { runIn(r).Stages[3].Output += "the newest line\n" }, moved)
 	b.until(`document.querySelector('#step-installed .log').textContent.includes('the newest line')`)
-	if !eval[bool](b, `(log => log.scrollTop + log.clientHeight > log.scrollHeight - 24)(document.querySelector('#step-installed .log'))`) {
+	if !eval[bool](
+		b,
+		`(log => log.scrollTop + log.clientHeight > log.scrollHeight - 24)(document.querySelector('#step-installed .log'))`,
+	) {
 		t.Error("a log at its end does not follow")
 	}
 	if !eval[bool](b, `document.activeElement === document.querySelector('#step-installed .log')`) {
@@ -104,7 +110,10 @@ func TestJourneyByKeyboard(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.title.startsWith('staging')`)
 	b.open(env + "/agents")
-	eval[bool](b, `([...document.querySelectorAll('main button')].find(x => x.textContent === 'Pause web03').focus(), true)`)
+	eval[bool](
+		b,
+		`([...document.querySelectorAll('main button')].find(x => x.textContent === 'Pause web03').focus(), true)`,
+	)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelector('.banner.done')?.textContent === 'The agent is paused.'`)
 	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "pause web03" {
@@ -136,7 +145,12 @@ func TestJourneyANewEnvironment(t *testing.T) {
 	now := time.Now()
 	c.Do(func() {
 		env.Runs[0].Started = &now
-		env.Runs[0].Revision = &intent.Revision{Commit: "0123456789abcdef0123456789abcdef01234567", Branch: "main", Author: "Ida", Subject: "First <commit>"}
+		env.Runs[0].Revision = &intent.Revision{
+			Commit:  "0123456789abcdef0123456789abcdef01234567",
+			Branch:  "main",
+			Author:  "Ida",
+			Subject: "First <commit>",
+		}
 	}, bus.Event{Environment: env.ID, Topic: bus.Compile})
 	b.until(`document.querySelector('#latest')?.textContent.includes('First <commit>')`)
 	b.until(`document.querySelector('.sentence').textContent === 'The first compile is running.'`)
@@ -177,7 +191,15 @@ func TestJourneyLargeText(t *testing.T) {
 	for name, path := range paths(r) {
 		b.open(path)
 		if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-			t.Errorf("%s is %d px too wide: %s", name, over, eval[string](b, `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+			t.Errorf(
+				"%s is %d px too wide: %s",
+				name,
+				over,
+				eval[string](
+					b,
+					`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`,
+				),
+			)
 		}
 	}
 }
@@ -239,7 +261,10 @@ func TestJourneyAPromotion(t *testing.T) {
 	if got := eval[string](b, `document.querySelector('#promote-by').value`); got != "ida" {
 		t.Errorf("what was typed became %q", got)
 	}
-	b.do(chromedp.SendKeys(chromedp.CSS("#promote-reason"), "it looks well"), chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)))
+	b.do(
+		chromedp.SendKeys(chromedp.CSS("#promote-reason"), "it looks well"),
+		chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)),
+	)
 	b.until(`document.querySelector('.banner.done') !== null && document.readyState === 'complete'`)
 	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "approve promotion "+commit {
 		t.Errorf("%q", verbs)
@@ -256,6 +281,8 @@ func TestJourneyAPromotion(t *testing.T) {
 	}, moved)
 	b.until(`document.querySelector('#promotion').textContent.includes('production has what staging has')`)
 	b.open(env + "/git")
-	b.until(`[...document.querySelectorAll('tr')].some(x => x.textContent.includes('` + commit[:7] + `') && x.textContent.includes('promoted') && x.querySelector('a[href$="/versions/8"]'))`)
+	b.until(
+		`[...document.querySelectorAll('tr')].some(x => x.textContent.includes('` + commit[:7] + `') && x.textContent.includes('promoted') && x.querySelector('a[href$="/versions/8"]'))`,
+	)
 	b.accessible("a commit that was promoted")
 }

@@ -95,13 +95,16 @@ func (l *listener) until(wanted func(message) bool) (all []message) {
 
 func fragmentWith(id, text string) func(message) bool {
 	return func(m message) bool {
-		return m.event == "fragment" && strings.Contains(m.data[:min(len(m.data), 200)], `id="`+id+`"`) && strings.Contains(m.data, text)
+		return m.event == "fragment" && strings.Contains(m.data[:min(len(m.data), 200)], `id="`+id+`"`) &&
+			strings.Contains(m.data, text)
 	}
 }
 
 func serve(t *testing.T, c Control, change ...func(*Config)) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(newConsole(t, c, append([]func(*Config){func(cfg *Config) { cfg.Pace = time.Millisecond }}, change...)...))
+	server := httptest.NewServer(
+		newConsole(t, c, append([]func(*Config){func(cfg *Config) { cfg.Pace = time.Millisecond }}, change...)...),
+	)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server
 }
@@ -143,7 +146,10 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 	r.Do(func() {
 		run := runIn(r)
 		run.Stages[3].Completed, run.Stages[3].ReturnCode = new(present), new(0)
-		run.Stages = append(run.Stages, intent.Stage{ID: r.Good, Name: intent.StageCompile, Command: "ordain compile", Started: present})
+		run.Stages = append(
+			run.Stages,
+			intent.Stage{ID: r.Good, Name: intent.StageCompile, Command: "ordain compile", Started: present},
+		)
 	}, moved)
 	third := l.until(fragmentWith("step-compiled", "running"))
 	if done := fragmentWith("step-installed", "done"); !done(third[0]) {
@@ -166,7 +172,10 @@ func TestBurstsAreMergedAndStrangersIgnored(t *testing.T) {
 	l := listen(t, server, "/e/"+r.Production.ID.String()+"?live=1")
 	l.until(fragmentWith("latest", "running"))
 	for n := range 500 {
-		r.Do(func() { runIn(r).Revision.Subject = "Subject " + strconv.Itoa(n) }, bus.Event{Environment: r.Production.ID, Topic: bus.Compile})
+		r.Do(
+			func() { runIn(r).Revision.Subject = "Subject " + strconv.Itoa(n) },
+			bus.Event{Environment: r.Production.ID, Topic: bus.Compile},
+		)
 		r.Do(func() {}, bus.Event{Environment: r.Staging.ID, Topic: bus.Compile})
 	}
 	updates := 0

@@ -50,7 +50,10 @@ type notificationRow struct {
 }
 
 var severityStates = map[intent.Severity]state{
-	intent.SeverityError: {"failed", "error"}, intent.SeverityWarning: {"differs", "warning"}, intent.SeveritySuccess: {"intended", "success"},
+	intent.SeverityError: {
+		"failed",
+		"error",
+	}, intent.SeverityWarning: {"differs", "warning"}, intent.SeveritySuccess: {"intended", "success"},
 	intent.SeverityInfo: {"none", "info"}, intent.SeverityMessage: {"none", "message"},
 }
 
@@ -82,8 +85,18 @@ func (c *console) notifications(r *http.Request) (view, error) {
 			Last: n.Last, Created: n.Created, Times: n.Times, Read: n.Read,
 		})
 	}
-	p.List.Pager = paging(envURL(e.ID)+"/notifications", keep, q, page, func(n intent.Notification) (string, string) { return stamp(n.Last), n.ID.String() })
-	return view{template: "notifications", data: p, fragments: []fragment{{"notificationlist", "notificationlist", p.List}}}, nil
+	p.List.Pager = paging(
+		envURL(e.ID)+"/notifications",
+		keep,
+		q,
+		page,
+		func(n intent.Notification) (string, string) { return stamp(n.Last), n.ID.String() },
+	)
+	return view{
+		template:  "notifications",
+		data:      p,
+		fragments: []fragment{{"notificationlist", "notificationlist", p.List}},
+	}, nil
 }
 
 // pageOf gives the page about what the API addresses; empty when there is none.

@@ -53,7 +53,12 @@ func originOf(f provenance.Field) *origin {
 		return nil
 	}
 	s := f.Settings[0]
-	o := &origin{Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place), Commit: whoOf(s.Commit)}
+	o := &origin{
+		Words:  settingWords(s),
+		Source: strings.TrimSpace(s.Source),
+		Place:  placeOf(s.Place),
+		Commit: whoOf(s.Commit),
+	}
 	for _, input := range s.Inputs {
 		for _, from := range input.Settings {
 			if from.File != "" {
@@ -62,7 +67,14 @@ func originOf(f provenance.Field) *origin {
 		}
 	}
 	for _, step := range s.Steps {
-		o.Via = append(o.Via, via{"in " + step.Implementation + " of " + step.Instance + ", made at", placeOf(step.Made), whoOf(step.MadeCommit)})
+		o.Via = append(
+			o.Via,
+			via{
+				"in " + step.Implementation + " of " + step.Instance + ", made at",
+				placeOf(step.Made),
+				whoOf(step.MadeCommit),
+			},
+		)
 	}
 	return o
 }

@@ -119,7 +119,9 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 	}
 	if version != nil {
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
-		s.Commit, s.Subject, s.Author = short(version.Provenance.Commit), version.Provenance.Subject, version.Provenance.Author
+		s.Commit, s.Subject, s.Author = short(
+			version.Provenance.Commit,
+		), version.Provenance.Subject, version.Provenance.Author
 		s.When = version.Released
 	}
 	if version != nil {

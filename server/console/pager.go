@@ -32,7 +32,13 @@ func bounds(values url.Values, q *intent.ListQuery) {
 }
 
 // paging makes the pager of a page. where gives the sort value and id of an item.
-func paging[T any](base string, keep url.Values, q intent.ListQuery, p intent.Page[T], where func(T) (value, id string)) pager {
+func paging[T any](
+	base string,
+	keep url.Values,
+	q intent.ListQuery,
+	p intent.Page[T],
+	where func(T) (value, id string),
+) pager {
 	out := pager{From: p.Before + 1, To: p.Before + len(p.Items), Total: p.Total}
 	if len(p.Items) == 0 {
 		out.From = 0

@@ -19,7 +19,11 @@ var present = time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)
 
 func newConsole(t *testing.T, c Control, change ...func(*Config)) http.Handler {
 	t.Helper()
-	cfg := Config{Control: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: func() time.Time { return present }}
+	cfg := Config{
+		Control: c,
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Now:     func() time.Time { return present },
+	}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -88,13 +92,18 @@ func TestTheGitPageShowsTheChain(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if page := get(t, h, paths(r)["empty-git"]).Body.String(); r.Staging.Source.URL != "" && !strings.Contains(page, "Followed by") {
+	if page := get(t, h, paths(r)["empty-git"]).Body.String(); r.Staging.Source.URL != "" &&
+		!strings.Contains(page, "Followed by") {
 		t.Error("the page of the environment that is followed does not say so")
 	}
 	r.Do(func() {
 		r.Production.Follow.Promotions, r.Production.Follow.Idle = nil, "staging was rolled back to version 3"
 	})
-	if page := get(t, h, paths(r)["git"]).Body.String(); !strings.Contains(page, "Nothing waits: staging was rolled back to version 3.") || strings.Contains(page, "Promote ") {
+	if page := get(t, h, paths(r)["git"]).Body.String(); !strings.Contains(
+		page,
+		"Nothing waits: staging was rolled back to version 3.",
+	) ||
+		strings.Contains(page, "Promote ") {
 		t.Error("the page does not say why nothing waits")
 	}
 }

@@ -63,7 +63,12 @@ func followViewOf(f frame, env intent.Environment, g control.Following) *followV
 	if g.Follows == "" && len(g.Followers) == 0 && len(g.Promotions) == 0 {
 		return nil
 	}
-	v := &followView{Follows: g.Follows, Followers: strings.Join(g.Followers, ", "), Paused: actorRowOf(g.Paused), Waits: waitingRow{Idle: g.Idle}}
+	v := &followView{
+		Follows:   g.Follows,
+		Followers: strings.Join(g.Followers, ", "),
+		Paused:    actorRowOf(g.Paused),
+		Waits:     waitingRow{Idle: g.Idle},
+	}
 	if g.Source != nil {
 		v.SourceURL = envURL(g.Source.ID)
 	}

@@ -122,7 +122,11 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := pullsPage{frame: f, List: pullList{EnvURL: envURL(e.ID), EnvName: e.Name, Off: e.Text("pull_previews") == "off", NoToken: !token}, Outbox: outboxList{EnvURL: envURL(e.ID)}}
+	p := pullsPage{
+		frame:  f,
+		List:   pullList{EnvURL: envURL(e.ID), EnvName: e.Name, Off: e.Text("pull_previews") == "off", NoToken: !token},
+		Outbox: outboxList{EnvURL: envURL(e.ID)},
+	}
 	for _, one := range found {
 		p.List.Rows = append(p.List.Rows, pullRowOf(one))
 	}
@@ -133,7 +137,11 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	for _, w := range work[:min(len(work), 50)] {
 		p.Outbox.Rows = append(p.Outbox.Rows, outboxRowOf(w))
 	}
-	return view{template: "pulls", data: p, fragments: []fragment{{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox}}}, nil
+	return view{
+		template:  "pulls",
+		data:      p,
+		fragments: []fragment{{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox}},
+	}, nil
 }
 
 // hasForgeToken tells whether the environment, or its project, has a token of the forge.
@@ -150,7 +158,14 @@ func (c *console) hasForgeToken(ctx context.Context, e intent.Environment) (bool
 const forgeToken = "forge-token"
 
 func outboxRowOf(w intent.Outbox) outboxRow {
-	row := outboxRow{ID: w.ID, What: workOf(w), Attempts: w.Attempts, At: w.Next, Problem: w.Problem, State: state{"waiting", "waits"}}
+	row := outboxRow{
+		ID:       w.ID,
+		What:     workOf(w),
+		Attempts: w.Attempts,
+		At:       w.Next,
+		Problem:  w.Problem,
+		State:    state{"waiting", "waits"},
+	}
 	if w.Done != nil {
 		row.At = *w.Done
 	}
@@ -201,7 +216,13 @@ func (c *console) pull(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(r, "Pull request "+strconv.Itoa(n), "pulls", crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"}, crumb{Text: strconv.Itoa(n)})
+	f, err := c.frame(
+		r,
+		"Pull request "+strconv.Itoa(n),
+		"pulls",
+		crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"},
+		crumb{Text: strconv.Itoa(n)},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -234,7 +255,11 @@ func (c *console) pull(r *http.Request) (view, error) {
 		p.Diff = diffsOf(e.ID, "Found", "Desired", report.Diffs)
 		cutValues(*d, p.Diff)
 	}
-	return view{template: "pull", data: p, fragments: []fragment{{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff}}}, nil
+	return view{
+		template:  "pull",
+		data:      p,
+		fragments: []fragment{{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff}},
+	}, nil
 }
 
 func (c *console) doPreviewPull(r *http.Request, e intent.Environment) (string, error) {
@@ -250,7 +275,16 @@ func (c *console) doApprovePull(r *http.Request, e intent.Environment) (string, 
 	if err != nil {
 		return "", err
 	}
-	return pullURL(e.ID, n) + "?done=approved", c.control.ApprovePull(r.Context(), e.ID, n, r.PostFormValue("commit"), r.PostFormValue("by"))
+	return pullURL(
+			e.ID,
+			n,
+		) + "?done=approved", c.control.ApprovePull(
+			r.Context(),
+			e.ID,
+			n,
+			r.PostFormValue("commit"),
+			r.PostFormValue("by"),
+		)
 }
 
 func (c *console) doRetryOutbox(r *http.Request, e intent.Environment) (string, error) {

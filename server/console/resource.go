@@ -92,7 +92,11 @@ type changes struct {
 func changesOf(was, will string, attributes map[string]intent.AttributeChange) changes {
 	out := changes{Was: was, Will: will}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		row := changeRow{Name: name, Current: valueText(attributes[name].Current), Desired: valueText(attributes[name].Desired)}
+		row := changeRow{
+			Name:    name,
+			Current: valueText(attributes[name].Current),
+			Desired: valueText(attributes[name].Desired),
+		}
 		row.Long = isLong(row.Current) || isLong(row.Desired)
 		out.Rows = append(out.Rows, row)
 	}
@@ -140,7 +144,13 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(r, id.Value+" · "+id.Type, "resources", crumb{Text: "Resources", URL: envURL(e.ID) + "/resources"}, crumb{Text: id.String(), Mono: true})
+	f, err := c.frame(
+		r,
+		id.Value+" · "+id.Type,
+		"resources",
+		crumb{Text: "Resources", URL: envURL(e.ID) + "/resources"},
+		crumb{Text: id.String(), Mono: true},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -148,11 +158,20 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	past, err := c.control.ResourceHistory(ctx, e.ID, id, intent.ListQuery{Limit: shownHistory, Sort: "date", Desc: true})
+	past, err := c.control.ResourceHistory(
+		ctx,
+		e.ID,
+		id,
+		intent.ListQuery{Limit: shownHistory, Sort: "date", Desc: true},
+	)
 	if err != nil {
 		return view{}, err
 	}
-	agents, err := c.control.Agents(ctx, e.ID, intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}})
+	agents, err := c.control.Agents(
+		ctx,
+		e.ID,
+		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -179,7 +198,16 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
 		p.Head.Sentence = "The model wants it to be gone, and the setting protected_resources protects it: it is not purged."
 	}
-	drift, err := c.control.Drift(ctx, e.ID, intent.ListQuery{Limit: shownDrift, Sort: "since", Desc: true, Filters: map[string][]string{"resource": {id.String()}}})
+	drift, err := c.control.Drift(
+		ctx,
+		e.ID,
+		intent.ListQuery{
+			Limit:   shownDrift,
+			Sort:    "since",
+			Desc:    true,
+			Filters: map[string][]string{"resource": {id.String()}},
+		},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -210,7 +238,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	return view{template: "resource", data: p, fragments: []fragment{
 		{"resource-head", "resource-head", p.Head}, {"desired", "desired", p.Desired}, {"requires", "edges", p.Needs},
-		{"provides", "edges", p.Provides}, {"attempts", "attempts", p.Attempts}, {"resource-drift", "resource-drift", p.Drift}, {"history", "history", p.History}, {"facts", "facts", p.Facts},
+		{
+			"provides",
+			"edges",
+			p.Provides,
+		}, {"attempts", "attempts", p.Attempts}, {"resource-drift", "resource-drift", p.Drift}, {"history", "history", p.History}, {"facts", "facts", p.Facts},
 	}}, nil
 }
 
@@ -225,7 +257,8 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 	if text := parkingSentence(d.State); text != "" && status != intent.StatusOrphaned {
 		return text
 	}
-	if agent.Breaker.Open() && status != intent.StatusDeployed && status != intent.StatusDeploying && status != intent.StatusOrphaned {
+	if agent.Breaker.Open() && status != intent.StatusDeployed && status != intent.StatusDeploying &&
+		status != intent.StatusOrphaned {
 		return fmt.Sprintf("It waits for agent %s: unreachable since %s. One deployment tries again %s.", agent.Name,
 			agent.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"), c.whenProbed(agent.Breaker))
 	}
@@ -319,7 +352,14 @@ func (c *console) addOrigins(ctx context.Context, env intent.EnvironmentID, r in
 
 // attempt shows an action with its changes and log lines.
 func (c *console) attempt(a intent.Action, newest bool) attempt {
-	out := attempt{ID: a.ID.String(), Kind: string(a.Kind), Version: a.Version, Started: a.Started, State: stateOf(a.Status), Live: a.Finished == nil}
+	out := attempt{
+		ID:      a.ID.String(),
+		Kind:    string(a.Kind),
+		Version: a.Version,
+		Started: a.Started,
+		State:   stateOf(a.Status),
+		Live:    a.Finished == nil,
+	}
 	switch {
 	case a.Finished == nil:
 		out.State, out.Took = running, c.now().Sub(a.Started)

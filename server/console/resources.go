@@ -84,7 +84,12 @@ func (c *console) resources(r *http.Request) (view, error) {
 	}
 	values, base := r.URL.Query(), envURL(e.ID)+"/resources"
 	p := resourcesPage{frame: f}
-	p.Filter = resourceFilter{Status: values.Get("status"), Type: values.Get("type"), Agent: values.Get("agent"), Value: values.Get("value")}
+	p.Filter = resourceFilter{
+		Status: values.Get("status"),
+		Type:   values.Get("type"),
+		Agent:  values.Get("agent"),
+		Value:  values.Get("value"),
+	}
 	keep, filters := url.Values{}, map[string][]string{}
 	for name, column := range map[string]string{"status": "status", "type": "resource_type", "agent": "agent", "value": "resource_id_value"} {
 		if v := strings.TrimSpace(values.Get(name)); v != "" {
@@ -156,7 +161,11 @@ func sortLinks(base string, keep url.Values, q intent.ListQuery) []sortLink {
 }
 
 func statusChoices(selected string) []choice {
-	out := []choice{{"", "Any state", selected == ""}, {"!deployed", "Not as intended", selected == "!deployed"}, {"parked", "Parked", selected == "parked"}}
+	out := []choice{
+		{"", "Any state", selected == ""},
+		{"!deployed", "Not as intended", selected == "!deployed"},
+		{"parked", "Parked", selected == "parked"},
+	}
 	words := map[string]bool{}
 	for _, status := range allStatuses {
 		word := stateOf(status).Word

@@ -87,11 +87,20 @@ func (c *console) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	row := c.runRow(run)
-	f, err := c.frame(r, row.Headline(), "runs", crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"}, crumb{Text: row.Headline()})
+	f, err := c.frame(
+		r,
+		row.Headline(),
+		"runs",
+		crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"},
+		crumb{Text: row.Headline()},
+	)
 	if err != nil {
 		return view{}, err
 	}
-	p := runPage{frame: f, Head: runHead{runRow: row, EnvURL: envURL(e.ID), Update: run.Update, Finished: run.Completed != nil}}
+	p := runPage{
+		frame: f,
+		Head:  runHead{runRow: row, EnvURL: envURL(e.ID), Update: run.Update, Finished: run.Completed != nil},
+	}
 	if run.Revision != nil {
 		p.Head.Email, p.Head.Branch, p.Head.Full = run.Revision.Email, run.Revision.Branch, run.Revision.Commit
 	}
@@ -111,14 +120,20 @@ func (c *console) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Steps = append(p.Steps, last)
-	v := view{template: "run", data: p, fragments: []fragment{{"run-head", "run-head", p.Head}, {"diagnostics", "diagnostics", p.Diags}}}
+	v := view{
+		template:  "run",
+		data:      p,
+		fragments: []fragment{{"run-head", "run-head", p.Head}, {"diagnostics", "diagnostics", p.Diags}},
+	}
 	for _, s := range p.Steps {
 		v.fragments = append(v.fragments, fragment{"step-" + s.ID, "step", s})
 	}
 	return v, nil
 }
 
-func (c *console) findRun(r *http.Request) (e intent.Environment, run intent.Compile, stages []intent.Stage, err error) {
+func (c *console) findRun(
+	r *http.Request,
+) (e intent.Environment, run intent.Compile, stages []intent.Stage, err error) {
 	if e, err = c.environment(r); err != nil {
 		return
 	}
@@ -342,7 +357,13 @@ func diagnosticsOf(given []diag.Diagnostic) []diagnostic {
 					width = min(l.EndColumn, len(source)+1) - l.Column
 				}
 				from := l.Column - 1
-				one.Before, one.At, one.After = string(source[:from]), string(source[from:from+width]), string(source[from+width:])
+				one.Before, one.At, one.After = string(
+					source[:from],
+				), string(
+					source[from:from+width],
+				), string(
+					source[from+width:],
+				)
 				one.Caret = blanks(source[:from]) + strings.Repeat("^", width)
 			}
 		}

@@ -59,6 +59,12 @@ func (c *console) runs(r *http.Request) (view, error) {
 	if filter != "" {
 		keep.Set("show", filter)
 	}
-	p.List.Pager = paging(envURL(e.ID)+"/runs", keep, q, page, func(x intent.Compile) (string, string) { return stamp(x.Requested), x.ID.String() })
+	p.List.Pager = paging(
+		envURL(e.ID)+"/runs",
+		keep,
+		q,
+		page,
+		func(x intent.Compile) (string, string) { return stamp(x.Requested), x.ID.String() },
+	)
 	return view{template: "runs", data: p, fragments: []fragment{{"runlist", "runlist", p.List}}}, nil
 }

@@ -9,9 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"sync"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"sync"
 )
 
 var commitText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,40}$`) })
@@ -37,11 +38,13 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 			return "", err
 		}
 		for _, e := range all {
-			if text != "" && (e.ID.String() == text || strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))) {
+			if text != "" &&
+				(e.ID.String() == text || strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))) {
 				return envURL(e.ID), nil
 			}
 		}
-		return "", fault.New("console.search", fault.NotFound, "no environment has this in its name: "+text).Hint("choose one on the left")
+		return "", fault.New("console.search", fault.NotFound, "no environment has this in its name: "+text).
+			Hint("choose one on the left")
 	}
 	if text == "" {
 		return envURL(env) + "/resources", nil

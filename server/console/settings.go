@@ -55,10 +55,30 @@ type settingForm struct {
 var secretForms = []secretForm{
 	{Name: "webhook", Title: "Webhook secret", Help: "What the forge signs its deliveries with.", Password: true},
 	{Name: "git-username", Title: "Git user name", Help: "For a private repository over HTTPS."},
-	{Name: "git-password", Title: "Git password or token", Help: "It is stored sealed and never shown.", Password: true},
-	{Name: "git-ssh-key", Title: "SSH key", Help: "For a repository over SSH: the private key, as ssh-keygen wrote it.", Lines: true},
-	{Name: "git-ssh-passphrase", Title: "Passphrase of the SSH key", Help: "When the key is sealed with one.", Password: true},
-	{Name: "git-proxy", Title: "Proxy with a password", Help: "http://user:password@host:port; one without a password is the option git_proxy.", Password: true},
+	{
+		Name:     "git-password",
+		Title:    "Git password or token",
+		Help:     "It is stored sealed and never shown.",
+		Password: true,
+	},
+	{
+		Name:  "git-ssh-key",
+		Title: "SSH key",
+		Help:  "For a repository over SSH: the private key, as ssh-keygen wrote it.",
+		Lines: true,
+	},
+	{
+		Name:     "git-ssh-passphrase",
+		Title:    "Passphrase of the SSH key",
+		Help:     "When the key is sealed with one.",
+		Password: true,
+	},
+	{
+		Name:     "git-proxy",
+		Title:    "Proxy with a password",
+		Help:     "http://user:password@host:port; one without a password is the option git_proxy.",
+		Password: true,
+	},
 }
 
 func (c *console) settings(r *http.Request) (view, error) {
@@ -84,7 +104,13 @@ func (c *console) settings(r *http.Request) (view, error) {
 	if p.Project, p.Secrets, err = c.shared(r, e, names); err != nil {
 		return view{}, err
 	}
-	p.Source = sourceForm{Name: e.Name, Repository: e.Source.URL, Branch: e.Source.Branch, Subdir: e.Source.Subdir, Description: e.Description}
+	p.Source = sourceForm{
+		Name:        e.Name,
+		Repository:  e.Source.URL,
+		Branch:      e.Source.Branch,
+		Subdir:      e.Source.Subdir,
+		Description: e.Description,
+	}
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
@@ -154,7 +180,13 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 
 // doKnownHosts answers the form of the SSH servers' keys.
 func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, error) {
-	return envURL(e.ID) + "/settings?done=saved", c.control.SetKnownHosts(r.Context(), e.ProjectID, r.PostFormValue("lines"))
+	return envURL(
+			e.ID,
+		) + "/settings?done=saved", c.control.SetKnownHosts(
+			r.Context(),
+			e.ProjectID,
+			r.PostFormValue("lines"),
+		)
 }
 
 // shared gives the forms of secrets, with where each is set, and of what the

@@ -84,13 +84,23 @@ func (c *console) versions(r *http.Request) (view, error) {
 	for _, v := range page.Items {
 		p.List.Rows = append(p.List.Rows, versionRowOf(v))
 	}
-	p.List.Pager = paging(envURL(e.ID)+"/versions", url.Values{}, q, page, func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" })
+	p.List.Pager = paging(
+		envURL(e.ID)+"/versions",
+		url.Values{},
+		q,
+		page,
+		func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" },
+	)
 	runs, err := c.control.DryRuns(r.Context(), e.ID, 0)
 	if err != nil {
 		return view{}, err
 	}
 	p.Dries = dryRunsOf(runs)
-	return view{template: "versions", data: p, fragments: []fragment{{"versionlist", "versionlist", p.List}, {"dryruns", "dryruns", p.Dries}}}, nil
+	return view{
+		template:  "versions",
+		data:      p,
+		fragments: []fragment{{"versionlist", "versionlist", p.List}, {"dryruns", "dryruns", p.Dries}},
+	}, nil
 }
 
 // versionPage is one version: where it came from and what is in it.
@@ -136,11 +146,25 @@ func (c *console) version(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	title := "Version " + strconv.Itoa(v.Number)
-	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: title})
+	f, err := c.frame(
+		r,
+		title,
+		"versions",
+		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
+		crumb{Text: title},
+	)
 	if err != nil {
 		return view{}, err
 	}
-	p := versionPage{frame: f, Head: versionHead{versionRow: versionRowOf(v), EnvURL: envURL(e.ID), Email: v.Provenance.Email, Full: v.Provenance.Commit}}
+	p := versionPage{
+		frame: f,
+		Head: versionHead{
+			versionRow: versionRowOf(v),
+			EnvURL:     envURL(e.ID),
+			Email:      v.Provenance.Email,
+			Full:       v.Provenance.Commit,
+		},
+	}
 	if v.Provenance.Compile != uuid.Nil {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
@@ -157,10 +181,29 @@ func (c *console) version(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	for _, x := range page.Items {
-		p.List.Rows = append(p.List.Rows, resourceRow{URL: resourceURL(e.ID, x.ID), Type: x.ID.Type, Agent: x.ID.Agent, Value: x.ID.Value, ID: x.ID.String()})
+		p.List.Rows = append(
+			p.List.Rows,
+			resourceRow{
+				URL:   resourceURL(e.ID, x.ID),
+				Type:  x.ID.Type,
+				Agent: x.ID.Agent,
+				Value: x.ID.Value,
+				ID:    x.ID.String(),
+			},
+		)
 	}
-	p.List.Pager = paging(p.Head.URL, url.Values{}, q, page, func(x intent.Resource) (string, string) { return x.ID.Type, x.ID.String() })
-	return view{template: "version", data: p, fragments: []fragment{{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.Dries}}}, nil
+	p.List.Pager = paging(
+		p.Head.URL,
+		url.Values{},
+		q,
+		page,
+		func(x intent.Resource) (string, string) { return x.ID.Type, x.ID.String() },
+	)
+	return view{
+		template:  "version",
+		data:      p,
+		fragments: []fragment{{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.Dries}},
+	}, nil
 }
 
 // versionFacts lists where a version came from.
@@ -234,7 +277,13 @@ func (c *console) compare(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(r, "Compare versions", "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: "Compare"})
+	f, err := c.frame(
+		r,
+		"Compare versions",
+		"versions",
+		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
+		crumb{Text: "Compare"},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -278,7 +327,16 @@ func (c *console) compare(r *http.Request) (view, error) {
 
 // diffsOf shows differences: what is gone first, what stays last.
 func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffList {
-	order := []intent.DiffKind{intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped, intent.DiffUnknown, intent.DiffAgentDown, intent.DiffUnmodified}
+	order := []intent.DiffKind{
+		intent.DiffDeleted,
+		intent.DiffModified,
+		intent.DiffAdded,
+		intent.DiffUndefined,
+		intent.DiffSkipped,
+		intent.DiffUnknown,
+		intent.DiffAgentDown,
+		intent.DiffUnmodified,
+	}
 	numbers := map[intent.DiffKind]int{}
 	for _, d := range diffs {
 		numbers[d.Kind]++
@@ -303,7 +361,12 @@ func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffL
 			out.Hidden++
 			continue
 		}
-		row := diffRow{URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind), Open: d.Kind == intent.DiffModified && len(out.Rows) < 20}
+		row := diffRow{
+			URL:   resourceURL(env, d.ID),
+			ID:    d.ID.String(),
+			State: diffState(d.Kind),
+			Open:  d.Kind == intent.DiffModified && len(out.Rows) < 20,
+		}
 		row.Changes = changesOf(was, will, d.Attributes)
 		if d.Kind.Unknown() { // the reason says more than what stands for it
 			row.Changes, row.Reason = changes{}, d.Reason

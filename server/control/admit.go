@@ -35,14 +35,19 @@ func (r *run) admit(ctx context.Context) error {
 		return err
 	}
 	if block != nil {
-		return r.stage(ctx, intent.StageVerify, func(Output) (string, error) { return "", r.refuse(ctx, rev, blocked(*block)) })
+		return r.stage(
+			ctx,
+			intent.StageVerify,
+			func(Output) (string, error) { return "", r.refuse(ctx, rev, blocked(*block)) },
+		)
 	}
 	if !policy.Asks() || rev.Commit == policy.Base && policy.Verify == "off" {
 		r.gitState(ctx, intent.GitState{Kind: intent.GitOK, Commit: rev.Commit})
 		return nil
 	}
 	who, err := r.control.cfg.Git.Verify(ctx, r.source, rev, policy)
-	if refusal := (*intent.Refusal)(nil); branch != "" && errors.As(err, &refusal) && refusal.Kind == intent.GitRewritten {
+	if refusal := (*intent.Refusal)(nil); branch != "" && errors.As(err, &refusal) &&
+		refusal.Kind == intent.GitRewritten {
 		// What was rolled back is history all the same: a fix may go on from it.
 		policy.Base = branch
 		who, err = r.control.cfg.Git.Verify(ctx, r.source, rev, policy)
@@ -71,7 +76,10 @@ func (r *run) admit(ctx context.Context) error {
 
 // refuse records why a commit may not be deployed.
 func (r *run) refuse(ctx context.Context, rev intent.Revision, refusal *intent.Refusal) error {
-	r.gitState(ctx, intent.GitState{Kind: refusal.Kind, Commit: rev.Commit, Message: refusal.Message, Advice: refusal.Advice})
+	r.gitState(
+		ctx,
+		intent.GitState{Kind: refusal.Kind, Commit: rev.Commit, Message: refusal.Message, Advice: refusal.Advice},
+	)
 	r.refused = true
 	return refusal
 }
@@ -152,7 +160,11 @@ func (c *Control) GitCommits(ctx context.Context, env intent.EnvironmentID) ([]i
 
 // AcceptCommit lets the commit through that was refused because it does not
 // descend from what is deployed, and compiles it. commit may be shortened.
-func (c *Control) AcceptCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Acceptance, error) {
+func (c *Control) AcceptCommit(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit string,
+) (intent.Acceptance, error) {
 	const op = "control.AcceptCommit"
 	by := c.actor(ctx)
 	if by.Reason == "" {

@@ -39,7 +39,9 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 	if *c.Success || names[len(names)-1] != intent.StageVerify {
 		t.Errorf("%+v %q", c, names)
 	}
-	if got := s.git(); got.Kind != intent.GitRewritten || got.Commit != "rewritten-1" || !strings.Contains(got.Message, "c1") || got.Advice == "" {
+	if got := s.git(); got.Kind != intent.GitRewritten || got.Commit != "rewritten-1" ||
+		!strings.Contains(got.Message, "c1") ||
+		got.Advice == "" {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	if v, err := s.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "c1" {
@@ -68,7 +70,9 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 	if v, err := s.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "rewritten-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
-	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 1 || did[0].Kind != intent.DidAccept || did[0].By != "ida" ||
+	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 1 ||
+		did[0].Kind != intent.DidAccept ||
+		did[0].By != "ida" ||
 		!strings.Contains(did[0].Reason, "the secret had to go") {
 		t.Errorf("%+v, %v", did, err)
 	}
@@ -76,7 +80,9 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	commits, err := s.GitCommits(t.Context(), s.env)
-	if err != nil || len(commits) != 3 || commits[0].Version != 2 || commits[0].Status != intent.VersionActive || commits[1].Version != 0 || commits[2].Status != intent.VersionRetired {
+	if err != nil || len(commits) != 3 || commits[0].Version != 2 || commits[0].Status != intent.VersionActive ||
+		commits[1].Version != 0 ||
+		commits[2].Status != intent.VersionRetired {
 		t.Errorf("%+v, %v", commits, err)
 	}
 }
@@ -111,7 +117,8 @@ func TestARepositoryThatCannotBeRead(t *testing.T) {
 	s.parts.fetchErr = fault.New("x", fault.Unauthorized, "the remote wants credentials").Hint("set them")
 	s.parts.mu.Unlock()
 	s.done(s.request("api"))
-	if got := s.git(); got.Kind != intent.GitFailing || got.Message != "the remote wants credentials" || got.Advice != "set them" {
+	if got := s.git(); got.Kind != intent.GitFailing || got.Message != "the remote wants credentials" ||
+		got.Advice != "set them" {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	s.Looked(t.Context(), s.env, nil)

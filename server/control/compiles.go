@@ -25,7 +25,11 @@ type CompileRequest struct {
 // RequestCompile records a request to compile and returns at once. When the
 // environment may not compile on the server, nothing is recorded and the
 // warning says so.
-func (c *Control) RequestCompile(ctx context.Context, env intent.EnvironmentID, r CompileRequest) (id intent.CompileID, warning string, err error) {
+func (c *Control) RequestCompile(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	r CompileRequest,
+) (id intent.CompileID, warning string, err error) {
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
 		return uuid.Nil, "", err
@@ -70,7 +74,11 @@ func (c *Control) CompileQueue(ctx context.Context, env intent.EnvironmentID) ([
 }
 
 // Compiles lists compile reports.
-func (c *Control) Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error) {
+func (c *Control) Compiles(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Compile], error) {
 	return c.cfg.Store.Compiles(ctx, env, q)
 }
 

@@ -78,7 +78,10 @@ func (p *parts) Mirrored(control.GitSource) bool {
 func (p *parts) Tidy(_ context.Context, used []control.GitUse, since time.Time) error {
 	urls := []string{}
 	for _, u := range used {
-		urls = append(urls, strings.TrimSpace(fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth, " ", strings.Join(u.Commits, ","))))
+		urls = append(
+			urls,
+			strings.TrimSpace(fmt.Sprint(u.URL, " ", u.Only, " ", u.Depth, " ", strings.Join(u.Commits, ","))),
+		)
 	}
 	slices.Sort(urls)
 	p.note(fmt.Sprint("mirrors ", urls, " ", time.Since(since).Round(time.Hour)))
@@ -93,15 +96,45 @@ func (p *parts) Fetch(_ context.Context, s control.GitSource) (intent.Revision, 
 	p.fetched++
 	p.source = s
 	if tag, ok := strings.CutPrefix(s.Branch, "semver:"); ok {
-		return intent.Revision{Commit: p.tip, Branch: tag + p.tag, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+		return intent.Revision{
+				Commit: p.tip,
+				Branch: tag + p.tag,
+				Author: "Eve",
+				Time:   time.Unix(0, 0),
+			}, control.Step{
+				Command: "git fetch",
+			}, nil
 	}
 	if slices.Contains(p.pushed, s.Branch) {
-		return intent.Revision{Commit: s.Branch, Branch: s.Branch, Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+		return intent.Revision{
+				Commit:  s.Branch,
+				Branch:  s.Branch,
+				Author:  "Eve",
+				Subject: "s",
+				Time:    time.Unix(0, 0),
+			}, control.Step{
+				Command: "git fetch",
+			}, nil
 	}
 	if s.Branch != "main" && s.Branch != "" {
-		return intent.Revision{Commit: "of-" + s.Branch, Branch: s.Branch, Author: "Eve", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+		return intent.Revision{
+				Commit: "of-" + s.Branch,
+				Branch: s.Branch,
+				Author: "Eve",
+				Time:   time.Unix(0, 0),
+			}, control.Step{
+				Command: "git fetch",
+			}, nil
 	}
-	return intent.Revision{Commit: p.tip, Branch: "main", Author: "Eve", Subject: "s", Time: time.Unix(0, 0)}, control.Step{Command: "git fetch"}, nil
+	return intent.Revision{
+			Commit:  p.tip,
+			Branch:  "main",
+			Author:  "Eve",
+			Subject: "s",
+			Time:    time.Unix(0, 0),
+		}, control.Step{
+			Command: "git fetch",
+		}, nil
 }
 
 func (p *parts) CheckSigners(text string) error {
@@ -112,12 +145,28 @@ func (p *parts) CheckSigners(text string) error {
 }
 
 // Verify refuses a commit that does not begin like the one that is deployed.
-func (p *parts) Verify(_ context.Context, _ control.GitSource, rev intent.Revision, policy intent.GitPolicy) (intent.Signer, error) {
-	if policy.Base != "" && !policy.Rewrites && strings.HasPrefix(rev.Commit, "rewritten") && p.descends[rev.Commit] != policy.Base {
-		return intent.Signer{}, &intent.Refusal{Kind: intent.GitRewritten, Commit: rev.Commit, Message: "it does not descend from " + policy.Base, Advice: "accept it"}
+func (p *parts) Verify(
+	_ context.Context,
+	_ control.GitSource,
+	rev intent.Revision,
+	policy intent.GitPolicy,
+) (intent.Signer, error) {
+	if policy.Base != "" && !policy.Rewrites && strings.HasPrefix(rev.Commit, "rewritten") &&
+		p.descends[rev.Commit] != policy.Base {
+		return intent.Signer{}, &intent.Refusal{
+			Kind:    intent.GitRewritten,
+			Commit:  rev.Commit,
+			Message: "it does not descend from " + policy.Base,
+			Advice:  "accept it",
+		}
 	}
 	if policy.Verify != "off" && strings.HasPrefix(rev.Commit, "unsigned") {
-		return intent.Signer{}, &intent.Refusal{Kind: intent.GitUnsigned, Commit: rev.Commit, Message: "it is not signed", Advice: "sign it"}
+		return intent.Signer{}, &intent.Refusal{
+			Kind:    intent.GitUnsigned,
+			Commit:  rev.Commit,
+			Message: "it is not signed",
+			Advice:  "sign it",
+		}
 	}
 	if policy.Verify != "off" {
 		return intent.Signer{Name: "Ada", Key: "SHA256:x"}, nil
@@ -156,10 +205,21 @@ func (p *parts) Changed(_ context.Context, _ control.GitSource, from, to string,
 	return nil
 }
 
-func (p *parts) MergePull(_ context.Context, _ control.GitSource, q control.GitPull) (intent.Revision, control.Step, error) {
+func (p *parts) MergePull(
+	_ context.Context,
+	_ control.GitSource,
+	q control.GitPull,
+) (intent.Revision, control.Step, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return intent.Revision{Commit: "merge-of-" + q.Head, Branch: q.Base, Author: "Mallory", Time: time.Unix(0, 0)}, control.Step{Command: "git merge-tree"}, p.fetchErr
+	return intent.Revision{
+			Commit: "merge-of-" + q.Head,
+			Branch: q.Base,
+			Author: "Mallory",
+			Time:   time.Unix(0, 0),
+		}, control.Step{
+			Command: "git merge-tree",
+		}, p.fetchErr
 }
 
 func (p *parts) Revert(_ context.Context, _ control.GitSource, commit string) (string, []control.GitChange, error) {
@@ -197,7 +257,11 @@ func (p *parts) Install(context.Context, control.BuildJob, control.Output) (stri
 	return "", nil
 }
 
-func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.Output) (*export.Document, string, error) {
+func (p *parts) Compile(
+	ctx context.Context,
+	job control.BuildJob,
+	out control.Output,
+) (*export.Document, string, error) {
 	p.mu.Lock()
 	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
 	if !job.Preview {
@@ -226,7 +290,12 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 		return &export.Document{}, "ordain compile", nil
 	}
 	if exported != nil {
-		return &export.Document{Success: true, Resources: exported, Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets}, "ordain compile", nil
+		return &export.Document{
+			Success:     true,
+			Resources:   exported,
+			Partial:     job.Compile.Partial,
+			RemovedSets: job.Compile.RemovedSets,
+		}, "ordain compile", nil
 	}
 	id := intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
 	table, entry := provenance.NewBuilder(), provenance.Entry{}
@@ -235,9 +304,15 @@ func (p *parts) Compile(ctx context.Context, job control.BuildJob, out control.O
 		entry.Set(table.Text("commit"), table.Statement(statement), false, false, provenance.TopLevel)
 	}
 	table.Add(id.String(), &entry)
-	return &export.Document{Success: true, Unknowns: unknowns, Provenance: table.Table(), Settings: settings, Resources: []export.Resource{{
-		ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
-	}}}, "ordain compile", nil
+	return &export.Document{
+		Success:    true,
+		Unknowns:   unknowns,
+		Provenance: table.Table(),
+		Settings:   settings,
+		Resources: []export.Resource{{
+			ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
+		}},
+	}, "ordain compile", nil
 }
 
 func (p *parts) New(intent.Environment) (control.Deployer, error) { return deployer{p}, nil }
@@ -327,7 +402,13 @@ func (j *journal) lines() []string {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	records := storetest.Open(t)
-	s := &stage{t: t, log: &journal{}, store: records, records: records, parts: &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}}}
+	s := &stage{
+		t:       t,
+		log:     &journal{},
+		store:   records,
+		records: records,
+		parts:   &parts{tip: "c1", watched: map[intent.EnvironmentID]string{}},
+	}
 	s.Control = s.control()
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -337,7 +418,16 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.CreateEnvironment(t.Context(), control.NewEnvironment{Environment: intent.Environment{ProjectID: project.ID, Name: "e", Source: intent.Source{URL: "/repo", Branch: "main"}}})
+	e, err := s.CreateEnvironment(
+		t.Context(),
+		control.NewEnvironment{
+			Environment: intent.Environment{
+				ProjectID: project.ID,
+				Name:      "e",
+				Source:    intent.Source{URL: "/repo", Branch: "main"},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +449,11 @@ func (s *stage) control() *control.Control {
 
 func (s *stage) request(kind string) intent.CompileID {
 	s.t.Helper()
-	id, warning, err := s.RequestCompile(s.t.Context(), s.env, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}})
+	id, warning, err := s.RequestCompile(
+		s.t.Context(),
+		s.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}},
+	)
 	if err != nil || warning != "" {
 		s.t.Fatal(err, warning)
 	}
@@ -397,7 +491,16 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	c, names := s.done(s.request("api"))
-	want := []string{intent.StageInit, intent.StageClone, intent.StageCheckout, intent.StageVenv, intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease}
+	want := []string{
+		intent.StageInit,
+		intent.StageClone,
+		intent.StageCheckout,
+		intent.StageVenv,
+		intent.StageInstall,
+		intent.StageCompile,
+		intent.StageExport,
+		intent.StageRelease,
+	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the stages were %q, want %q", names, want)
 	}
@@ -411,7 +514,10 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	if !slices.Equal(s.parts.released, []int{1}) {
 		t.Errorf("the deployer heard of %v", s.parts.released)
 	}
-	if told := s.parts.toldOf(); !slices.Equal(told, []string{"compiling true", "releasing 1", "released 1", "compiling false"}) {
+	if told := s.parts.toldOf(); !slices.Equal(
+		told,
+		[]string{"compiling true", "releasing 1", "released 1", "compiling false"},
+	) {
 		t.Errorf("the deployer was told %q", told)
 	}
 }
@@ -642,7 +748,8 @@ func TestLinesOfALogNameTheirCompile(t *testing.T) {
 		t.Fatalf("%d lines: %q", len(succeeded), succeeded)
 	}
 	for i, line := range succeeded {
-		if want := fmt.Sprintf("compile=%s version=%d", ids[i], i+1); !strings.HasSuffix(line, want) || strings.Count(line, "compile=") != 1 {
+		if want := fmt.Sprintf("compile=%s version=%d", ids[i], i+1); !strings.HasSuffix(line, want) ||
+			strings.Count(line, "compile=") != 1 {
 			t.Errorf("line %q should end with %q", line, want)
 		}
 	}

@@ -199,7 +199,11 @@ func (c *Control) recordBatch(ctx context.Context, batch []*arrival) {
 }
 
 // Deliveries lists the webhooks of an environment.
-func (c *Control) Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
+func (c *Control) Deliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Delivery], error) {
 	return c.cfg.Store.Deliveries(ctx, env, q)
 }
 
@@ -222,7 +226,9 @@ func (c *Control) Redeliver(ctx context.Context, env intent.EnvironmentID, id uu
 	}
 	again := d
 	again.ID, again.Key, again.Received, again.ReplayOf = uuid.New(), "", c.cfg.Now(), &d.ID
-	again.Outcomes = []intent.DeliveryOutcome{{Environment: env, Module: d.Outcomes[0].Module, State: intent.OutcomeWaiting}}
+	again.Outcomes = []intent.DeliveryOutcome{
+		{Environment: env, Module: d.Outcomes[0].Module, State: intent.OutcomeWaiting},
+	}
 	took, err := c.RecordDelivery(ctx, again)
 	if err != nil {
 		return d, err

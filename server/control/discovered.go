@@ -12,12 +12,20 @@ func (c *Control) SetDiscovered(ctx context.Context, env intent.EnvironmentID, f
 }
 
 // Discovered gives one record of what was discovered.
-func (c *Control) Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Discovered, error) {
+func (c *Control) Discovered(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+) (intent.Discovered, error) {
 	return c.cfg.Store.Discovered(ctx, env, id)
 }
 
 // DiscoveredList lists what was discovered.
-func (c *Control) DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error) {
+func (c *Control) DiscoveredList(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Discovered], error) {
 	return c.cfg.Store.DiscoveredList(ctx, env, q)
 }
 

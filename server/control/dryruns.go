@@ -36,7 +36,14 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 	case (q.Version > 0) == (q.Commit != ""):
 		return uuid.Nil, fault.New(op, fault.Invalid, "a dry run is of one version or of one commit")
 	}
-	run := intent.DryRun{ID: uuid.New(), Environment: env, Version: q.Version, Date: c.cfg.Now(), Commit: q.Commit, Filter: q.Filter}
+	run := intent.DryRun{
+		ID:          uuid.New(),
+		Environment: env,
+		Version:     q.Version,
+		Date:        c.cfg.Now(),
+		Commit:      q.Commit,
+		Filter:      q.Filter,
+	}
 	active, err := c.cfg.Store.ActiveVersion(ctx, env)
 	if err != nil {
 		return uuid.Nil, err
@@ -65,7 +72,12 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 
 // countMatches counts the resources of a version that a filter chooses. That
 // it chooses none, or names one that is not there, is an error.
-func (c *Control) countMatches(ctx context.Context, env intent.EnvironmentID, version int, f intent.DryRunFilter) (int, error) {
+func (c *Control) countMatches(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	version int,
+	f intent.DryRunFilter,
+) (int, error) {
 	const op = "control.StartDryRun"
 	if f.IsZero() {
 		v, err := c.cfg.Store.Version(ctx, env, version)
@@ -118,7 +130,11 @@ func (c *Control) DryRuns(ctx context.Context, env intent.EnvironmentID, number 
 }
 
 // DryRun gives one with what it found so far.
-func (c *Control) DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error) {
+func (c *Control) DryRun(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+) (intent.DryRun, []intent.ResourceDiff, error) {
 	return c.cfg.Store.DryRun(ctx, env, id)
 }
 

@@ -56,14 +56,17 @@ func TestACommitIsLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := s.looked(id, compiled)
-	if run.Version != 2 || run.Total != 1 || run.Todo != 1 || run.Base != 1 || run.Commit != "feature" || run.State() != "running" {
+	if run.Version != 2 || run.Total != 1 || run.Todo != 1 || run.Base != 1 || run.Commit != "feature" ||
+		run.State() != "running" {
 		t.Fatalf("%+v", run)
 	}
 	v, err := s.Version(t.Context(), s.env, 2)
-	if err != nil || !v.Preview || v.Status != intent.VersionCandidate || v.Provenance.Commit != "of-feature" || v.Provenance.Trigger.Type != "dryrun" {
+	if err != nil || !v.Preview || v.Status != intent.VersionCandidate || v.Provenance.Commit != "of-feature" ||
+		v.Provenance.Trigger.Type != "dryrun" {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if err := s.Release(t.Context(), s.env, 2); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "preview") {
+	if err := s.Release(t.Context(), s.env, 2); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "preview") {
 		t.Fatalf("a preview is released: %v", err)
 	}
 	if c, _, err := s.Compile(t.Context(), own); err != nil || c.Completed != nil {
@@ -100,7 +103,8 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 		"no such thing": {Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{{Type: "a::B", Agent: "c", Attribute: "d", Value: "e"}}}},
 		"no version":    {Version: 9},
 	} {
-		if _, err := s.StartDryRun(t.Context(), s.env, q); !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+		if _, err := s.StartDryRun(t.Context(), s.env, q); !fault.Is(err, fault.Invalid) &&
+			!fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -114,7 +118,9 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 		}
 		return s.looked(id, ended)
 	}
-	if run := start(control.DryRunRequest{Commit: "feature"}); run.Ending != intent.DryRunFailed || !strings.Contains(run.Reason, "errors") || run.Complete() {
+	if run := start(control.DryRunRequest{Commit: "feature"}); run.Ending != intent.DryRunFailed ||
+		!strings.Contains(run.Reason, "errors") ||
+		run.Complete() {
 		t.Errorf("%+v", run)
 	}
 	s.parts.mu.Lock()
@@ -125,7 +131,9 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	// That its compile failed is told once, as the end of the dry run.
-	if titles, all := s.unread(2); len(titles) != 2 || titles[0] != "Dry run of feature failed" || !strings.Contains(all[1].Message, "errors") || all[1].Compile == nil {
+	if titles, all := s.unread(2); len(titles) != 2 || titles[0] != "Dry run of feature failed" ||
+		!strings.Contains(all[1].Message, "errors") ||
+		all[1].Compile == nil {
 		t.Errorf("%+v", all)
 	}
 }
@@ -223,7 +231,8 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		t.Fatalf("%d compiles for a fact that nobody waits for", len(all))
 	}
 	all := set("serial", "41")
-	if len(all) != 2 || all[0].Trigger.Type != "param" || !strings.Contains(all[0].Trigger.Message, "serial of lab::Note[a,n=1]") {
+	if len(all) != 2 || all[0].Trigger.Type != "param" ||
+		!strings.Contains(all[0].Trigger.Message, "serial of lab::Note[a,n=1]") {
 		t.Fatalf("%+v", all)
 	}
 	s.done(all[0].ID)
@@ -231,10 +240,14 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		t.Fatalf("%d compiles", len(all))
 	}
 	asked, err := s.RefreshFacts(t.Context(), s.env, nil)
-	if err != nil || !slices.Equal(asked, []intent.ResourceID{r}) || !slices.Contains(s.parts.toldOf(), "facts [lab::Note[a,n=1]]") {
+	if err != nil || !slices.Equal(asked, []intent.ResourceID{r}) ||
+		!slices.Contains(s.parts.toldOf(), "facts [lab::Note[a,n=1]]") {
 		t.Fatalf("%v, %v, told %q", asked, err, s.parts.toldOf())
 	}
-	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b", Value: "c"}}); !fault.Is(err, fault.NotFound) {
+	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b", Value: "c"}}); !fault.Is(
+		err,
+		fault.NotFound,
+	) {
 		t.Fatal(err)
 	}
 }

@@ -29,7 +29,12 @@ type blameKey struct{ url, commit, path string }
 
 // Explain tells where the attributes of a resource were set, and by whose
 // commits. NotFound when the version has no such resource, or does not say.
-func (c *Control) Explain(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (provenance.Explanation, error) {
+func (c *Control) Explain(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+) (provenance.Explanation, error) {
 	const op = "control.Explain"
 	out := provenance.Explanation{Subject: id.String(), Version: number}
 	resource, err := c.cfg.Store.VersionResource(ctx, env, number, id)
@@ -57,7 +62,12 @@ func (c *Control) Explain(ctx context.Context, env intent.EnvironmentID, number 
 // origins finds what is known of a resource, and the commit that it was compiled
 // from. A version from a partial compile knows the resources of that compile;
 // the others are as in the version before it.
-func (c *Control) origins(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) ([]provenance.Field, string, error) {
+func (c *Control) origins(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+) ([]provenance.Field, string, error) {
 	const op = "control.Explain"
 	for number > 0 {
 		packed, err := c.cfg.Store.VersionOrigins(ctx, env, number)

@@ -24,7 +24,11 @@ func (c *Control) storeFiles(ctx context.Context, doc *export.Document) error {
 			return err
 		}
 		if stored != hash {
-			return fault.New("control.storeFiles", fault.Invalid, "the compiler named a file "+hash+" whose content has the hash "+stored)
+			return fault.New(
+				"control.storeFiles",
+				fault.Invalid,
+				"the compiler named a file "+hash+" whose content has the hash "+stored,
+			)
 		}
 	}
 	return nil
@@ -53,7 +57,11 @@ func (r *run) newVersion(doc *export.Document) (intent.NewVersion, error) {
 	seen := make(map[intent.ResourceID]bool, len(doc.Resources))
 	for _, resource := range doc.Resources {
 		if resource.ID.IsZero() || seen[resource.ID] {
-			return v, fault.New("control.newVersion", fault.Invalid, "the resource "+resource.ID.String()+" was exported twice")
+			return v, fault.New(
+				"control.newVersion",
+				fault.Invalid,
+				"the resource "+resource.ID.String()+" was exported twice",
+			)
 		}
 		seen[resource.ID] = true
 		v.Resources = append(v.Resources, resource.Intent(0))

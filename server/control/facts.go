@@ -12,7 +12,11 @@ import (
 // RefreshFacts asks resources for their facts: those named, or all that have
 // facts which expire or that the model waits for. It gives which; NotFound when
 // one is not in the version that is deployed.
-func (c *Control) RefreshFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+func (c *Control) RefreshFacts(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ResourceID,
+) ([]intent.ResourceID, error) {
 	if len(ids) == 0 {
 		due, err := c.cfg.Store.FactsDue(ctx, env)
 		if err != nil {
@@ -27,7 +31,11 @@ func (c *Control) RefreshFacts(ctx context.Context, env intent.EnvironmentID, id
 	for _, id := range ids {
 		r, err := c.cfg.Store.Resource(ctx, env, id)
 		if fault.Is(err, fault.NotFound) || err == nil && r.State.Orphaned > 0 {
-			return nil, fault.New("control.RefreshFacts", fault.NotFound, "the version that is deployed has no resource "+id.String())
+			return nil, fault.New(
+				"control.RefreshFacts",
+				fault.NotFound,
+				"the version that is deployed has no resource "+id.String(),
+			)
 		}
 		if err != nil {
 			return nil, err
@@ -74,7 +82,8 @@ func (c *Control) compileForFacts(ctx context.Context, env intent.EnvironmentID,
 		return err
 	}
 	open, err := c.cfg.Store.OpenCompiles(ctx, env)
-	if err != nil || slices.ContainsFunc(open, func(o intent.Compile) bool { return o.Started == nil && o.Export && !o.Partial }) {
+	if err != nil ||
+		slices.ContainsFunc(open, func(o intent.Compile) bool { return o.Started == nil && o.Export && !o.Partial }) {
 		return err // one is about to begin
 	}
 	message := "the model waited for " + known[0].Parameter
@@ -85,7 +94,10 @@ func (c *Control) compileForFacts(ctx context.Context, env intent.EnvironmentID,
 		message += fmt.Sprintf(" and %d more", more)
 	}
 	_, _, err = c.RequestCompile(ctx, env, CompileRequest{
-		Trigger: intent.Trigger{Type: "param", Message: message}, Metadata: map[string]any{"type": "param", "message": message},
+		Trigger: intent.Trigger{
+			Type:    "param",
+			Message: message,
+		}, Metadata: map[string]any{"type": "param", "message": message},
 	})
 	return err
 }

@@ -66,7 +66,9 @@ func (c *Control) forgeOf(ctx context.Context, e intent.Environment) (forge.Forg
 		return nil, err
 	}
 	return c.cfg.Forges(forge.Config{
-		Kind: e.Text("forge"), URL: e.Source.URL, API: e.Text("forge_api"), Token: strings.TrimSpace(secrets[SecretForgeToken]),
+		Kind: e.Text(
+			"forge",
+		), URL: e.Source.URL, API: e.Text("forge_api"), Token: strings.TrimSpace(secrets[SecretForgeToken]),
 		Proxy: source.Proxy, CA: source.CABundle, UserAgent: "ordain/" + c.cfg.Version,
 	})
 }
@@ -89,7 +91,8 @@ func (c *Control) keepForges(ctx context.Context) {
 		wg.Go(func() { c.sendOutbox(ctx) })
 	}
 	moves := c.cfg.Bus.Subscribe(func(e bus.Event) bool {
-		return e.Topic == bus.Compile || e.Topic == bus.Version || e.Topic == bus.DryRun || e.Topic == bus.Resource || e.Topic == bus.Lagged
+		return e.Topic == bus.Compile || e.Topic == bus.Version || e.Topic == bus.DryRun || e.Topic == bus.Resource ||
+			e.Topic == bus.Lagged
 	})
 	defer moves.Close()
 	look := time.NewTicker(time.Second)
@@ -125,8 +128,15 @@ func (c *Control) keepForges(ctx context.Context) {
 }
 
 func (c *Control) tellDeployment(ctx context.Context, env intent.EnvironmentID) {
-	if err := c.cfg.Store.TellDeployment(ctx, env, c.cfg.Now()); err != nil && ctx.Err() == nil && !fault.Is(err, fault.NotFound) {
-		c.cfg.Logger.Warn("what a forge is to be told of a deployment is not known yet", "environment", env, "error", err)
+	if err := c.cfg.Store.TellDeployment(ctx, env, c.cfg.Now()); err != nil && ctx.Err() == nil &&
+		!fault.Is(err, fault.NotFound) {
+		c.cfg.Logger.Warn(
+			"what a forge is to be told of a deployment is not known yet",
+			"environment",
+			env,
+			"error",
+			err,
+		)
 		return
 	}
 	c.wakeForges()
@@ -134,7 +144,11 @@ func (c *Control) tellDeployment(ctx context.Context, env intent.EnvironmentID) 
 
 // lookForPulls asks the forges of the environments that are kept here, now and
 // then, for what no webhook told of. At first it also looks how far deployments are.
-func (c *Control) lookForPulls(ctx context.Context, asked map[intent.EnvironmentID]time.Time, stale map[intent.EnvironmentID]bool) {
+func (c *Control) lookForPulls(
+	ctx context.Context,
+	asked map[intent.EnvironmentID]time.Time,
+	stale map[intent.EnvironmentID]bool,
+) {
 	now := c.cfg.Now()
 	var due []intent.EnvironmentID
 	c.mu.Lock()
@@ -203,8 +217,10 @@ func (c *Control) send(ctx context.Context, w intent.Outbox) {
 		err = c.cfg.Store.OutboxSent(ctx, w, now)
 	case errors.As(err, &limited):
 		log.Warn("a forge wants to be left alone", "until", limited.Until)
-		err = errors.Join(c.cfg.Store.OutboxFailed(ctx, w, err.Error(), limited.Until, w.Attempts+1 >= forgeAttempts, now),
-			c.cfg.Store.DelayOutbox(ctx, w.Environment, limited.Until))
+		err = errors.Join(
+			c.cfg.Store.OutboxFailed(ctx, w, err.Error(), limited.Until, w.Attempts+1 >= forgeAttempts, now),
+			c.cfg.Store.DelayOutbox(ctx, w.Environment, limited.Until),
+		)
 	default:
 		dead := w.Attempts+1 >= forgeAttempts || !passes(err)
 		log.Warn("a forge was not told", "attempt", w.Attempts+1, "dead", dead, "error", err)
@@ -242,7 +258,16 @@ func (c *Control) work(ctx context.Context, w intent.Outbox) error {
 	switch w.Kind {
 	case intent.OutboxStatus:
 		p := w.Payload
-		return f.SetStatus(ctx, forge.Status{Commit: p.Commit, Context: p.Context, State: p.State, Description: p.Description, URL: c.page(p.Path)})
+		return f.SetStatus(
+			ctx,
+			forge.Status{
+				Commit:      p.Commit,
+				Context:     p.Context,
+				State:       p.State,
+				Description: p.Description,
+				URL:         c.page(p.Path),
+			},
+		)
 	case intent.OutboxPull:
 		return c.lookAtPull(ctx, e, f, w.Payload.Number)
 	case intent.OutboxPulls:

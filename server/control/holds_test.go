@@ -19,7 +19,12 @@ func notes(n int) []export.Resource {
 	out := make([]export.Resource, n)
 	for i := range out {
 		out[i] = export.Resource{
-			ID:         intent.ResourceID{Type: "lab::Note", Agent: fmt.Sprintf("desk%d", i), Attribute: "n", Value: fmt.Sprint(i)},
+			ID: intent.ResourceID{
+				Type:      "lab::Note",
+				Agent:     fmt.Sprintf("desk%d", i),
+				Attribute: "n",
+				Value:     fmt.Sprint(i),
+			},
 			Attributes: []byte(`{}`), AttributeHash: "x", ResourceSet: []string{"odd", "even"}[i%2],
 		}
 	}
@@ -54,7 +59,11 @@ func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		page, err := s.Notifications(s.t.Context(), s.env, intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}})
+		page, err := s.Notifications(
+			s.t.Context(),
+			s.env,
+			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}},
+		)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -89,7 +98,10 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 	}
 	whole := control.CompileRequest{}
 	s.export("c1", whole, notes(40))
-	if said := s.export("c2", whole, notes(10)); !strings.Contains(said, "held: version 2 is not released: it takes away 30 of 40 resources") {
+	if said := s.export("c2", whole, notes(10)); !strings.Contains(
+		said,
+		"held: version 2 is not released: it takes away 30 of 40 resources",
+	) {
 		t.Fatalf("the report says %q", said)
 	}
 	heard(1)
@@ -100,11 +112,15 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 	if told := s.parts.toldOf(); !slices.Equal(told[len(told)-2:], []string{"releasing 2", "releasing 0"}) {
 		t.Errorf("the deployer was told %q", told)
 	}
-	if titles, all := s.unread(1); titles[0] != "Version 2 is held" || all[0].URI != "/api/v2/desiredstate/2" || all[0].Severity != intent.SeverityWarning {
+	if titles, all := s.unread(1); titles[0] != "Version 2 is held" || all[0].URI != "/api/v2/desiredstate/2" ||
+		all[0].Severity != intent.SeverityWarning {
 		t.Fatalf("%+v", all)
 	}
 	// Version 2 is the newest, and what a partial export is merged with.
-	if said := s.export("c3", control.CompileRequest{Partial: true}, notes(1)); !strings.Contains(said, "held: version 3") {
+	if said := s.export("c3", control.CompileRequest{Partial: true}, notes(1)); !strings.Contains(
+		said,
+		"held: version 3",
+	) {
 		t.Fatalf("the report says %q", said)
 	}
 	heard(1)
@@ -142,7 +158,9 @@ func TestPeopleAreToldOfFailedCompiles(t *testing.T) {
 	broken := s.request("api")
 	s.done(broken)
 	_, all := s.unread(1)
-	if n := all[0]; n.Title != "Compilation failed" || *n.Compile != broken || n.URI != "/api/v2/compilereport/"+broken.String() || !strings.Contains(n.Message, "the model has errors") {
+	if n := all[0]; n.Title != "Compilation failed" || *n.Compile != broken ||
+		n.URI != "/api/v2/compilereport/"+broken.String() ||
+		!strings.Contains(n.Message, "the model has errors") {
 		t.Errorf("%+v", n)
 	}
 	s.parts.mu.Lock()
@@ -179,7 +197,8 @@ func TestUnknownAgents(t *testing.T) {
 		}
 	}
 	page, err := s.Agents(t.Context(), s.env, intent.ListQuery{})
-	if err != nil || len(page.Items) != 12 || slices.ContainsFunc(page.Items, func(a intent.Agent) bool { return a.Paused }) {
+	if err != nil || len(page.Items) != 12 ||
+		slices.ContainsFunc(page.Items, func(a intent.Agent) bool { return a.Paused }) {
 		t.Errorf("%+v, %v", page.Items, err)
 	}
 }

@@ -146,9 +146,21 @@ type judgement struct {
 	outcomes map[uuid.UUID]intent.DeliveryOutcome
 }
 
-func (j *judgement) end(d intent.Delivery, state intent.OutcomeState, compile *intent.CompileID, format string, args ...any) {
+func (j *judgement) end(
+	d intent.Delivery,
+	state intent.OutcomeState,
+	compile *intent.CompileID,
+	format string,
+	args ...any,
+) {
 	now := j.control.cfg.Now()
-	j.outcomes[d.ID] = intent.DeliveryOutcome{Environment: j.e.ID, State: state, Reason: fmt.Sprintf(format, args...), Compile: compile, Handled: &now}
+	j.outcomes[d.ID] = intent.DeliveryOutcome{
+		Environment: j.e.ID,
+		State:       state,
+		Reason:      fmt.Sprintf(format, args...),
+		Compile:     compile,
+		Handled:     &now,
+	}
 }
 
 // all judges each by what it says. Those that may have moved the source are
@@ -349,7 +361,11 @@ func (j *judgement) modules(ctx context.Context, pushes []intent.Delivery) error
 			names = append(names, name)
 		}
 	}
-	m, err := c.moduleMoved(ctx, j.e.ID, fmt.Sprintf("%s of the module %s", describe(pushes[len(pushes)-1].Event), strings.Join(names, ", ")))
+	m, err := c.moduleMoved(
+		ctx,
+		j.e.ID,
+		fmt.Sprintf("%s of the module %s", describe(pushes[len(pushes)-1].Event), strings.Join(names, ", ")),
+	)
 	if err != nil {
 		return j.wait(pushes, err)
 	}

@@ -18,7 +18,15 @@ import (
 func commit(c string) string { return c + strings.Repeat("0", 39) + "1" }
 
 func pushed(ref, to string) intent.HookEvent {
-	return intent.HookEvent{Kind: intent.HookPush, Name: "push", Ref: ref, Commit: to, DefaultBranch: "main", Sender: "ada", Subject: "the doors"}
+	return intent.HookEvent{
+		Kind:          intent.HookPush,
+		Name:          "push",
+		Ref:           ref,
+		Commit:        to,
+		DefaultBranch: "main",
+		Sender:        "ada",
+		Subject:       "the doors",
+	}
 }
 
 // receive records a webhook for the environment of the stage, and gives its id.
@@ -68,14 +76,21 @@ func TestWhatAWebhookStarts(t *testing.T) {
 	s := newStage(t)
 	s.setTip(commit("a"))
 	o := s.outcome(s.receive("1", pushed("refs/heads/main", commit("a"))))
-	if o.State != intent.OutcomeStarted || o.Compile == nil || !strings.Contains(o.Reason, "compile of a000000") || o.Handled == nil {
+	if o.State != intent.OutcomeStarted || o.Compile == nil || !strings.Contains(o.Reason, "compile of a000000") ||
+		o.Handled == nil {
 		t.Fatalf("%+v", o)
 	}
 	c, _ := s.done(*o.Compile)
 	if c.Trigger.Type != "webhook" || c.Trigger.Message != "ada pushed a000000 to main: the doors" {
 		t.Errorf("asked for by %+v", c.Trigger)
 	}
-	ping, star := intent.HookEvent{Kind: intent.HookPing, Name: "ping"}, intent.HookEvent{Kind: intent.HookOther, Name: "star"}
+	ping, star := intent.HookEvent{
+		Kind: intent.HookPing,
+		Name: "ping",
+	}, intent.HookEvent{
+		Kind: intent.HookOther,
+		Name: "star",
+	}
 	deleted := pushed("refs/heads/main", "")
 	deleted.Deleted = true
 	tag := pushed("refs/tags/v1", commit("b"))
@@ -95,7 +110,8 @@ func TestWhatAWebhookStarts(t *testing.T) {
 	if err := s.Halt(t.Context(), s.env); err != nil {
 		t.Fatal(err)
 	}
-	if o := s.outcome(s.receive("", pushed("refs/heads/main", commit("b")))); o.State != intent.OutcomeSkipped || !strings.Contains(o.Reason, "halted") {
+	if o := s.outcome(s.receive("", pushed("refs/heads/main", commit("b")))); o.State != intent.OutcomeSkipped ||
+		!strings.Contains(o.Reason, "halted") {
 		t.Errorf("%+v", o)
 	}
 	if n := s.compiles(); n != 1 {
@@ -159,7 +175,8 @@ func TestAStormGivesOneCompile(t *testing.T) {
 		}
 	}
 	// One more, while the compile runs, is answered by it too.
-	if o := s.outcome(s.receive("late", pushed("refs/heads/main", commit("f")))); o.State != intent.OutcomeSkipped || o.Compile == nil {
+	if o := s.outcome(s.receive("late", pushed("refs/heads/main", commit("f")))); o.State != intent.OutcomeSkipped ||
+		o.Compile == nil {
 		t.Errorf("%+v", o)
 	}
 	close(hold)
@@ -181,8 +198,15 @@ func TestAStormGivesOneCompile(t *testing.T) {
 	}
 	// The same again: every one was received before.
 	for i := range n {
-		d := intent.Delivery{ID: uuid.New(), Forge: "github", Key: fmt.Sprint(i), Received: time.Now(), Verified: true, Event: pushed("refs/heads/main", commit("e")),
-			Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeWaiting}}}
+		d := intent.Delivery{
+			ID:       uuid.New(),
+			Forge:    "github",
+			Key:      fmt.Sprint(i),
+			Received: time.Now(),
+			Verified: true,
+			Event:    pushed("refs/heads/main", commit("e")),
+			Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeWaiting}},
+		}
 		if took, err := s.RecordDelivery(t.Context(), d); err != nil || len(took) != 0 {
 			t.Fatalf("taken again: %v %v", took, err)
 		}
@@ -205,8 +229,15 @@ func TestRedeliver(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	now := time.Now()
-	refused := intent.Delivery{ID: uuid.New(), Forge: "github", Received: now, Event: pushed("refs/heads/main", commit("c")),
-		Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeRefused, Reason: "no", Handled: &now}}}
+	refused := intent.Delivery{
+		ID:       uuid.New(),
+		Forge:    "github",
+		Received: now,
+		Event:    pushed("refs/heads/main", commit("c")),
+		Outcomes: []intent.DeliveryOutcome{
+			{Environment: s.env, State: intent.OutcomeRefused, Reason: "no", Handled: &now},
+		},
+	}
 	if _, err := s.RecordDelivery(t.Context(), refused); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +308,8 @@ func TestPathsThatTrigger(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.setTip(d)
-	if o := s.outcome(s.receive("", pushed("refs/heads/main", d))); o.State != intent.OutcomeSkipped || !strings.Contains(o.Reason, "nothing of shop, !shop/docs changed") {
+	if o := s.outcome(s.receive("", pushed("refs/heads/main", d))); o.State != intent.OutcomeSkipped ||
+		!strings.Contains(o.Reason, "nothing of shop, !shop/docs changed") {
 		t.Fatalf("%+v", o)
 	}
 	// History was rewritten: what cannot be compared is compiled.
@@ -346,8 +378,14 @@ func TestAModulesPushCompilesItsProjects(t *testing.T) {
 	s := newStage(t)
 	s.setTip(commit("a"))
 	s.done(*s.outcome(s.receive("", pushed("refs/heads/main", commit("a")))).Compile)
-	d := intent.Delivery{ID: uuid.New(), Forge: "github", Received: time.Now(), Verified: true, Event: pushed("refs/tags/2.0.0", commit("7")),
-		Outcomes: []intent.DeliveryOutcome{{Environment: s.env, Module: "doors", State: intent.OutcomeWaiting}}}
+	d := intent.Delivery{
+		ID:       uuid.New(),
+		Forge:    "github",
+		Received: time.Now(),
+		Verified: true,
+		Event:    pushed("refs/tags/2.0.0", commit("7")),
+		Outcomes: []intent.DeliveryOutcome{{Environment: s.env, Module: "doors", State: intent.OutcomeWaiting}},
+	}
 	if _, err := s.RecordDelivery(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,11 @@ func (c *Control) SourceMoved(ctx context.Context, env intent.EnvironmentID, com
 // is one: a request that waits already takes the commit along, a run that
 // compiles it already needs no other, and neither does a commit that changed
 // nothing of the environment's. Those who notice the same move come one after another.
-func (c *Control) sourceMoved(ctx context.Context, env intent.EnvironmentID, commit, kind, message string) (move, error) {
+func (c *Control) sourceMoved(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit, kind, message string,
+) (move, error) {
 	unlock := c.oneMove(env)
 	defer unlock()
 	e, err := c.cfg.Store.Environment(ctx, env)
@@ -54,7 +58,12 @@ func (c *Control) sourceMoved(ctx context.Context, env intent.EnvironmentID, com
 			return move{reason: why}, nil
 		}
 	}
-	return c.request(ctx, env, CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind, Message: message}}, "of "+short(commit))
+	return c.request(
+		ctx,
+		env,
+		CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind, Message: message}},
+		"of "+short(commit),
+	)
 }
 
 // choosing is how long a move waits for a run to choose its commit.
@@ -62,7 +71,11 @@ const choosing = 30 * time.Second
 
 // takenAlong finds the open request that has a commit, or will have it. A run
 // that is still fetching is waited for: which commit it chose decides.
-func (c *Control) takenAlong(ctx context.Context, env intent.EnvironmentID, commit string) (m move, ok bool, err error) {
+func (c *Control) takenAlong(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit string,
+) (m move, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, choosing)
 	defer cancel()
 	moves := c.cfg.Bus.Subscribe(func(e bus.Event) bool { return e.Environment == env && e.Topic == bus.Compile })
@@ -109,7 +122,12 @@ func (c *Control) moduleMoved(ctx context.Context, env intent.EnvironmentID, mes
 			return move{compile: &o.ID, reason: "a compile waits that takes it along"}, nil
 		}
 	}
-	return c.request(ctx, env, CompileRequest{Update: true, Trigger: intent.Trigger{Type: intent.TriggerModule, Message: message}}, "of the newest modules")
+	return c.request(
+		ctx,
+		env,
+		CompileRequest{Update: true, Trigger: intent.Trigger{Type: intent.TriggerModule, Message: message}},
+		"of the newest modules",
+	)
 }
 
 // oneMove lets those who notice moves of an environment's repositories act one after another.
@@ -163,7 +181,13 @@ func (c *Control) untouched(ctx context.Context, e intent.Environment, from, to 
 	if err != nil || touched {
 		return "" // what cannot be compared, for history was rewritten, is compiled
 	}
-	return fmt.Sprintf("nothing of %s changed between %s and %s; %s elsewhere did", scope, short(from), short(to), counted(others, "file", "files"))
+	return fmt.Sprintf(
+		"nothing of %s changed between %s and %s; %s elsewhere did",
+		scope,
+		short(from),
+		short(to),
+		counted(others, "file", "files"),
+	)
 }
 
 func counted(n int, one, many string) string {

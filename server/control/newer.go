@@ -110,5 +110,9 @@ func (r *run) endSuperseded(ctx context.Context, by intent.Compile) {
 	r.persist(ctx, "record the end of a stage", func() error {
 		return c.cfg.Store.AppendStage(ctx, s.ID, "", fmt.Sprintf("%s\nIts compile is %s\n", why, by.ID))
 	})
-	r.persist(ctx, "record the end of a stage", func() error { return c.cfg.Store.FinishStage(ctx, s.ID, "", 1, c.cfg.Now()) })
+	r.persist(
+		ctx,
+		"record the end of a stage",
+		func() error { return c.cfg.Store.FinishStage(ctx, s.ID, "", 1, c.cfg.Now()) },
+	)
 }

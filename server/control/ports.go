@@ -66,11 +66,22 @@ type PromotionStore interface {
 	// open it is promoted, with a compile that is asked for. It gives the promotion
 	// that waits or was promoted now; nil when there is nothing to promote. Without a
 	// source what waits is superseded, for the reason why.
-	JudgePromotion(ctx context.Context, env intent.Environment, source *intent.Environment, why string, at time.Time) (*intent.Promotion, error)
+	JudgePromotion(
+		ctx context.Context,
+		env intent.Environment,
+		source *intent.Environment,
+		why string,
+		at time.Time,
+	) (*intent.Promotion, error)
 	// Promote promotes the commit that waits in spite of its gates, and records the
 	// intervention. Conflict when another one waits, or what it waits for is no gate
 	// that a person may override.
-	Promote(ctx context.Context, env, source intent.Environment, commit string, by intent.Actor) (intent.Promotion, error)
+	Promote(
+		ctx context.Context,
+		env, source intent.Environment,
+		commit string,
+		by intent.Actor,
+	) (intent.Promotion, error)
 	// ApprovePromotion also records the intervention; Conflict when another commit waits.
 	ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error
 	// PausePromotions pauses or resumes, and records the intervention when that was not so before.
@@ -183,9 +194,23 @@ type VersionStore interface {
 	DeleteVersion(ctx context.Context, env intent.EnvironmentID, number int) error // Conflict for the active one
 	// VersionResources gives all resources of a version by id.
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
-	VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error)
-	VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (intent.Resource, error)
-	VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error)
+	VersionResourcePage(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		q intent.ListQuery,
+	) (intent.Page[intent.Resource], error)
+	VersionResource(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+		id intent.ResourceID,
+	) (intent.Resource, error)
+	VersionCode(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+	) ([]intent.ResourceCode, intent.PipConfig, error)
 	// VersionOrigins gives NewVersion.Origins as it was stored.
 	VersionOrigins(ctx context.Context, env intent.EnvironmentID, number int) ([]byte, error)
 	// DiffVersions compares two versions; unchanged resources are left out.
@@ -203,12 +228,32 @@ type ResourceStore interface {
 	// States gives the state of every resource that the environment knows, orphans included, in no order.
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error) // without orphans
-	Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error)
+	Resources(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceRow], error)
 	Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error)
-	ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error)
-	ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error)
+	ResourceHistory(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceHistory], error)
+	ResourceLogs(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		q intent.ListQuery,
+	) (intent.Page[intent.ResourceLog], error)
 	// Actions gives the newest actions of a resource, or of all when id is zero; kind may be empty.
-	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
+	Actions(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		kind intent.ActionKind,
+		limit int,
+	) ([]intent.Action, error)
 	// StartActions records that these deployments begin: an action each, and is_deploying.
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
 	// SetAhead records what is about to be deployed without another word; what it recorded before is forgotten.
@@ -226,7 +271,11 @@ type ResourceStore interface {
 	// SetDiscovered stores what was discovered, over what is there.
 	SetDiscovered(ctx context.Context, env intent.EnvironmentID, found []intent.Discovered) error
 	Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Discovered, error)
-	DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error)
+	DiscoveredList(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Discovered], error)
 	// DeleteDiscovered forgets all of these; NotFound, and none forgotten, when one was not discovered.
 	DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
 	// Drift lists what was found to be other than the intent.
@@ -242,19 +291,40 @@ type ResourceStore interface {
 	// SetDryRunVersion says what the commit of a dry run was compiled to. Conflict when it ended.
 	SetDryRunVersion(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, version, total int) error
 	// EndDryRun ends one; Conflict when it ended before.
-	EndDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
-		behind map[intent.ResourceID]intent.ResourceID, at time.Time) error
+	EndDryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+		ending intent.DryRunEnding,
+		reason string,
+		behind map[intent.ResourceID]intent.ResourceID,
+		at time.Time,
+	) error
 	// DryRuns lists those of a version, newest first; version 0: all.
 	DryRuns(ctx context.Context, env intent.EnvironmentID, version int) ([]intent.DryRun, error)
 	// OpenDryRuns lists those that did not end, oldest first.
 	OpenDryRuns(ctx context.Context, env intent.EnvironmentID) ([]intent.DryRun, error)
 	// GoneResources lists what one version has and another has not.
 	GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error)
-	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	DryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+	) (intent.DryRun, []intent.ResourceDiff, error)
 
 	SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error
-	Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error)
-	Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (intent.Parameter, error)
+	Parameters(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		facts bool,
+		q intent.ListQuery,
+	) (intent.Page[intent.Parameter], error)
+	Parameter(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		name string,
+		resource intent.ResourceID,
+	) (intent.Parameter, error)
 	DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error
 	// RequestFacts records that resources are to be asked for their facts.
 	RequestFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, at time.Time) error
@@ -334,10 +404,19 @@ type ForgeStore interface {
 
 // NotificationStore keeps what people should hear of.
 type NotificationStore interface {
-	Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error)
+	Notifications(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Notification], error)
 	Notification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Notification, error)
 	// MarkNotification changes what is not nil.
-	MarkNotification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, read, cleared *bool) (intent.Notification, error)
+	MarkNotification(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id uuid.UUID,
+		read, cleared *bool,
+	) (intent.Notification, error)
 	MarkNotificationsRead(ctx context.Context, env intent.EnvironmentID) error
 	UnreadNotifications(ctx context.Context, env intent.EnvironmentID) (int, error)
 	DeleteNotificationsBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (int, error)

@@ -33,7 +33,8 @@ func (c *Control) startPreview(ctx context.Context, e intent.Environment, run in
 	const op = "control.StartDryRun"
 	switch {
 	case !e.Bool("server_compile"):
-		return uuid.Nil, fault.New(op, fault.Conflict, "the environment "+e.Name+" is not compiled on the server").Hint("set server_compile, or store a version and dry-run that")
+		return uuid.Nil, fault.New(op, fault.Conflict, "the environment "+e.Name+" is not compiled on the server").
+			Hint("set server_compile, or store a version and dry-run that")
 	case e.Source.URL == "":
 		return uuid.Nil, fault.New(op, fault.Invalid, "the environment "+e.Name+" is not bound to a repository")
 	case len(run.Commit) > 250 || strings.ContainsFunc(run.Commit, func(r rune) bool { return r <= ' ' || r == 0x7f }):
@@ -168,19 +169,32 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 	case before.Completed != nil && before.Version != nil:
 		return *before.Version, nil
 	case before.Completed != nil:
-		return 0, fault.New("control.preview", fault.Invalid, "the commit could not be compiled: its compile report tells why")
+		return 0, fault.New(
+			"control.preview",
+			fault.Invalid,
+			"the commit could not be compiled: its compile report tells why",
+		)
 	}
 	message := "dry run of " + d.Commit
 	compile := intent.Compile{
 		ID: *d.Compile, Environment: k.env, Requested: d.Date, Update: true, Export: true, Revision: before.Revision,
-		Trigger: intent.Trigger{Type: "dryrun", Message: message}, Metadata: map[string]any{"type": "dryrun", "message": message},
+		Trigger: intent.Trigger{
+			Type:    "dryrun",
+			Message: message,
+		}, Metadata: map[string]any{"type": "dryrun", "message": message},
 	}
 	if err := k.patiently(ctx, "record the compile of a commit", func() error { return c.cfg.Store.StartPreview(ctx, compile) }); err != nil {
 		return 0, err
 	}
 	dir := c.cfg.Workspace.PreviewDir(k.env)
 	r := &run{keeper: k, e: e, compile: compile, began: began, preview: true}
-	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir)), Preview: true}
+	r.job = BuildJob{
+		Environment: e,
+		Compile:     compile,
+		Dir:         dir,
+		ProjectDir:  filepath.Join(dir, filepath.FromSlash(e.Source.Subdir)),
+		Preview:     true,
+	}
 	r.log = k.log.With("compile", compile.ID, "dryrun", d.ID)
 	k.moved(compile.ID)
 	pull, err := c.cfg.Store.PullOfDryRun(ctx, k.env, d.ID)

@@ -13,7 +13,16 @@ import (
 )
 
 // sharedSecrets are the names that an environment and its project may both have.
-var sharedSecrets = []string{SecretWebhook, SecretWebhookPrevious, SecretGitUser, SecretGitPassword, SecretSSHKey, SecretSSHPassphrase, SecretGitProxy, SecretForgeToken}
+var sharedSecrets = []string{
+	SecretWebhook,
+	SecretWebhookPrevious,
+	SecretGitUser,
+	SecretGitPassword,
+	SecretSSHKey,
+	SecretSSHPassphrase,
+	SecretGitProxy,
+	SecretForgeToken,
+}
 
 // checkShared refuses values that can never work. What it says holds none of them.
 func checkShared(name, value string) error {
@@ -29,8 +38,10 @@ func checkShared(name, value string) error {
 				Hint("give the whole file that ssh-keygen -t ed25519 wrote, the one without .pub")
 		}
 	case SecretGitProxy:
-		if u, err := url.Parse(value); err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			return fault.New(op, fault.Invalid, name+" is not the URL of a proxy").Hint("write it as http://user:password@host:port")
+		if u, err := url.Parse(value); err != nil || u.Hostname() == "" ||
+			!slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+			return fault.New(op, fault.Invalid, name+" is not the URL of a proxy").
+				Hint("write it as http://user:password@host:port")
 		}
 	case SecretGitUser, SecretGitPassword:
 		if strings.ContainsAny(value, "\r\n\x00") {

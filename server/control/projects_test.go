@@ -50,7 +50,8 @@ func TestSecretsOfAProject(t *testing.T) {
 	if names, err := s.ProjectSecretNames(t.Context(), project); len(names) != 5 || err != nil {
 		t.Errorf("%v, %v", names, err)
 	}
-	if names, err := s.SecretNames(t.Context(), s.env); !slices.Equal(names, []string{control.SecretGitPassword}) || err != nil {
+	if names, err := s.SecretNames(t.Context(), s.env); !slices.Equal(names, []string{control.SecretGitPassword}) ||
+		err != nil {
 		t.Errorf("%v, %v", names, err)
 	}
 	if err := s.SetProjectSecret(t.Context(), project, control.SecretGitUser, ""); err != nil {
@@ -139,7 +140,8 @@ func TestTheRepositoryDoesNotDecideWhomToTrust(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]any{"git_proxy": "http://u:s3cr3t@h:1", "git_host_keys": "yes", "git_known_hosts": "h", "git_ca_bundle": "x", "git_depth": -1} {
-		if err := s.SetSetting(t.Context(), s.env, name, value); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "s3cr3t") {
+		if err := s.SetSetting(t.Context(), s.env, name, value); !fault.Is(err, fault.Invalid) ||
+			strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -154,7 +156,9 @@ func TestOptionsOfASource(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.fetchedWith(); got.Depth != 7 || got.Only != "main" || !got.Submodules || got.MaxFile != 3<<20 || got.Proxy != "socks5://h:1" || got.CABundle != "" {
+	if got := s.fetchedWith(); got.Depth != 7 || got.Only != "main" || !got.Submodules || got.MaxFile != 3<<20 ||
+		got.Proxy != "socks5://h:1" ||
+		got.CABundle != "" {
 		t.Errorf("fetched with %+v", got)
 	}
 }

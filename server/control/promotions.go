@@ -127,7 +127,12 @@ func (k *keeper) awaitPromotion(ctx context.Context, events <-chan bus.Event, ne
 }
 
 // lookAtPromotion judges what is deployed in the source, and gives when to look again.
-func (c *Control) lookAtPromotion(ctx context.Context, e intent.Environment, source *intent.Environment, problem error) (time.Duration, error) {
+func (c *Control) lookAtPromotion(
+	ctx context.Context,
+	e intent.Environment,
+	source *intent.Environment,
+	problem error,
+) (time.Duration, error) {
 	why := e.Name + " follows its branch"
 	if problem != nil {
 		why = problem.Error()
@@ -141,7 +146,19 @@ func (c *Control) lookAtPromotion(ctx context.Context, e intent.Environment, sou
 		return next, c.fetchAgain(ctx, e)
 	}
 	if p.State == intent.PromotionPromoted {
-		c.cfg.Logger.Info("promoted", "environment", e.ID, "commit", p.Commit, "from", p.SourceName, "version", p.Version, "compile", p.Compile)
+		c.cfg.Logger.Info(
+			"promoted",
+			"environment",
+			e.ID,
+			"commit",
+			p.Commit,
+			"from",
+			p.SourceName,
+			"version",
+			p.Version,
+			"compile",
+			p.Compile,
+		)
 		c.promoted(e.ID, *p)
 		return next, nil
 	}
@@ -175,7 +192,8 @@ func (c *Control) fetchAgain(ctx context.Context, e intent.Environment) error {
 	}
 	interval := max(time.Duration(e.Int("git_poll_interval"))*time.Second, promotionLook)
 	last, err := c.cfg.Store.LastPromoted(ctx, e.ID)
-	if err != nil || last == nil || last.Made > 0 || last.Success == nil || *last.Success || c.cfg.Now().Sub(state.Checked) < interval {
+	if err != nil || last == nil || last.Made > 0 || last.Success == nil || *last.Success ||
+		c.cfg.Now().Sub(state.Checked) < interval {
 		return err
 	}
 	open, err := c.cfg.Store.OpenCompiles(ctx, e.ID)
@@ -183,7 +201,11 @@ func (c *Control) fetchAgain(ctx context.Context, e intent.Environment) error {
 		return err
 	}
 	message := fmt.Sprintf("%s of %s once more: it could not be fetched", last.Short(), last.SourceName)
-	_, _, err = c.RequestCompile(ctx, e.ID, CompileRequest{Update: true, Trigger: intent.Trigger{Type: intent.TriggerPromotion, Message: message}})
+	_, _, err = c.RequestCompile(
+		ctx,
+		e.ID,
+		CompileRequest{Update: true, Trigger: intent.Trigger{Type: intent.TriggerPromotion, Message: message}},
+	)
 	return err
 }
 
@@ -199,7 +221,10 @@ func (c *Control) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Micro
 
 // followed gives an environment with the one that it follows. problem says why
 // that cannot be followed, err that it could not be found out.
-func (c *Control) followed(ctx context.Context, env intent.EnvironmentID) (e intent.Environment, source *intent.Environment, problem, err error) {
+func (c *Control) followed(
+	ctx context.Context,
+	env intent.EnvironmentID,
+) (e intent.Environment, source *intent.Environment, problem, err error) {
 	if e, err = c.cfg.Store.Environment(ctx, env); err != nil || e.Follows() == "" {
 		return e, nil, nil, err
 	}
@@ -262,7 +287,8 @@ func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) err
 	}
 	for _, n := range concerned {
 		if _, err := intent.SourceOf(after, after[n]); err != nil {
-			return fault.Wrap("control.UpdateEnvironment", fault.Conflict, err).Say(all[n].Name + " follows " + all[n].Follows()).
+			return fault.Wrap("control.UpdateEnvironment", fault.Conflict, err).
+				Say(all[n].Name + " follows " + all[n].Follows()).
 				Hint("change or remove the setting follow of " + all[n].Name + " first")
 		}
 	}
@@ -292,7 +318,12 @@ func (c *Control) wanted(ctx context.Context, e intent.Environment) (*wanted, er
 		return nil, err
 	}
 	if p != nil {
-		return &wanted{commit: p.Commit, branch: p.Branch, follows: p.Follows, why: fmt.Sprintf("Promoted from %s, where it is version %d", p.SourceName, p.Version)}, nil
+		return &wanted{
+			commit:  p.Commit,
+			branch:  p.Branch,
+			follows: p.Follows,
+			why:     fmt.Sprintf("Promoted from %s, where it is version %d", p.SourceName, p.Version),
+		}, nil
 	}
 	active, err := c.cfg.Store.ActiveVersion(ctx, e.ID)
 	if err != nil {
@@ -368,9 +399,17 @@ func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Fo
 		return f, err
 	}
 	if f.Idle = d.Unfit(source.Name); f.Idle == "" {
-		f.Idle = fmt.Sprintf("%s, which is deployed in %s, is what was promoted last", short(d.Provenance.Commit), source.Name)
+		f.Idle = fmt.Sprintf(
+			"%s, which is deployed in %s, is what was promoted last",
+			short(d.Provenance.Commit),
+			source.Name,
+		)
 		if w, err := c.wanted(ctx, e); err != nil || w.commit != d.Provenance.Commit {
-			f.Idle = fmt.Sprintf("%s, which is deployed in %s, is about to be looked at", short(d.Provenance.Commit), source.Name)
+			f.Idle = fmt.Sprintf(
+				"%s, which is deployed in %s, is about to be looked at",
+				short(d.Provenance.Commit),
+				source.Name,
+			)
 		}
 	}
 	return f, nil
@@ -396,7 +435,19 @@ func (c *Control) Promote(ctx context.Context, env intent.EnvironmentID, commit 
 	if err != nil {
 		return p, err
 	}
-	c.cfg.Logger.Info("promoted by a person", "environment", env, "commit", p.Commit, "from", p.SourceName, "by", by.By, "reason", by.Reason)
+	c.cfg.Logger.Info(
+		"promoted by a person",
+		"environment",
+		env,
+		"commit",
+		p.Commit,
+		"from",
+		p.SourceName,
+		"by",
+		by.By,
+		"reason",
+		by.Reason,
+	)
 	c.promoted(env, p)
 	return p, nil
 }
@@ -440,7 +491,11 @@ func (c *Control) PausePromotions(ctx context.Context, env intent.EnvironmentID,
 }
 
 // follower gives an environment with the one that it follows, or says that it follows none.
-func (c *Control) follower(ctx context.Context, op string, env intent.EnvironmentID) (e, source intent.Environment, err error) {
+func (c *Control) follower(
+	ctx context.Context,
+	op string,
+	env intent.EnvironmentID,
+) (e, source intent.Environment, err error) {
 	e, from, problem, err := c.followed(ctx, env)
 	switch {
 	case err != nil:

@@ -39,7 +39,12 @@ func newFollower(t *testing.T, settings map[string]any) *follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := f.CreateEnvironment(t.Context(), control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: "production", Source: e.Source}})
+	made, err := f.CreateEnvironment(
+		t.Context(),
+		control.NewEnvironment{
+			Environment: intent.Environment{ProjectID: e.ProjectID, Name: "production", Source: e.Source},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +91,16 @@ func (f *follower) ends(v intent.Version, how intent.Compliance) {
 	}
 	now := f.clock.now().UTC().Truncate(time.Microsecond)
 	for _, st := range states {
-		a := intent.Action{ID: uuid.New(), Kind: intent.ActionDeploy, Resource: st.ID, Version: v.Number, Started: now, Finished: &now, Status: intent.StatusDeployed, Change: intent.Updated}
+		a := intent.Action{
+			ID:       uuid.New(),
+			Kind:     intent.ActionDeploy,
+			Resource: st.ID,
+			Version:  v.Number,
+			Started:  now,
+			Finished: &now,
+			Status:   intent.StatusDeployed,
+			Change:   intent.Updated,
+		}
 		st.Compliance, st.LastRun, st.LastRunAt, st.DeployedHash, st.LastDeployed = how, intent.RunSuccessful, &now, st.IntentHash, v.Number
 		if how != intent.Compliant {
 			st.LastRun, a.Status = intent.RunFailed, intent.StatusFailed
@@ -132,7 +146,9 @@ func (f *follower) waitsFor(commit, why string) {
 func (f *follower) has(commit string) intent.Version {
 	f.t.Helper()
 	g := f.until("the promotion of "+commit, func(g control.Following) bool {
-		return len(g.Promotions) > 0 && g.Promotions[0].Commit == commit && g.Promotions[0].State == intent.PromotionPromoted && g.Promotions[0].Success != nil
+		return len(g.Promotions) > 0 && g.Promotions[0].Commit == commit &&
+			g.Promotions[0].State == intent.PromotionPromoted &&
+			g.Promotions[0].Success != nil
 	})
 	v, err := f.ActiveVersion(f.t.Context(), f.env)
 	if err != nil || v == nil || v.Provenance.Commit != commit || g.Promotions[0].Made != v.Number {
@@ -149,7 +165,11 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	f := newFollower(t, map[string]any{"follow_compliant": false, "follow_approval": true})
 	ctx := control.As(t.Context(), "ida", "it is Monday")
 	// Nothing was promoted yet, so nothing can be compiled.
-	id, _, err := f.RequestCompile(ctx, f.env, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}})
+	id, _, err := f.RequestCompile(
+		ctx,
+		f.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +203,17 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := f.has("commit-1")
-	if p := v.Provenance; p.Commit != first.Provenance.Commit || p.Branch != "main" || p.Trigger.Type != "promotion" || !strings.Contains(p.Trigger.Message, "its version 1") {
+	if p := v.Provenance; p.Commit != first.Provenance.Commit || p.Branch != "main" || p.Trigger.Type != "promotion" ||
+		!strings.Contains(p.Trigger.Message, "its version 1") {
 		t.Errorf("%+v", p)
 	}
 	// Every later compile is of that commit, whoever asks for it.
 	for _, kind := range []string{"console", "schedule", "webhook"} {
-		id, _, err := f.RequestCompile(ctx, f.env, control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}})
+		id, _, err := f.RequestCompile(
+			ctx,
+			f.env,
+			control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +353,10 @@ func TestHaltedAndPaused(t *testing.T) {
 	if _, err := f.Promote(ctx, f.env, "commit-1"); err != nil {
 		t.Fatal(err)
 	}
-	if v := f.has("commit-1"); !strings.Contains(v.Provenance.Trigger.Message, "ida did not wait for its gates: the week of the fair") {
+	if v := f.has("commit-1"); !strings.Contains(
+		v.Provenance.Trigger.Message,
+		"ida did not wait for its gates: the week of the fair",
+	) {
 		t.Errorf("%+v", v.Provenance.Trigger)
 	}
 	f.deploys("commit-2")
@@ -349,7 +377,10 @@ func TestABranchNamedLikeTheCommit(t *testing.T) {
 	f.parts.pushed = nil // the hash gives something else
 	f.parts.mu.Unlock()
 	f.ends(f.deployed(), intent.Compliant)
-	f.until("the failure", func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil })
+	f.until(
+		"the failure",
+		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil },
+	)
 	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v != nil {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
@@ -370,7 +401,10 @@ func TestAPromotedCommitIsFetchedLater(t *testing.T) {
 	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-1"); err != nil {
 		t.Fatal(err)
 	}
-	f.until("the failure", func(g control.Following) bool { return g.Promotions[0].Text() == "promoted; its compile failed" })
+	f.until(
+		"the failure",
+		func(g control.Following) bool { return g.Promotions[0].Text() == "promoted; its compile failed" },
+	)
 	away(nil)
 	f.clock.forward(2 * time.Minute)
 	f.wakeUp()
@@ -396,7 +430,12 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 	}
 	make := func(name string, project intent.ProjectID, url string) intent.Environment {
 		t.Helper()
-		made, err := s.CreateEnvironment(ctx, control.NewEnvironment{Environment: intent.Environment{ProjectID: project, Name: name, Source: intent.Source{URL: url}}})
+		made, err := s.CreateEnvironment(
+			ctx,
+			control.NewEnvironment{
+				Environment: intent.Environment{ProjectID: project, Name: name, Source: intent.Source{URL: url}},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,7 +467,10 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 			t.Errorf("following %s: %v", no.name, err)
 		}
 	}
-	if err := s.ProtectSettings(ctx, last.ID, map[string]any{"follow_soak": 0}, intent.ProtectedByProject); !fault.Is(err, fault.Forbidden) {
+	if err := s.ProtectSettings(ctx, last.ID, map[string]any{"follow_soak": 0}, intent.ProtectedByProject); !fault.Is(
+		err,
+		fault.Forbidden,
+	) {
 		t.Errorf("the repository opens its own gates: %v", err)
 	}
 	for what, change := range map[string]func(*intent.Environment){
@@ -437,7 +479,8 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 	} {
 		moved := e
 		change(&moved)
-		if _, err := s.UpdateEnvironment(ctx, moved); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "middle follows e") {
+		if _, err := s.UpdateEnvironment(ctx, moved); !fault.Is(err, fault.Conflict) ||
+			!strings.Contains(err.Error(), "middle follows e") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -446,13 +489,16 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 	if _, err := s.UpdateEnvironment(ctx, renamed); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Following(ctx, middle.ID); err != nil || got.Follows != "rehearsal" || got.Problem != "" || got.Idle == "" || len(got.Followers) != 1 {
+	if got, err := s.Following(ctx, middle.ID); err != nil || got.Follows != "rehearsal" || got.Problem != "" ||
+		got.Idle == "" ||
+		len(got.Followers) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := s.DeleteEnvironment(ctx, e.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Following(ctx, middle.ID); err != nil || !strings.Contains(got.Problem, "there is no environment rehearsal") {
+	if got, err := s.Following(ctx, middle.ID); err != nil ||
+		!strings.Contains(got.Problem, "there is no environment rehearsal") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

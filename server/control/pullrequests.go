@@ -44,7 +44,8 @@ func (c *Control) PullMoved(ctx context.Context, env intent.EnvironmentID, numbe
 
 func previewsWanted(op string, e intent.Environment) error {
 	if e.Text("pull_previews") == "off" {
-		return fault.New(op, fault.Conflict, "the environment "+e.Name+" shows no previews of pull requests").Hint("set pull_previews to trusted")
+		return fault.New(op, fault.Conflict, "the environment "+e.Name+" shows no previews of pull requests").
+			Hint("set pull_previews to trusted")
 	}
 	return nil
 }
@@ -72,7 +73,8 @@ func (c *Control) ApprovePull(ctx context.Context, env intent.EnvironmentID, num
 	case by == "" || len(by) > 200:
 		return fault.New(op, fault.Invalid, "say who approves, in at most 200 bytes")
 	case commit == "":
-		return fault.New(op, fault.Invalid, "say which commit is approved").Hint("the whole hash, as `ordain pull show` and the console have it")
+		return fault.New(op, fault.Invalid, "say which commit is approved").
+			Hint("the whole hash, as `ordain pull show` and the console have it")
 	}
 	if err := previewsWanted(op, e); err != nil {
 		return err
@@ -231,7 +233,15 @@ func (c *Control) lookAtPull(ctx context.Context, e intent.Environment, f forge.
 	}
 	found, err := f.Pull(ctx, number)
 	if fault.Is(err, fault.NotFound) && isKnown {
-		found, err = forge.Pull{Number: number, State: intent.PullIsClosed, Title: known.Title, URL: known.URL, Author: known.Author, Base: known.Base, Head: known.Head}, nil
+		found, err = forge.Pull{
+			Number: number,
+			State:  intent.PullIsClosed,
+			Title:  known.Title,
+			URL:    known.URL,
+			Author: known.Author,
+			Base:   known.Base,
+			Head:   known.Head,
+		}, nil
 	}
 	if err != nil {
 		return err
@@ -359,7 +369,10 @@ func (c *Control) comment(ctx context.Context, e intent.Environment, f forge.For
 	if err != nil {
 		return err
 	}
-	id, err := f.UpsertComment(ctx, forge.Comment{Number: number, ID: p.Comment, Marker: forge.Marker(e.ID), Body: report.Text()})
+	id, err := f.UpsertComment(
+		ctx,
+		forge.Comment{Number: number, ID: p.Comment, Marker: forge.Marker(e.ID), Body: report.Text()},
+	)
 	if err != nil {
 		return err
 	}
@@ -371,7 +384,12 @@ func (c *Control) comment(ctx context.Context, e intent.Environment, f forge.For
 
 // PullReport gathers what is known of the preview of a pull request.
 func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
-	r := forge.Report{Environment: e.Name, Pull: p, Page: c.page(fmt.Sprintf("/e/%s/pulls/%d", e.ID, p.Number)), Command: approveCommand(e, p)}
+	r := forge.Report{
+		Environment: e.Name,
+		Pull:        p,
+		Page:        c.page(fmt.Sprintf("/e/%s/pulls/%d", e.ID, p.Number)),
+		Command:     approveCommand(e, p),
+	}
 	if err := c.refusal(ctx, e, p, &r); err != nil {
 		return r, err
 	}
@@ -484,13 +502,21 @@ func (r *run) mergePull(ctx context.Context, p intent.PullRequest) error {
 		}
 		f, err := r.control.forgeOf(ctx, r.e)
 		if errors.Is(err, errNoForge) {
-			return "", fault.New("control.preview", fault.Invalid, "the environment has no token for its forge any more")
+			return "", fault.New(
+				"control.preview",
+				fault.Invalid,
+				"the environment has no token for its forge any more",
+			)
 		}
 		if err != nil {
 			return "", err
 		}
 		head, merge := f.Refs(p.Number)
-		rev, step, err := r.control.cfg.Git.MergePull(ctx, r.source, GitPull{Base: p.Base, Head: p.Head, HeadRef: head, MergeRef: merge})
+		rev, step, err := r.control.cfg.Git.MergePull(
+			ctx,
+			r.source,
+			GitPull{Base: p.Base, Head: p.Head, HeadRef: head, MergeRef: merge},
+		)
 		if step.Output != "" {
 			out(step.Output, "")
 		}

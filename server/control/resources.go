@@ -56,7 +56,11 @@ func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, 
 	}
 	d := c.deployer(env)
 	if d == nil {
-		return fault.New("control.DeployResource", fault.Unavailable, "the scheduler of this environment is not running")
+		return fault.New(
+			"control.DeployResource",
+			fault.Unavailable,
+			"the scheduler of this environment is not running",
+		)
 	}
 	d.Deploy(true, nil, []intent.ResourceID{id})
 	return nil
@@ -87,7 +91,11 @@ func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name
 		}
 	}
 	// Beyond the first thousand.
-	exact, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}})
+	exact, err := c.cfg.Store.Agents(
+		ctx,
+		env,
+		intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}},
+	)
 	if err != nil {
 		return err
 	}
@@ -116,7 +124,11 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 }
 
 // Agents lists agents.
-func (c *Control) Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error) {
+func (c *Control) Agents(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Agent], error) {
 	return c.cfg.Store.Agents(ctx, env, q)
 }
 
@@ -126,27 +138,51 @@ func (c *Control) ResourceCounts(ctx context.Context, env intent.EnvironmentID) 
 }
 
 // Resources lists the resources of the active version with their states.
-func (c *Control) Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error) {
+func (c *Control) Resources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceRow], error) {
 	return c.cfg.Store.Resources(ctx, env, q)
 }
 
 // Resource gives all about one resource.
-func (c *Control) Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.ResourceDetail, error) {
+func (c *Control) Resource(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+) (intent.ResourceDetail, error) {
 	return c.cfg.Store.Resource(ctx, env, id)
 }
 
 // ResourceHistory lists how its intent changed.
-func (c *Control) ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error) {
+func (c *Control) ResourceHistory(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceHistory], error) {
 	return c.cfg.Store.ResourceHistory(ctx, env, id, q)
 }
 
 // ResourceLogs lists its log lines.
-func (c *Control) ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error) {
+func (c *Control) ResourceLogs(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceLog], error) {
 	return c.cfg.Store.ResourceLogs(ctx, env, id, q)
 }
 
 // Actions gives the newest actions on a resource, of one kind or of all.
-func (c *Control) Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error) {
+func (c *Control) Actions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	kind intent.ActionKind,
+	limit int,
+) ([]intent.Action, error) {
 	return c.cfg.Store.Actions(ctx, env, id, kind, limit)
 }
 
@@ -160,17 +196,32 @@ func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p 
 }
 
 // Parameters lists parameters, or facts.
-func (c *Control) Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error) {
+func (c *Control) Parameters(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	facts bool,
+	q intent.ListQuery,
+) (intent.Page[intent.Parameter], error) {
 	return c.cfg.Store.Parameters(ctx, env, facts, q)
 }
 
 // Parameter finds one; a zero resource means a parameter of the environment.
-func (c *Control) Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (intent.Parameter, error) {
+func (c *Control) Parameter(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	name string,
+	resource intent.ResourceID,
+) (intent.Parameter, error) {
 	return c.cfg.Store.Parameter(ctx, env, name, resource)
 }
 
 // DeleteParameter deletes one.
-func (c *Control) DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error {
+func (c *Control) DeleteParameter(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	name string,
+	resource intent.ResourceID,
+) error {
 	return c.cfg.Store.DeleteParameter(ctx, env, name, resource)
 }
 

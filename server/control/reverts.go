@@ -18,7 +18,11 @@ type GitChange = forge.Change
 // environment's branch back, and gives its page. Asked again it gives the one
 // that is open. Conflict when the commit cannot be taken back by itself, or
 // there is no forge.
-func (c *Control) OpenRevert(ctx context.Context, env intent.EnvironmentID, commit, why string) (page string, err error) {
+func (c *Control) OpenRevert(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit, why string,
+) (page string, err error) {
 	const op = "control.OpenRevert"
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
@@ -52,6 +56,9 @@ func (c *Control) OpenRevert(ctx context.Context, env intent.EnvironmentID, comm
 	}
 	return f.OpenRevert(ctx, forge.Revert{
 		Commit: commit, Base: branch, Tip: tip, Branch: "ordain/revert-" + intent.Revision{Commit: commit}.Short(), Changes: changes,
-		Title: fmt.Sprintf("Revert %s", intent.Revision{Commit: commit}.Short()), Body: fmt.Sprintf("%s\n\nThis reverts commit %s.", why, commit),
+		Title: fmt.Sprintf(
+			"Revert %s",
+			intent.Revision{Commit: commit}.Short(),
+		), Body: fmt.Sprintf("%s\n\nThis reverts commit %s.", why, commit),
 	})
 }

@@ -32,7 +32,19 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	if err != nil {
 		return v, err
 	}
-	c.cfg.Logger.Info("rolled back", "environment", env, "version", number, "to", v.Provenance.RolledBack.To, "by", by.By, "reason", by.Reason)
+	c.cfg.Logger.Info(
+		"rolled back",
+		"environment",
+		env,
+		"version",
+		number,
+		"to",
+		v.Provenance.RolledBack.To,
+		"by",
+		by.By,
+		"reason",
+		by.Reason,
+	)
 	c.rolledBack(ctx, env, number)
 	c.released(env, number)
 	return v, nil
@@ -54,7 +66,13 @@ func (c *Control) rolledBack(ctx context.Context, env intent.EnvironmentID, numb
 		return
 	}
 	refusal := blocked(*b)
-	s := intent.GitState{Kind: refusal.Kind, Commit: commit, Message: refusal.Message, Advice: refusal.Advice, Checked: c.cfg.Now()}
+	s := intent.GitState{
+		Kind:    refusal.Kind,
+		Commit:  commit,
+		Message: refusal.Message,
+		Advice:  refusal.Advice,
+		Checked: c.cfg.Now(),
+	}
 	if err := c.cfg.Store.SetGitState(ctx, env, s); err != nil {
 		c.cfg.Logger.Warn("the state of Git could not be recorded", "environment", env, "error", err)
 	}
@@ -102,7 +120,8 @@ func (c *Control) UnblockCommit(ctx context.Context, env intent.EnvironmentID, c
 		}
 	}
 	if len(found) != 1 {
-		return intent.Block{}, fault.New(op, fault.Conflict, strconv.Itoa(len(found))+" blocked commits begin so").Hint("give at least seven characters of one; `ordain git blocks` lists them")
+		return intent.Block{}, fault.New(op, fault.Conflict, strconv.Itoa(len(found))+" blocked commits begin so").
+			Hint("give at least seven characters of one; `ordain git blocks` lists them")
 	}
 	b := found[0]
 	if err := c.cfg.Store.UnblockCommit(ctx, env, b.Commit, by); err != nil {

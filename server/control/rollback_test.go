@@ -70,10 +70,14 @@ func TestRollbackSticks(t *testing.T) {
 	if err != nil || v.Number != 3 || v.Status != intent.VersionActive || v.Provenance.Commit != "c1" {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if b := v.Provenance.RolledBack; b == nil || b.From != 2 || b.To != 1 || b.Blocked != "bad-commit" || b.By != "ida" || b.Reason != "the shop is down" {
+	if b := v.Provenance.RolledBack; b == nil || b.From != 2 || b.To != 1 || b.Blocked != "bad-commit" ||
+		b.By != "ida" ||
+		b.Reason != "the shop is down" {
 		t.Errorf("%+v", b)
 	}
-	if got := s.git(); got.Kind != intent.GitBlocked || got.Commit != "bad-commit" || !strings.Contains(got.Message, "the shop is down") || got.Advice == "" {
+	if got := s.git(); got.Kind != intent.GitBlocked || got.Commit != "bad-commit" ||
+		!strings.Contains(got.Message, "the shop is down") ||
+		got.Advice == "" {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	for _, r := range []control.CompileRequest{
@@ -100,7 +104,8 @@ func TestRollbackSticks(t *testing.T) {
 	if got := s.deployed(); got.Number != 3 {
 		t.Errorf("after a restart version %d is deployed", got.Number)
 	}
-	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 2 || did[0].Kind != intent.DidBlock && did[1].Kind != intent.DidBlock {
+	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 2 ||
+		did[0].Kind != intent.DidBlock && did[1].Kind != intent.DidBlock {
 		t.Errorf("%+v, %v", did, err)
 	}
 	// Of all of it the commits are kept, however old they grow.
@@ -122,10 +127,12 @@ func TestRollbackSticks(t *testing.T) {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	// Back once more: the copy of version 1 is the last good one, not the blocked version 2.
-	if v, err = s.RollBack(person, s.env, 0); err != nil || v.Number != 5 || v.Provenance.RolledBack.To != 3 || v.Provenance.Commit != "c1" {
+	if v, err = s.RollBack(person, s.env, 0); err != nil || v.Number != 5 || v.Provenance.RolledBack.To != 3 ||
+		v.Provenance.Commit != "c1" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if _, err := s.RollBack(person, s.env, 2); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "blocked") {
+	if _, err := s.RollBack(person, s.env, 2); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "blocked") {
 		t.Errorf("to a blocked commit: %v", err)
 	}
 }
@@ -188,7 +195,8 @@ func TestRollbackWhileTheBadCommitCompiles(t *testing.T) {
 	if got := s.deployed(); got.Number != 3 {
 		t.Errorf("version %d is deployed", got.Number)
 	}
-	if err := s.Release(t.Context(), s.env, 4); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "blocked") {
+	if err := s.Release(t.Context(), s.env, 4); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "blocked") {
 		t.Errorf("it was released: %v", err)
 	}
 }

@@ -55,12 +55,23 @@ var errUpToDate = errors.New("nothing to do")
 
 // compile runs one compile to its end. When ctx ends the run is left open: it
 // starts over when the environment is owned again.
-func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn, began time.Time) {
+func (k *keeper) compile(
+	ctx context.Context,
+	e intent.Environment,
+	compile intent.Compile,
+	turn *turn,
+	began time.Time,
+) {
 	dir := k.control.cfg.Workspace.CompilerDir(e.ID)
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &run{keeper: k, e: e, compile: compile, turn: turn, began: began, ending: &cancellation{cancel: cancel}}
-	r.job = BuildJob{Environment: e, Compile: compile, Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir))}
+	r.job = BuildJob{
+		Environment: e,
+		Compile:     compile,
+		Dir:         dir,
+		ProjectDir:  filepath.Join(dir, filepath.FromSlash(e.Source.Subdir)),
+	}
 	r.log = k.log.With("compile", compile.ID)
 	k.moved(compile.ID)
 	var watching sync.WaitGroup
@@ -119,7 +130,12 @@ func (r *run) failure(err error, success bool) *intent.Notice {
 		return nil
 	}
 	id := r.compile.ID
-	n := &intent.Notice{Severity: intent.SeverityError, Title: "Compilation failed", URI: "/api/v2/compilereport/" + id.String(), Compile: &id}
+	n := &intent.Notice{
+		Severity: intent.SeverityError,
+		Title:    "Compilation failed",
+		URI:      "/api/v2/compilereport/" + id.String(),
+		Compile:  &id,
+	}
 	if r.fetching {
 		n.Title = "Pulling updates during compile failed"
 	}
@@ -264,7 +280,16 @@ func (r *run) sync(ctx context.Context) error {
 			rev.Branch = w.branch
 			out(w.why+"\n", "")
 		}
-		out(fmt.Sprintf("%s is at %s %q by %s\n", cmp.Or(r.source.Branch, rev.Branch), rev.Short(), rev.Subject, rev.Author), "")
+		out(
+			fmt.Sprintf(
+				"%s is at %s %q by %s\n",
+				cmp.Or(r.source.Branch, rev.Branch),
+				rev.Short(),
+				rev.Subject,
+				rev.Author,
+			),
+			"",
+		)
 		if r.skips(ctx, rev) {
 			out("This commit is compiled already: nothing to do\n", "")
 			return step.Command, errors.Join(r.choose(ctx, rev), errUpToDate)
@@ -416,7 +441,14 @@ func (r *run) store(ctx context.Context, doc *export.Document) error {
 		r.version = &number
 		c.publish(r.env, bus.Version, strconv.Itoa(number))
 		if v.Partial != nil {
-			out(fmt.Sprintf("Committed %d resources of the resource sets that changed with version %d\n", len(v.Resources), number), "")
+			out(
+				fmt.Sprintf(
+					"Committed %d resources of the resource sets that changed with version %d\n",
+					len(v.Resources),
+					number,
+				),
+				"",
+			)
 			return "", nil
 		}
 		out(fmt.Sprintf("Committed %d resources with version %d\n", len(v.Resources), number), "")
@@ -443,7 +475,10 @@ func (r *run) releaseVersion(ctx context.Context) error {
 		})
 		var held *intent.HeldError
 		if errors.As(err, &held) {
-			out(fmt.Sprintf("held: version %d is not released: %s\n%s\n", held.Version, held.Hold.Text, held.Advice()), "")
+			out(
+				fmt.Sprintf("held: version %d is not released: %s\n%s\n", held.Version, held.Hold.Text, held.Advice()),
+				"",
+			)
 			return "", nil
 		}
 		if fault.Is(err, fault.Conflict) {

@@ -69,7 +69,12 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 
 // ProtectSettings sets settings that by decides from now on; nobody else can
 // change them before by leaves them out again. All are set, or none.
-func (c *Control) ProtectSettings(ctx context.Context, id intent.EnvironmentID, settings map[string]any, by string) error {
+func (c *Control) ProtectSettings(
+	ctx context.Context,
+	id intent.EnvironmentID,
+	settings map[string]any,
+	by string,
+) error {
 	values := make(map[string]any, len(settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		converted, err := c.convertSetting(name, settings[name])
@@ -105,7 +110,8 @@ func decided(e intent.Environment, by string, values map[string]any) bool {
 	}
 	for name, value := range values {
 		def, _ := intent.SettingNamed(name)
-		if _, set := e.Settings[name]; !set || e.Protected[name] != by || !reflect.DeepEqual(def.Value(e.Settings), value) {
+		if _, set := e.Settings[name]; !set || e.Protected[name] != by ||
+			!reflect.DeepEqual(def.Value(e.Settings), value) {
 			return false
 		}
 	}
@@ -119,7 +125,8 @@ func (r *run) projectSettings(ctx context.Context, settings map[string]any) erro
 		return r.control.ProtectSettings(ctx, r.env, settings, intent.ProtectedByProject)
 	})
 	if err != nil {
-		return fault.Wrap("control.projectSettings", fault.KindOf(err), err).Say("environment_settings of project.yml cannot be set")
+		return fault.Wrap("control.projectSettings", fault.KindOf(err), err).
+			Say("environment_settings of project.yml cannot be set")
 	}
 	return r.patiently(ctx, "read the settings", func() error {
 		e, err := r.control.cfg.Store.Environment(ctx, r.env)

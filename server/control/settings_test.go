@@ -74,7 +74,8 @@ func TestProjectAsksForNonsense(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := stages[len(stages)-1].ErrOutput; !strings.Contains(said, "environment_settings of project.yml") || !strings.Contains(said, name) {
+		if said := stages[len(stages)-1].ErrOutput; !strings.Contains(said, "environment_settings of project.yml") ||
+			!strings.Contains(said, name) {
 			t.Errorf("it says %q", said)
 		}
 	}

@@ -98,7 +98,15 @@ func (c *Control) HookTargets(ctx context.Context) ([]HookTarget, error) {
 		for name, sealed := range secrets[e.ID] {
 			plain, err := c.cfg.Vault.Open(sealed, secretContext(e.ID, name))
 			if err != nil {
-				c.cfg.Logger.Error("a webhook secret cannot be opened", "environment", e.ID, "secret", name, "error", err)
+				c.cfg.Logger.Error(
+					"a webhook secret cannot be opened",
+					"environment",
+					e.ID,
+					"secret",
+					name,
+					"error",
+					err,
+				)
 				continue
 			}
 			if len(plain) > 0 {

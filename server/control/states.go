@@ -11,7 +11,11 @@ import (
 // Unpark frees resources that are parked, all of them when none is named, and
 // tries those that are not as intended at once. It gives which were parked;
 // NotFound when one that was named does not exist.
-func (c *Control) Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+func (c *Control) Unpark(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ResourceID,
+) ([]intent.ResourceID, error) {
 	for _, id := range ids {
 		if _, err := c.cfg.Store.Resource(ctx, env, id); fault.Is(err, fault.NotFound) {
 			return nil, fault.New("control.Unpark", fault.NotFound, "there is no resource "+id.String())
@@ -31,6 +35,10 @@ func (c *Control) Unpark(ctx context.Context, env intent.EnvironmentID, ids []in
 }
 
 // Drift lists what was found to be other than the intent, and how it ended.
-func (c *Control) Drift(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Drift], error) {
+func (c *Control) Drift(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Drift], error) {
 	return c.cfg.Store.Drift(ctx, env, q)
 }

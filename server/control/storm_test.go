@@ -61,7 +61,10 @@ type slowRecord struct {
 	commits []int
 }
 
-func (r *slowRecord) RecordDeliveries(_ context.Context, deliveries []intent.Delivery) ([][]intent.EnvironmentID, error) {
+func (r *slowRecord) RecordDeliveries(
+	_ context.Context,
+	deliveries []intent.Delivery,
+) ([][]intent.EnvironmentID, error) {
 	time.Sleep(2 * time.Millisecond)
 	r.commits = append(r.commits, len(deliveries))
 	return make([][]intent.EnvironmentID, len(deliveries)), nil

@@ -38,7 +38,11 @@ func (s *tidied) DeleteDriftBefore(ctx context.Context, env intent.EnvironmentID
 	return s.Store.DeleteDriftBefore(ctx, env, before)
 }
 
-func (s *tidied) DeleteNotificationsBefore(ctx context.Context, env intent.EnvironmentID, before time.Time) (int, error) {
+func (s *tidied) DeleteNotificationsBefore(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	before time.Time,
+) (int, error) {
 	s.since("notification_retention", before)
 	return s.Store.DeleteNotificationsBefore(ctx, env, before)
 }

@@ -20,7 +20,10 @@ func (s *stage) another(name string) intent.EnvironmentID {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made, err := s.CreateEnvironment(s.t.Context(), control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}})
+	made, err := s.CreateEnvironment(
+		s.t.Context(),
+		control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -140,7 +143,14 @@ func TestWhatRemainsAfterAStorm(t *testing.T) {
 	s.parts.mu.Lock()
 	defer s.parts.mu.Unlock()
 	if most := environments + width; compiled > most || s.parts.most > width {
-		t.Errorf("%d compiles for %d pushes to %d environments, want %d at most; %d at a time", compiled, pushes, environments, most, s.parts.most)
+		t.Errorf(
+			"%d compiles for %d pushes to %d environments, want %d at most; %d at a time",
+			compiled,
+			pushes,
+			environments,
+			most,
+			s.parts.most,
+		)
 	}
 }
 
@@ -230,14 +240,16 @@ func TestANewerCommitCancelsAnOlderCompile(t *testing.T) {
 	<-holding
 	second := move("commit-2")
 	c, names := s.done(first)
-	if *c.Success || c.Version != nil || c.SupersededBy == nil || *c.SupersededBy != second || c.Revision.Commit != "commit-1" {
+	if *c.Success || c.Version != nil || c.SupersededBy == nil || *c.SupersededBy != second ||
+		c.Revision.Commit != "commit-1" {
 		t.Errorf("the older compile is %+v", c)
 	}
 	if names[len(names)-1] != intent.StageCompile {
 		t.Errorf("it went through %q", names)
 	}
 	_, stages, err := s.Compile(t.Context(), first)
-	if last := stages[len(stages)-1]; err != nil || last.Completed == nil || *last.ReturnCode != 1 || !strings.Contains(last.ErrOutput, "a newer commit is there: ida pushed commit-2") {
+	if last := stages[len(stages)-1]; err != nil || last.Completed == nil || *last.ReturnCode != 1 ||
+		!strings.Contains(last.ErrOutput, "a newer commit is there: ida pushed commit-2") {
 		t.Errorf("its last stage is %+v, %v", last, err)
 	}
 	if n, err := s.Notifications(t.Context(), s.env, intent.ListQuery{}); err != nil || len(n.Items) > 0 {
@@ -334,7 +346,11 @@ func TestHaltedWhileItWaitsForItsTurn(t *testing.T) {
 	hold, holding := s.holdCompiles()
 	first := s.request("api")
 	<-holding
-	waits, _, err := s.RequestCompile(t.Context(), b, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}})
+	waits, _, err := s.RequestCompile(
+		t.Context(),
+		b,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"sync"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"sync"
 )
 
 // VariablePrefix begins the names of secrets that handlers find in their
@@ -31,9 +32,11 @@ func checkSecret(name, value string) error {
 		return fault.New(op, fault.Invalid, "there is no secret called "+name).
 			Hint("use " + strings.Join(sharedSecrets, ", ") + ", or " + VariablePrefix + "NAME for a variable of handlers")
 	case len(variable) > variableNameMax, !variableName().MatchString(variable):
-		return fault.New(op, fault.Invalid, "a variable cannot be called "+variable).Hint("use letters, digits and _, at most 128, and begin with no digit")
+		return fault.New(op, fault.Invalid, "a variable cannot be called "+variable).
+			Hint("use letters, digits and _, at most 128, and begin with no digit")
 	case strings.HasPrefix(variable, "ORDAIN_"), strings.HasPrefix(variable, "PYTHON"):
-		return fault.New(op, fault.Forbidden, "the variable "+variable+" is the server's own").Hint("names that begin with ORDAIN_ or PYTHON decide how the executor runs")
+		return fault.New(op, fault.Forbidden, "the variable "+variable+" is the server's own").
+			Hint("names that begin with ORDAIN_ or PYTHON decide how the executor runs")
 	case strings.ContainsRune(value, 0):
 		return fault.New(op, fault.Invalid, "a variable cannot hold a zero byte")
 	}

@@ -16,7 +16,8 @@ func TestNamesOfVariables(t *testing.T) {
 		"variable:" + strings.Repeat("x", 200): fault.Invalid,
 		"variable:ORDAIN_DATABASE_URL":         fault.Forbidden, "variable:PYTHONPATH": fault.Forbidden,
 	} {
-		if got := fault.KindOf(checkSecret(name, "value")); got != want && (want != "" || checkSecret(name, "value") != nil) {
+		if got := fault.KindOf(checkSecret(name, "value")); got != want &&
+			(want != "" || checkSecret(name, "value") != nil) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -29,7 +29,8 @@ func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number 
 // Confirm releases a version that is held, and records who wanted that and why.
 func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
 	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
-	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords || reason > maxWords {
+	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords ||
+		reason > maxWords {
 		return fault.New("control.Confirm", fault.Invalid, fmt.Sprintf("say who confirms and why, each in at most %d bytes", maxWords)).
 			Hint("both are kept with the version")
 	}
@@ -38,7 +39,17 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 		return err
 	}
 	c.rolledBack(ctx, env, number)
-	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By, "reason", confirmation.Reason)
+	c.cfg.Logger.Info(
+		"a held version was confirmed",
+		"environment",
+		env,
+		"version",
+		number,
+		"by",
+		confirmation.By,
+		"reason",
+		confirmation.Reason,
+	)
 	c.released(env, number)
 	return nil
 }
@@ -77,7 +88,11 @@ func (c *Control) released(env intent.EnvironmentID, number int) {
 }
 
 // Versions lists versions.
-func (c *Control) Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error) {
+func (c *Control) Versions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Version], error) {
 	return c.cfg.Store.Versions(ctx, env, q)
 }
 
@@ -101,22 +116,40 @@ func (c *Control) DeleteVersion(ctx context.Context, env intent.EnvironmentID, n
 }
 
 // VersionResources gives all resources of a version.
-func (c *Control) VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error) {
+func (c *Control) VersionResources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+) ([]intent.Resource, error) {
 	return c.cfg.Store.VersionResources(ctx, env, number)
 }
 
 // VersionResourcePage lists them by page.
-func (c *Control) VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error) {
+func (c *Control) VersionResourcePage(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	q intent.ListQuery,
+) (intent.Page[intent.Resource], error) {
 	return c.cfg.Store.VersionResourcePage(ctx, env, number, q)
 }
 
 // VersionResource finds one resource as a version has it.
-func (c *Control) VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (intent.Resource, error) {
+func (c *Control) VersionResource(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+) (intent.Resource, error) {
 	return c.cfg.Store.VersionResource(ctx, env, number, id)
 }
 
 // DiffVersions compares two versions, from the older to the newer.
-func (c *Control) DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceDiff, error) {
+func (c *Control) DiffVersions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, to int,
+) ([]intent.ResourceDiff, error) {
 	if from >= to {
 		return nil, fault.New("control.DiffVersions", fault.Invalid, "the first version must be older than the second")
 	}

@@ -93,7 +93,8 @@ func (d *Deployer) noteEnd(at time.Time) {
 func (d *Deployer) gathering() bool {
 	d.gatherUntil = time.Time{}
 	b := &d.pending
-	if d.stopping || len(b.starts)+len(b.freed) > 0 || len(b.finishes) >= mostGathered || len(d.running) == 0 || !d.crowded() {
+	if d.stopping || len(b.starts)+len(b.freed) > 0 || len(b.finishes) >= mostGathered || len(d.running) == 0 ||
+		!d.crowded() {
 		return false
 	}
 	if d.gatherSince.IsZero() {

@@ -36,7 +36,8 @@ func TestPreparedRun(t *testing.T) {
 		s.wait()
 		s.ran("x/a", "x/b", "x/c", "x/d")
 		for _, name := range []string{"x/a", "x/b", "x/c", "x/d"} {
-			if list := s.actions(name); len(list) != 1 || list[0].Status != intent.StatusDeployed || list[0].Finished == nil {
+			if list := s.actions(name); len(list) != 1 || list[0].Status != intent.StatusDeployed ||
+				list[0].Finished == nil {
 				t.Errorf("%s: %+v", name, list)
 			}
 			s.status(name, intent.StatusDeployed)
@@ -209,7 +210,8 @@ func TestPreparedAndSlow(t *testing.T) {
 		}
 		close(second)
 		s.wait()
-		if list := s.actions("x/b"); len(list) != 1 || list[0].Finished == nil || list[0].Status != intent.StatusDeployed {
+		if list := s.actions("x/b"); len(list) != 1 || list[0].Finished == nil ||
+			list[0].Status != intent.StatusDeployed {
 			t.Fatalf("%+v", list)
 		}
 		s.status("x/b", intent.StatusDeployed)
@@ -221,7 +223,9 @@ func TestPreparedAndSlow(t *testing.T) {
 func TestEndsGather(t *testing.T) {
 	fresh := func() *Deployer {
 		return &Deployer{
-			taskTime: average(time.Millisecond), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
+			taskTime: average(
+				time.Millisecond,
+			), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
 			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*run{newID(): {}},
 		}
 	}
@@ -271,12 +275,19 @@ func TestManyEndsGather(t *testing.T) {
 			lines = append(lines, name)
 		}
 		s.d.post(func() {
-			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(time.Millisecond/10)
+			s.d.taskTime, s.d.commitTime, s.d.endGap = average(
+				time.Millisecond/4,
+			), average(
+				time.Millisecond,
+			), average(
+				time.Millisecond/10,
+			)
 		})
 		s.release(lines...)
 		s.wait()
 		for _, name := range names {
-			if list := s.actions(name); len(list) != 1 || list[0].Status != intent.StatusDeployed || list[0].Finished == nil {
+			if list := s.actions(name); len(list) != 1 || list[0].Status != intent.StatusDeployed ||
+				list[0].Finished == nil {
 				t.Errorf("%s: %+v", name, list)
 			}
 			s.status(name, intent.StatusDeployed)

@@ -24,10 +24,19 @@ type Store interface {
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
 	// VersionChanges gives, in no order, the resources of a version that another has not in
 	// the same way, those of purged that the version has, and how many resources it has in all.
-	VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) ([]intent.Resource, int, error)
+	VersionChanges(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		from, number int,
+		purged []intent.ResourceID,
+	) ([]intent.Resource, int, error)
 	// GoneResources lists what one version has and another has not.
 	GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error)
-	VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error)
+	VersionCode(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		number int,
+	) ([]intent.ResourceCode, intent.PipConfig, error)
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
@@ -37,12 +46,23 @@ type Store interface {
 	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (int, error)
 	// Unpark ends the parking of resources; it gives which were parked.
 	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
-	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	DryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+	) (intent.DryRun, []intent.ResourceDiff, error)
 	OpenDryRuns(ctx context.Context, env intent.EnvironmentID) ([]intent.DryRun, error)
 	// AddDryRunDiffs stores results, each resource's once; Conflict when the dry run ended.
 	AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error
-	EndDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
-		behind map[intent.ResourceID]intent.ResourceID, at time.Time) error
+	EndDryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+		ending intent.DryRunEnding,
+		reason string,
+		behind map[intent.ResourceID]intent.ResourceID,
+		at time.Time,
+	) error
 	// FactRequests are the resources that a person wants to be asked, until FactsAnswered.
 	FactRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceID, error)
 	FactsAnswered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
@@ -155,7 +175,9 @@ func rulesOf(e intent.Environment) (r scheduler.Rules, err error) {
 
 // rulesText is what rulesOf reads, to see whether it changed.
 func rulesText(e intent.Environment) (string, error) {
-	text, err := json.Marshal([]any{e.Dict("maintenance_windows"), e.Dict("agent_limits"), e.Int("deploy_concurrency"), e.Overrides})
+	text, err := json.Marshal(
+		[]any{e.Dict("maintenance_windows"), e.Dict("agent_limits"), e.Int("deploy_concurrency"), e.Overrides},
+	)
 	return string(text), err
 }
 

@@ -373,7 +373,10 @@ func (d *Deployer) applyRules() {
 
 // applyEnvironment brings halted mark and timers of the scheduler in line.
 func (d *Deployer) applyEnvironment() {
-	texts := [2]string{d.environ.Text("autostart_agent_deploy_interval"), d.environ.Text("autostart_agent_repair_interval")}
+	texts := [2]string{
+		d.environ.Text("autostart_agent_deploy_interval"),
+		d.environ.Text("autostart_agent_repair_interval"),
+	}
 	if texts != d.timers {
 		timers, err := timersOf(d.environ)
 		if err != nil { // settings are checked when they are set

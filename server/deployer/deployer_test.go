@@ -32,7 +32,8 @@ func TestIncremental(t *testing.T) {
 			t.Fatal(n)
 		}
 		list := s.actions("x/b")
-		if len(list) != 2 || list[0].Version != 2 || list[0].Status != intent.StatusDeployed || list[0].Change != intent.Updated {
+		if len(list) != 2 || list[0].Version != 2 || list[0].Status != intent.StatusDeployed ||
+			list[0].Change != intent.Updated {
 			t.Fatalf("%+v", list)
 		}
 		var said []string
@@ -44,7 +45,8 @@ func TestIncremental(t *testing.T) {
 			t.Fatalf("%q", said)
 		}
 		s.status("x/b", intent.StatusDeployed)
-		if st := s.state("x/b"); st.LastDeployed != 2 || st.DeployedHash != st.IntentHash || st.Compliance != intent.Compliant {
+		if st := s.state("x/b"); st.LastDeployed != 2 || st.DeployedHash != st.IntentHash ||
+			st.Compliance != intent.Compliant {
 			t.Fatalf("%+v", st)
 		}
 		if st := s.state("x/a"); st.LastDeployed != 1 {
@@ -59,7 +61,9 @@ func TestActionLog(t *testing.T) {
 	s.start()
 	s.release("x/a 1")
 	s.wait()
-	want := regexp.MustCompile(`^(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     t::R\[x,name=a\],v=1 deploy [0-9a-f-]{36}: .*\n){3}$`)
+	want := regexp.MustCompile(
+		`^(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     t::R\[x,name=a\],v=1 deploy [0-9a-f-]{36}: .*\n){3}$`,
+	)
 	if got := s.log.String(); !want.MatchString(got) || !strings.Contains(got, `it is done\nwell`) {
 		t.Fatalf("%s", got)
 	}
@@ -146,7 +150,8 @@ func TestKilledMidway(t *testing.T) {
 		s.wait()
 		s.ran("x/a", "x/b", "y/c")
 		list := s.actions("x/a")
-		if len(list) != 2 || list[0].Status != intent.StatusDeployed || list[1].Status != intent.StatusCancelled || list[1].Finished == nil {
+		if len(list) != 2 || list[0].Status != intent.StatusDeployed || list[1].Status != intent.StatusCancelled ||
+			list[1].Finished == nil {
 			t.Fatalf("%+v", list)
 		}
 		s.status("y/c", intent.StatusDeployed)
@@ -425,11 +430,14 @@ func TestTask(t *testing.T) {
 	s.release("x/a 1", "x/b 1 x/a")
 	s.wait()
 	task := s.exec.tasks[1]
-	if task.Requires[rid("x/a")] != intent.StatusDeployed || task.Reason != "new version 1" || task.Action != executor.Deploy {
+	if task.Requires[rid("x/a")] != intent.StatusDeployed || task.Reason != "new version 1" ||
+		task.Action != executor.Deploy {
 		t.Fatalf("%+v", task)
 	}
 	b := task.Blueprint
-	if b.Environment != s.env.ID || !slices.Equal(b.Requirements, []string{"pkg>=1"}) || len(b.Sources) != 1 || b.PythonVersion != "3.13" || b.Libc != "glibc-2.36" {
+	if b.Environment != s.env.ID || !slices.Equal(b.Requirements, []string{"pkg>=1"}) || len(b.Sources) != 1 ||
+		b.PythonVersion != "3.13" ||
+		b.Libc != "glibc-2.36" {
 		t.Fatalf("%+v", b)
 	}
 	if b.Hash() != s.exec.tasks[0].Blueprint.Hash() {
@@ -445,10 +453,18 @@ func TestBlueprints(t *testing.T) {
 		return intent.Resource{ID: intent.ResourceID{Type: typ, Agent: agent, Attribute: "n", Value: "v"}}
 	}
 	file := func(path string) intent.SourceFile { return intent.SourceFile{Path: path, Hash: path} }
-	v := d.newVersionCode([]intent.Resource{id("m::A", "x"), id("m::B", "x"), id("m::A", "y"), id("m::B", "z"), id("m::A", "z")}, []intent.ResourceCode{
-		{Type: "m::A", Requirements: []string{"q", "p"}, Sources: []intent.SourceFile{file("m/b.py"), file("m/a.py")}},
-		{Type: "m::B", Requirements: []string{"p", "r"}, Sources: []intent.SourceFile{file("m/a.py")}},
-	}, intent.PipConfig{IndexURL: "https://index"})
+	v := d.newVersionCode(
+		[]intent.Resource{id("m::A", "x"), id("m::B", "x"), id("m::A", "y"), id("m::B", "z"), id("m::A", "z")},
+		[]intent.ResourceCode{
+			{
+				Type:         "m::A",
+				Requirements: []string{"q", "p"},
+				Sources:      []intent.SourceFile{file("m/b.py"), file("m/a.py")},
+			},
+			{Type: "m::B", Requirements: []string{"p", "r"}, Sources: []intent.SourceFile{file("m/a.py")}},
+		},
+		intent.PipConfig{IndexURL: "https://index"},
+	)
 	x, y, z := v.of(id("m::A", "x").ID), v.of(id("m::A", "y").ID), v.of(id("m::B", "z").ID)
 	if !slices.Equal(x.Requirements, []string{"p", "q", "r"}) || !slices.Equal(x.Constraints, []string{"a<2", "z<2"}) ||
 		len(x.Sources) != 2 || x.Sources[0].Path != "m/a.py" || x.Pip.IndexURL != "https://index" {
@@ -461,7 +477,12 @@ func TestBlueprints(t *testing.T) {
 
 // A configuration that cannot work fails at construction.
 func TestConfig(t *testing.T) {
-	good := Config{Environment: intent.Environment{ID: testEnv}, Store: newMemory(), Executor: &actor{}, Logger: slog.New(slog.DiscardHandler)}
+	good := Config{
+		Environment: intent.Environment{ID: testEnv},
+		Store:       newMemory(),
+		Executor:    &actor{},
+		Logger:      slog.New(slog.DiscardHandler),
+	}
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,11 @@ import (
 
 // discovered reads what a handler found; what is no record of a resource is
 // left out, and said.
-func discovered(by intent.ResourceID, found map[string]json.RawMessage, at time.Time) (out []intent.Discovered, nonsense []string) {
+func discovered(
+	by intent.ResourceID,
+	found map[string]json.RawMessage,
+	at time.Time,
+) (out []intent.Discovered, nonsense []string) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		id, err := intent.ParseResourceID(name)
 		var object map[string]json.RawMessage

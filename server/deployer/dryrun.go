@@ -128,7 +128,12 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 }
 
 // lookAt hands the resources without a result to the scheduler.
-func (d *Deployer) lookAt(run *dryRun, record intent.DryRun, resources []intent.Resource, stored []intent.ResourceDiff) {
+func (d *Deployer) lookAt(
+	run *dryRun,
+	record intent.DryRun,
+	resources []intent.Resource,
+	stored []intent.ResourceDiff,
+) {
 	done := make(map[intent.ResourceID]bool, len(stored))
 	for _, diff := range stored {
 		done[diff.ID] = true
@@ -215,7 +220,14 @@ func (d *Deployer) look(j scheduler.Job) {
 		return
 	}
 	r := run.resources[j.Resource]
-	t := executor.Task{ID: uuid.New(), Action: executor.DryRun, Resource: r, Blueprint: run.code.of(r.ID), Reason: "dry run", Timeout: d.cfg.Timeout}
+	t := executor.Task{
+		ID:        uuid.New(),
+		Action:    executor.DryRun,
+		Resource:  r,
+		Blueprint: run.code.of(r.ID),
+		Reason:    "dry run",
+		Timeout:   d.cfg.Timeout,
+	}
 	d.pursuits++
 	go func() {
 		result := d.call(t)
@@ -328,7 +340,12 @@ func (d *Deployer) storeDiffs(run *dryRun) {
 	})
 }
 
-func (d *Deployer) storeFound(id intent.ActionID, list []intent.ResourceDiff, last bool, behind map[intent.ResourceID]intent.ResourceID) error {
+func (d *Deployer) storeFound(
+	id intent.ActionID,
+	list []intent.ResourceDiff,
+	last bool,
+	behind map[intent.ResourceID]intent.ResourceID,
+) error {
 	orPermanent := hopeless()
 	at := now()
 	err := d.persist(d.records, "record a dry run", func(ctx context.Context) error {

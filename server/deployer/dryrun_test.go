@@ -18,7 +18,10 @@ import (
 func looks(changes map[string]intent.AttributeChange) play {
 	return func(_ context.Context, task executor.Task) executor.Result {
 		if task.Action != executor.DryRun {
-			return executor.Result{Status: intent.StatusFailed, Messages: []intent.LogLine{{Level: "ERROR", Message: "told to " + string(task.Action)}}}
+			return executor.Result{
+				Status:   intent.StatusFailed,
+				Messages: []intent.LogLine{{Level: "ERROR", Message: "told to " + string(task.Action)}},
+			}
 		}
 		return executor.Result{Status: intent.StatusDry, Changes: changes}
 	}
@@ -40,7 +43,15 @@ func (s *stage) candidate(lines ...string) int {
 
 func (s *stage) dryRun(version, total int, f intent.DryRunFilter) intent.ActionID {
 	s.t.Helper()
-	run := intent.DryRun{ID: uuid.New(), Environment: s.env.ID, Version: version, Date: time.Now(), Total: total, Todo: total, Filter: f}
+	run := intent.DryRun{
+		ID:          uuid.New(),
+		Environment: s.env.ID,
+		Version:     version,
+		Date:        time.Now(),
+		Total:       total,
+		Todo:        total,
+		Filter:      f,
+	}
 	if err := s.rec.CreateDryRun(s.t.Context(), run); err != nil {
 		s.t.Fatal(err)
 	}
@@ -76,7 +87,10 @@ func TestDryRun(t *testing.T) {
 		s.exec.misbehave("y/broken", fails)
 		s.exec.misbehave("y/inside", fails)
 		s.exec.misbehave("z/away", func(context.Context, executor.Task) executor.Result {
-			return executor.Result{Status: intent.StatusUnavailable, Messages: []intent.LogLine{{Level: "ERROR", Message: "no route to z"}}}
+			return executor.Result{
+				Status:   intent.StatusUnavailable,
+				Messages: []intent.LogLine{{Level: "ERROR", Message: "no route to z"}},
+			}
 		})
 		s.start()
 		s.release("p/paused 0")
@@ -92,8 +106,19 @@ func TestDryRun(t *testing.T) {
 		id := s.dryRun(n, 11, intent.DryRunFilter{})
 		s.wait()
 		run, by, kinds := s.found(id)
-		want := []string{"p/paused agent_down", "x/behind skipped_for_undefined", "x/changed modified", "x/gone deleted", "x/new added", "x/same unmodified",
-			"x/unknown undefined", "y/between unmodified", "y/broken unknown", "y/inside unknown", "z/away agent_down"}
+		want := []string{
+			"p/paused agent_down",
+			"x/behind skipped_for_undefined",
+			"x/changed modified",
+			"x/gone deleted",
+			"x/new added",
+			"x/same unmodified",
+			"x/unknown undefined",
+			"y/between unmodified",
+			"y/broken unknown",
+			"y/inside unknown",
+			"z/away agent_down",
+		}
 		if !slices.Equal(kinds, want) {
 			t.Errorf("%q", kinds)
 		}
@@ -122,9 +147,14 @@ func TestDryRunOfSome(t *testing.T) {
 	for _, name := range []string{"x/a", "x/b", "z/c"} {
 		s.exec.misbehave(name, looks(nil))
 	}
-	id := s.dryRun(n, 2, intent.DryRunFilter{Agents: []string{"x*", "y"}, Resources: []intent.ResourceID{rid("x/b"), rid("y/a")}})
+	id := s.dryRun(
+		n,
+		2,
+		intent.DryRunFilter{Agents: []string{"x*", "y"}, Resources: []intent.ResourceID{rid("x/b"), rid("y/a")}},
+	)
 	s.wait()
-	if run, _, kinds := s.found(id); !slices.Equal(kinds, []string{"x/b unmodified", "y/a undefined"}) || run.Ending != intent.DryRunDone {
+	if run, _, kinds := s.found(id); !slices.Equal(kinds, []string{"x/b unmodified", "y/a undefined"}) ||
+		run.Ending != intent.DryRunDone {
 		t.Fatalf("%q %+v", kinds, run)
 	}
 }
@@ -190,7 +220,8 @@ func TestDryRunIsCancelled(t *testing.T) {
 		s.d.Snapshot() // it was told
 		close(gate)
 		s.wait()
-		if run, by, _ := s.found(id); run.Ending != intent.DryRunCancelled || len(by) != 0 || run.Todo != 2 || len(s.exec.tasks) != 1 {
+		if run, by, _ := s.found(id); run.Ending != intent.DryRunCancelled || len(by) != 0 || run.Todo != 2 ||
+			len(s.exec.tasks) != 1 {
 			t.Fatalf("%+v %v, %d looks", run, by, len(s.exec.tasks))
 		}
 	})
@@ -227,7 +258,10 @@ func TestAPushOvertakesADryRun(t *testing.T) {
 	for _, task := range s.exec.tasks {
 		order = append(order, string(task.Action)+" "+task.Resource.ID.Value)
 	}
-	if want := []string{"dryrun a", "deploy p", "deploy q", "dryrun b", "dryrun c", "dryrun d"}; !slices.Equal(order, want) {
+	if want := []string{"dryrun a", "deploy p", "deploy q", "dryrun b", "dryrun c", "dryrun d"}; !slices.Equal(
+		order,
+		want,
+	) {
 		t.Fatalf("%q", order)
 	}
 	if run, _, _ := s.found(id); run.Ending != intent.DryRunDone {

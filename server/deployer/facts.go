@@ -111,12 +111,22 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 func (d *Deployer) inquire(j scheduler.Job) {
 	r, ok := d.sched.Resource(j.Resource)
 	if !ok || len(r.Undefined) > 0 || d.version == nil {
-		d.factsRefused(j.Resource, "the version that is deployed does not have it, or has it with values that are not known")
+		d.factsRefused(
+			j.Resource,
+			"the version that is deployed does not have it, or has it with values that are not known",
+		)
 		d.endJob(j, executor.Result{})
 		return
 	}
 	at := now()
-	t := executor.Task{ID: uuid.New(), Action: executor.GetFacts, Resource: r, Blueprint: d.version.of(r.ID), Reason: "fact refresh", Timeout: d.cfg.Timeout}
+	t := executor.Task{
+		ID:        uuid.New(),
+		Action:    executor.GetFacts,
+		Resource:  r,
+		Blueprint: d.version.of(r.ID),
+		Reason:    "fact refresh",
+		Timeout:   d.cfg.Timeout,
+	}
 	d.pursuits++
 	go func() {
 		result := d.call(t)

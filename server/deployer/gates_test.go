@@ -62,7 +62,14 @@ func TestRestartWhileChangesAreHeld(t *testing.T) {
 			s.status("x/a", intent.StatusAvailable)
 
 			now := time.Now().UTC().Truncate(time.Microsecond)
-			o := intent.Override{ID: uuid.New(), By: "ida", Reason: "the router", Agents: []string{"x"}, Created: now, Until: now.Add(time.Hour)}
+			o := intent.Override{
+				ID:      uuid.New(),
+				By:      "ida",
+				Reason:  "the router",
+				Agents:  []string{"x"},
+				Created: now,
+				Until:   now.Add(time.Hour),
+			}
 			check(db.AddOverride(t.Context(), s.env.ID, o))
 			s.exec.misbehave("x/a", hangs)
 			s.reread(db)

@@ -74,7 +74,13 @@ type tenancy interface {
 func newEnvironment(t testing.TB, db tenancy) intent.Environment {
 	t.Helper()
 	p := intent.Project{ID: uuid.New(), Name: "p"}
-	e := intent.Environment{ID: uuid.New(), ProjectID: p.ID, Name: "test", Settings: map[string]any{}, Created: time.Now()}
+	e := intent.Environment{
+		ID:        uuid.New(),
+		ProjectID: p.ID,
+		Name:      "test",
+		Settings:  map[string]any{},
+		Created:   time.Now(),
+	}
 	if err := db.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +91,16 @@ func newEnvironment(t testing.TB, db tenancy) intent.Environment {
 }
 
 func (s *stage) ready() *stage {
-	s.exec = &actor{t: s.t, rec: s.rec, env: s.env.ID, plays: map[string]play{}, busy: map[string]string{}, lines: map[string][]*sent{}, seen: map[string]bool{}, began: make(chan string, 10_000)}
+	s.exec = &actor{
+		t:     s.t,
+		rec:   s.rec,
+		env:   s.env.ID,
+		plays: map[string]play{},
+		busy:  map[string]string{},
+		lines: map[string][]*sent{},
+		seen:  map[string]bool{},
+		began: make(chan string, 10_000),
+	}
 	s.log = &syncBuffer{}
 	s.evts = make(chan Event, 100_000)
 	s.told = make(chan intent.Notice, 1000)
@@ -124,9 +139,12 @@ func (s *stage) release(lines ...string) int {
 		types[r.ID.Type] = true
 	}
 	for _, t := range []string{"t::R"} {
-		v.Code = append(v.Code, intent.ResourceCode{Type: t, Requirements: []string{"pkg>=1"}, Sources: []intent.SourceFile{{
-			Module: "inmanta_plugins.t", Path: "inmanta_plugins/t/__init__.py", Hash: strings.Repeat("0", 40),
-		}}})
+		v.Code = append(
+			v.Code,
+			intent.ResourceCode{Type: t, Requirements: []string{"pkg>=1"}, Sources: []intent.SourceFile{{
+				Module: "inmanta_plugins.t", Path: "inmanta_plugins/t/__init__.py", Hash: strings.Repeat("0", 40),
+			}}},
+		)
 	}
 	if files, ok := s.rec.(interface {
 		PutFile(context.Context, []byte) (string, error)
@@ -153,7 +171,11 @@ func (s *stage) release(lines ...string) int {
 func resource(line string) intent.Resource {
 	parts := strings.Split(line, " ")
 	sum := sha256.Sum256([]byte(line))
-	r := intent.Resource{ID: rid(parts[0]), AttributeHash: hex.EncodeToString(sum[:]), Attributes: fmt.Appendf(nil, `{"hash": %q}`, parts[1])}
+	r := intent.Resource{
+		ID:            rid(parts[0]),
+		AttributeHash: hex.EncodeToString(sum[:]),
+		Attributes:    fmt.Appendf(nil, `{"hash": %q}`, parts[1]),
+	}
 	if len(parts) > 2 && parts[2] != "-" {
 		for need := range strings.SplitSeq(parts[2], ",") {
 			r.Requires = append(r.Requires, rid(need))
@@ -390,7 +412,10 @@ func deploys(_ context.Context, t executor.Task) executor.Result {
 }
 
 func fails(context.Context, executor.Task) executor.Result {
-	return executor.Result{Status: intent.StatusFailed, Messages: []intent.LogLine{{Level: "ERROR", Message: "no such host", Time: time.Now().UTC()}}}
+	return executor.Result{
+		Status:   intent.StatusFailed,
+		Messages: []intent.LogLine{{Level: "ERROR", Message: "no such host", Time: time.Now().UTC()}},
+	}
 }
 
 func panics(context.Context, executor.Task) executor.Result { panic("out of cheese") }

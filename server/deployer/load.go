@@ -102,7 +102,11 @@ func (d *Deployer) readVersion(ctx context.Context, number int) ([]intent.Resour
 	return d.withCode(ctx, resources, number)
 }
 
-func (d *Deployer) withCode(ctx context.Context, resources []intent.Resource, number int) ([]intent.Resource, *versionCode, error) {
+func (d *Deployer) withCode(
+	ctx context.Context,
+	resources []intent.Resource,
+	number int,
+) ([]intent.Resource, *versionCode, error) {
 	code, pip, err := d.cfg.Store.VersionCode(ctx, d.env, number)
 	if err != nil {
 		return nil, nil, err
@@ -239,7 +243,11 @@ type versionCode struct {
 	blueprints map[string]intent.Blueprint
 }
 
-func (d *Deployer) newVersionCode(resources []intent.Resource, code []intent.ResourceCode, pip intent.PipConfig) *versionCode {
+func (d *Deployer) newVersionCode(
+	resources []intent.Resource,
+	code []intent.ResourceCode,
+	pip intent.PipConfig,
+) *versionCode {
 	v := &versionCode{
 		types:      make(map[string]intent.ResourceCode, len(code)),
 		marks:      make(map[string]string, len(code)),

@@ -20,10 +20,20 @@ type recorder interface {
 	Store
 	StoreVersion(ctx context.Context, v intent.NewVersion, at time.Time) (int, error)
 	ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error
-	Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) ([]intent.Action, error)
+	Actions(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ResourceID,
+		kind intent.ActionKind,
+		limit int,
+	) ([]intent.Action, error)
 	SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool, _ intent.Actor) error
 	CreateDryRun(ctx context.Context, d intent.DryRun) error
-	DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error)
+	DryRun(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		id intent.ActionID,
+	) (intent.DryRun, []intent.ResourceDiff, error)
 }
 
 // memory is a record in memory, for tests of time and of trouble: it is away
@@ -48,8 +58,14 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{states: map[intent.ResourceID]intent.ResourceState{}, paused: map[string]bool{}, breakers: map[string]intent.Breaker{},
-		dryRuns: map[intent.ActionID]*intent.DryRun{}, diffs: map[intent.ActionID][]intent.ResourceDiff{}, back: make(chan struct{}, 1000)}
+	return &memory{
+		states:   map[intent.ResourceID]intent.ResourceState{},
+		paused:   map[string]bool{},
+		breakers: map[string]intent.Breaker{},
+		dryRuns:  map[intent.ActionID]*intent.DryRun{},
+		diffs:    map[intent.ActionID][]intent.ResourceDiff{},
+		back:     make(chan struct{}, 1000),
+	}
 }
 
 func (m *memory) lock() error {
@@ -129,7 +145,12 @@ func (m *memory) VersionResources(_ context.Context, _ intent.EnvironmentID, num
 	return all, nil
 }
 
-func (m *memory) VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) ([]intent.Resource, int, error) {
+func (m *memory) VersionChanges(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, number int,
+	purged []intent.ResourceID,
+) ([]intent.Resource, int, error) {
 	all, err := m.VersionResources(ctx, env, number)
 	if err != nil {
 		return nil, 0, err
@@ -152,7 +173,11 @@ func (m *memory) VersionChanges(ctx context.Context, env intent.EnvironmentID, f
 	return changed, len(all), nil
 }
 
-func (m *memory) GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error) {
+func (m *memory) GoneResources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, to int,
+) ([]intent.ResourceID, error) {
 	before, err1 := m.VersionResources(ctx, env, from)
 	after, err2 := m.VersionResources(ctx, env, to)
 	var gone []intent.ResourceID
@@ -164,7 +189,11 @@ func (m *memory) GoneResources(ctx context.Context, env intent.EnvironmentID, fr
 	return gone, errors.Join(err1, err2)
 }
 
-func (m *memory) VersionCode(_ context.Context, _ intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error) {
+func (m *memory) VersionCode(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	number int,
+) ([]intent.ResourceCode, intent.PipConfig, error) {
 	if err := m.lock(); err != nil {
 		return nil, intent.PipConfig{}, err
 	}
@@ -175,7 +204,8 @@ func (m *memory) VersionCode(_ context.Context, _ intent.EnvironmentID, number i
 // deploys tells that a resource is being deployed, or about to be.
 func (m *memory) deploys(st intent.ResourceState) bool {
 	return st.IsDeploying || slices.ContainsFunc(m.ahead, func(t intent.Ahead) bool {
-		return t.Resource == st.ID && !slices.ContainsFunc(m.actions, func(a intent.Action) bool { return a.ID == t.Action })
+		return t.Resource == st.ID &&
+			!slices.ContainsFunc(m.actions, func(a intent.Action) bool { return a.ID == t.Action })
 	})
 }
 
@@ -208,7 +238,13 @@ func (m *memory) Agents(context.Context, intent.EnvironmentID, intent.ListQuery)
 	return page, nil
 }
 
-func (m *memory) SetAgentPaused(_ context.Context, _ intent.EnvironmentID, name string, paused bool, _ intent.Actor) error {
+func (m *memory) SetAgentPaused(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	name string,
+	paused bool,
+	_ intent.Actor,
+) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.paused[name] = paused
@@ -287,7 +323,11 @@ func (m *memory) FinishActions(_ context.Context, _ intent.EnvironmentID, done [
 	return nil
 }
 
-func (m *memory) Unpark(_ context.Context, _ intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error) {
+func (m *memory) Unpark(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	ids []intent.ResourceID,
+) ([]intent.ResourceID, error) {
 	if err := m.lock(); err != nil {
 		return nil, err
 	}
@@ -327,7 +367,13 @@ func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at ti
 	return n, nil
 }
 
-func (m *memory) Actions(_ context.Context, _ intent.EnvironmentID, id intent.ResourceID, _ intent.ActionKind, limit int) ([]intent.Action, error) {
+func (m *memory) Actions(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	id intent.ResourceID,
+	_ intent.ActionKind,
+	limit int,
+) ([]intent.Action, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []intent.Action
@@ -346,7 +392,12 @@ func (m *memory) CreateDryRun(_ context.Context, d intent.DryRun) error {
 	return nil
 }
 
-func (m *memory) AddDryRunDiffs(_ context.Context, _ intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error {
+func (m *memory) AddDryRunDiffs(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	id intent.ActionID,
+	diffs []intent.ResourceDiff,
+) error {
 	if err := m.lock(); err != nil {
 		return err
 	}
@@ -359,8 +410,15 @@ func (m *memory) AddDryRunDiffs(_ context.Context, _ intent.EnvironmentID, id in
 	return nil
 }
 
-func (m *memory) EndDryRun(_ context.Context, _ intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
-	behind map[intent.ResourceID]intent.ResourceID, at time.Time) error {
+func (m *memory) EndDryRun(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	id intent.ActionID,
+	ending intent.DryRunEnding,
+	reason string,
+	behind map[intent.ResourceID]intent.ResourceID,
+	at time.Time,
+) error {
 	if err := m.lock(); err != nil {
 		return err
 	}
@@ -397,7 +455,11 @@ func (m *memory) FactsDue(context.Context, intent.EnvironmentID) ([]intent.Facts
 	return nil, nil
 }
 
-func (m *memory) DryRun(_ context.Context, _ intent.EnvironmentID, id intent.ActionID) (intent.DryRun, []intent.ResourceDiff, error) {
+func (m *memory) DryRun(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	id intent.ActionID,
+) (intent.DryRun, []intent.ResourceDiff, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return *m.dryRuns[id], m.diffs[id], nil

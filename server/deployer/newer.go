@@ -9,7 +9,12 @@ import (
 
 // readNewer reads a version as a deployer that knows the one before: only what
 // differs. All of it is read when nothing is known.
-func (d *Deployer) readNewer(ctx context.Context, from int, known []intent.Resource, number int) ([]intent.Resource, *versionCode, error) {
+func (d *Deployer) readNewer(
+	ctx context.Context,
+	from int,
+	known []intent.Resource,
+	number int,
+) ([]intent.Resource, *versionCode, error) {
 	if len(known) == 0 {
 		return d.readVersion(ctx, number)
 	}
@@ -72,7 +77,13 @@ func (d *Deployer) Releasing(number int) {
 }
 
 // readReleased reads a version that was released, unless that was done early.
-func (d *Deployer) readReleased(ctx context.Context, e *earlyRead, from int, known []intent.Resource, number int) ([]intent.Resource, *versionCode, error) {
+func (d *Deployer) readReleased(
+	ctx context.Context,
+	e *earlyRead,
+	from int,
+	known []intent.Resource,
+	number int,
+) ([]intent.Resource, *versionCode, error) {
 	if e != nil && e.number == number && e.from == from {
 		select {
 		case <-e.done:

@@ -22,12 +22,21 @@ type counting struct {
 	reads        chan int // gets the number of each version that was read by what changed, when it is there
 }
 
-func (c *counting) VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error) {
+func (c *counting) VersionResources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+) ([]intent.Resource, error) {
 	c.whole++
 	return c.Store.VersionResources(ctx, env, number)
 }
 
-func (c *counting) VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) ([]intent.Resource, int, error) {
+func (c *counting) VersionChanges(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, number int,
+	purged []intent.ResourceID,
+) ([]intent.Resource, int, error) {
 	out, total, err := c.Store.VersionChanges(ctx, env, from, number, purged)
 	c.parts += len(out)
 	if c.reads != nil {

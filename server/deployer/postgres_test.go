@@ -154,7 +154,13 @@ func (d *Deployer) kill() {
 type idle struct{}
 
 func (idle) Run(_ context.Context, t executor.Task) executor.Result {
-	return executor.Result{Task: t.ID, Resource: t.Resource.ID, Version: t.Resource.Version, Status: intent.StatusDeployed, Change: intent.NoChange}
+	return executor.Result{
+		Task:     t.ID,
+		Resource: t.Resource.ID,
+		Version:  t.Resource.Version,
+		Status:   intent.StatusDeployed,
+		Change:   intent.NoChange,
+	}
 }
 
 func (i idle) Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result)) {

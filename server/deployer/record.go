@@ -99,7 +99,9 @@ func (r *run) describe(c scheduler.Start, at time.Time) {
 	if c.Report {
 		what = "Looked at, since drift is only reported: "
 	}
-	r.action.Messages = []intent.LogLine{line(at, "INFO", what+c.Reason, "deploy_id", r.task.ID.String(), "reason", c.Reason)}
+	r.action.Messages = []intent.LogLine{
+		line(at, "INFO", what+c.Reason, "deploy_id", r.task.ID.String(), "reason", c.Reason),
+	}
 }
 
 func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
@@ -193,7 +195,13 @@ func (d *Deployer) commit(b batch, w writes) {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.writeLines(b.lines) })
 	wg.Go(func() {
-		unbegun = record(d, "record what begins", w.begins, d.cfg.Store.StartActions, func(a intent.Action) any { return a.ID })
+		unbegun = record(
+			d,
+			"record what begins",
+			w.begins,
+			d.cfg.Store.StartActions,
+			func(a intent.Action) any { return a.ID },
+		)
 	})
 	wg.Go(func() {
 		unlisted = d.list(w)
@@ -284,7 +292,13 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 
 // finish records ends; what the record refuses is logged and let go.
 func (d *Deployer) finish(done []intent.FinishedAction) {
-	refused := record(d, "record what ended", done, d.cfg.Store.FinishActions, func(f intent.FinishedAction) any { return f.Action.ID })
+	refused := record(
+		d,
+		"record what ended",
+		done,
+		d.cfg.Store.FinishActions,
+		func(f intent.FinishedAction) any { return f.Action.ID },
+	)
 	for i := range done {
 		if err := refused.of(done[i].Action.ID); err != nil {
 			d.log.Error("the end of a deployment could not be recorded", "resource", done[i].State.ID.String(),
@@ -303,7 +317,13 @@ func (r refusals) of(name any) error { return r.entries[name] }
 
 // record stores a list in one transaction. When the record refuses the list,
 // each entry is tried alone.
-func record[T any](d *Deployer, what string, list []T, store func(context.Context, intent.EnvironmentID, []T) error, name func(T) any) (out refusals) {
+func record[T any](
+	d *Deployer,
+	what string,
+	list []T,
+	store func(context.Context, intent.EnvironmentID, []T) error,
+	name func(T) any,
+) (out refusals) {
 	if len(list) == 0 {
 		return out
 	}
@@ -358,8 +378,15 @@ func hopeless() func(error) error {
 
 // unrecorded ends a deployment that the record refused to begin: it does not run.
 func (d *Deployer) unrecorded(r *run, err error) {
-	d.log.Error("a deployment is not run, since its begin could not be recorded", "resource", r.task.Resource.ID.String(),
-		"version", r.task.Resource.Version, "error", err)
+	d.log.Error(
+		"a deployment is not run, since its begin could not be recorded",
+		"resource",
+		r.task.Resource.ID.String(),
+		"version",
+		r.task.Resource.Version,
+		"error",
+		err,
+	)
 	d.finished(r, executor.Result{Status: intent.StatusUnavailable, Change: intent.NoChange, Messages: []intent.LogLine{
 		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error()),
 	}}, d.stopping)

@@ -30,7 +30,11 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 			if hash == "" {
 				continue
 			}
-			r := intent.Resource{ID: rid(fmt.Sprintf("a%d/r%03d", i%4, i)), AttributeHash: hash, Attributes: fmt.Appendf(nil, `{"hash": %q}`, hash)}
+			r := intent.Resource{
+				ID:            rid(fmt.Sprintf("a%d/r%03d", i%4, i)),
+				AttributeHash: hash,
+				Attributes:    fmt.Appendf(nil, `{"hash": %q}`, hash),
+			}
 			if hash == "u" {
 				r.Undefined = []string{"hash"}
 			}
@@ -71,7 +75,9 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 	pick()
 	number, resources := release()
 	seen := map[intent.Parking]int{}
-	code := map[string]string{"t::R": "code"} // stays: that other code frees is the scheduler's business, which records it by itself
+	code := map[string]string{
+		"t::R": "code",
+	} // stays: that other code frees is the scheduler's business, which records it by itself
 	for range 20 {
 		// Every resource of the version comes into some state that the scheduler may leave it in.
 		var done []intent.FinishedAction
@@ -83,7 +89,17 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 		if err := db.FinishActions(ctx, env.ID, done); err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.New(scheduler.Snapshot{Version: number, Resources: resources, States: states(), Halted: true, Now: now(), Code: code}, scheduler.Limits{})
+		s, err := scheduler.New(
+			scheduler.Snapshot{
+				Version:   number,
+				Resources: resources,
+				States:    states(),
+				Halted:    true,
+				Now:       now(),
+				Code:      code,
+			},
+			scheduler.Limits{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

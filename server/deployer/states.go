@@ -31,10 +31,18 @@ func differedOf(r intent.Resource, changes map[string]intent.AttributeChange) ma
 }
 
 // driftReport says for the record what the scheduler made of an outcome.
-func driftReport(d scheduler.Drift, status intent.Status, differed map[string]intent.AttributeChange) *intent.DriftReport {
+func driftReport(
+	d scheduler.Drift,
+	status intent.Status,
+	differed map[string]intent.AttributeChange,
+) *intent.DriftReport {
 	switch d {
 	case scheduler.DriftFound:
-		return &intent.DriftReport{Found: differed, Open: true, Complete: status != intent.StatusFailed && status != intent.StatusUnavailable}
+		return &intent.DriftReport{
+			Found:    differed,
+			Open:     true,
+			Complete: status != intent.StatusFailed && status != intent.StatusUnavailable,
+		}
 	case scheduler.DriftHealed:
 		return &intent.DriftReport{Found: differed, Open: true, Healed: true, Complete: true}
 	case scheduler.DriftSettled:
@@ -47,19 +55,27 @@ func parkedNotice(st intent.ResourceState) intent.Notice {
 	n := intent.Notice{Severity: intent.SeverityError, URI: "/api/v2/resource/" + url.PathEscape(st.ID.String())}
 	if st.Parked == intent.ParkedContested {
 		n.Title = "Somebody else changes " + st.ID.String()
-		n.Message = fmt.Sprintf("The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone until a person or new intent frees it.",
-			st.Heals[len(st.Heals)-1].Of)
+		n.Message = fmt.Sprintf(
+			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone until a person or new intent frees it.",
+			st.Heals[len(st.Heals)-1].Of,
+		)
 		return n
 	}
 	n.Title = st.ID.String() + " is parked"
-	n.Message = fmt.Sprintf("It failed %d times for the same intent. It is left alone until a person or new intent frees it.", st.Attempts)
+	n.Message = fmt.Sprintf(
+		"It failed %d times for the same intent. It is left alone until a person or new intent frees it.",
+		st.Attempts,
+	)
 	return n
 }
 
 func breakerNotice(c scheduler.SetBreaker) intent.Notice {
 	return intent.Notice{
 		Severity: intent.SeverityError, Title: "Agent " + c.Agent + " cannot reach its target", URI: "/api/v2/agents",
-		Message: fmt.Sprintf("%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's deployment is tried at once.",
-			c.Breaker.Failures, c.Breaker.Pause.Round(time.Second)),
+		Message: fmt.Sprintf(
+			"%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's deployment is tried at once.",
+			c.Breaker.Failures,
+			c.Breaker.Pause.Round(time.Second),
+		),
 	}
 }

@@ -19,9 +19,16 @@ func lost(context.Context, executor.Task) executor.Result {
 
 // drifts is a handler that finds other values than the model has, and puts them right.
 func drifts(_ context.Context, t executor.Task) executor.Result {
-	r := executor.Result{Status: intent.StatusDeployed, Change: intent.Updated, Changes: map[string]intent.AttributeChange{
-		"hash": {Current: "other", Desired: "1"}, "returncode": {Current: nil, Desired: 0}, // which the model does not have
-	}}
+	r := executor.Result{
+		Status: intent.StatusDeployed,
+		Change: intent.Updated,
+		Changes: map[string]intent.AttributeChange{
+			"hash": {
+				Current: "other",
+				Desired: "1",
+			}, "returncode": {Current: nil, Desired: 0}, // which the model does not have
+		},
+	}
 	if t.Action == executor.DryRun {
 		r.Status, r.Change = intent.StatusDry, intent.NoChange
 	}
@@ -30,7 +37,11 @@ func drifts(_ context.Context, t executor.Task) executor.Result {
 
 // noticeboard is a record that keeps notices.
 type noticeboard interface {
-	Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error)
+	Notifications(
+		ctx context.Context,
+		env intent.EnvironmentID,
+		q intent.ListQuery,
+	) (intent.Page[intent.Notification], error)
 }
 
 // notice waits for what people are told, which is on record by then.
@@ -42,7 +53,11 @@ func (s *stage) notice(part string) {
 			s.t.Fatalf("%+v, want %q", n, part)
 		}
 		if db, ok := s.rec.(noticeboard); ok {
-			page, err := db.Notifications(s.t.Context(), s.env.ID, intent.ListQuery{Filters: map[string][]string{"title": {n.Title}}})
+			page, err := db.Notifications(
+				s.t.Context(),
+				s.env.ID,
+				intent.ListQuery{Filters: map[string][]string{"title": {n.Title}}},
+			)
 			if err != nil || len(page.Items) != 1 || page.Items[0].Message != n.Message {
 				s.t.Fatalf("recorded are %+v, %v", page.Items, err)
 			}
@@ -193,10 +208,14 @@ func TestDriftIsReported(t *testing.T) {
 	}
 	s.status("x/a", intent.StatusNonCompliant)
 	looks, err := s.rec.Actions(t.Context(), s.env.ID, rid("x/a"), intent.ActionDryRun, 10)
-	if err != nil || len(looks) != 1 || looks[0].Status != intent.StatusDry || !strings.Contains(looks[0].Messages[0].Message, "only reported") {
+	if err != nil || len(looks) != 1 || looks[0].Status != intent.StatusDry ||
+		!strings.Contains(looks[0].Messages[0].Message, "only reported") {
 		t.Fatalf("%v, %+v", err, looks)
 	}
-	s.exec.misbehave("x/a", func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} })
+	s.exec.misbehave(
+		"x/a",
+		func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} },
+	)
 	s.timer()
 	if got := s.drift(); got != `hash "other" gone` {
 		t.Fatal(got)

@@ -141,7 +141,8 @@ func New(cfg Config) (Forge, error) {
 		}
 	}
 	if where.api == nil && where.host == "" {
-		return nil, fault.New(op, fault.Invalid, "a local repository does not say where its forge is").Hint("set forge and forge_api")
+		return nil, fault.New(op, fault.Invalid, "a local repository does not say where its forge is").
+			Hint("set forge and forge_api")
 	}
 	client, err := newClient(cfg)
 	if err != nil {
@@ -155,7 +156,8 @@ func New(cfg Config) (Forge, error) {
 	case "gitea":
 		return newGitea(cfg, where, client)
 	}
-	return nil, fault.New(op, fault.Invalid, fmt.Sprintf("%q is not a forge that is known", kind)).Hint("it is github, gitlab or gitea")
+	return nil, fault.New(op, fault.Invalid, fmt.Sprintf("%q is not a forge that is known", kind)).
+		Hint("it is github, gitlab or gitea")
 }
 
 // place is a repository on a forge.
@@ -171,7 +173,8 @@ type place struct {
 // locate reads the URL of a repository as Git has it: https://, ssh:// and user@host:path.
 func locate(raw string) (place, error) {
 	const op = "forge.New"
-	none := fault.New(op, fault.Invalid, "the environment's repository lies on no forge").Hint("statuses and previews need a repository that is fetched by HTTP or SSH; or set forge and forge_api")
+	none := fault.New(op, fault.Invalid, "the environment's repository lies on no forge").
+		Hint("statuses and previews need a repository that is fetched by HTTP or SSH; or set forge and forge_api")
 	text := strings.TrimSpace(raw)
 	if !strings.Contains(text, "://") {
 		if host, rest, ok := strings.Cut(text, ":"); ok && !strings.ContainsAny(host, `/\`) {
@@ -200,7 +203,13 @@ func locate(raw string) (place, error) {
 	if u.Hostname() == "" {
 		parts = parts[len(parts)-2:] // what is before that is this machine's
 	}
-	return place{host: strings.ToLower(u.Hostname()), web: web, path: strings.Join(parts, "/"), name: parts[len(parts)-1], owner: parts[len(parts)-2]}, nil
+	return place{
+		host:  strings.ToLower(u.Hostname()),
+		web:   web,
+		path:  strings.Join(parts, "/"),
+		name:  parts[len(parts)-1],
+		owner: parts[len(parts)-2],
+	}, nil
 }
 
 // guess tells a forge by its name.
@@ -220,7 +229,8 @@ func guess(host string) string {
 // CheckAPI reads the setting forge_api.
 func CheckAPI(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return nil, fault.New("forge.CheckAPI", fault.Invalid, "the base of the forge's API is a URL such as https://git.example.org").
 			Hint("without user name, query and fragment")
 	}
@@ -256,7 +266,11 @@ func (p Pull) checked() (Pull, error) {
 		p.URL = ""
 	}
 	if p.Number <= 0 || !isCommit(p.Head) || p.Base == "" || len(p.Base) > 255 {
-		return p, fault.New("forge.Pull", fault.Unavailable, "the forge's answer about the pull request is not complete")
+		return p, fault.New(
+			"forge.Pull",
+			fault.Unavailable,
+			"the forge's answer about the pull request is not complete",
+		)
 	}
 	return p, nil
 }

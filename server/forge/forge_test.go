@@ -31,7 +31,9 @@ func each(t *testing.T, story func(t *testing.T, f forge.Forge, s *forgetest.Ser
 
 func open(t *testing.T, s *forgetest.Server, token string) forge.Forge {
 	t.Helper()
-	f, err := forge.New(forge.Config{Kind: s.Kind, URL: s.URL + "/acme/shop.git", Token: token, Timeout: 5 * time.Second})
+	f, err := forge.New(
+		forge.Config{Kind: s.Kind, URL: s.URL + "/acme/shop.git", Token: token, Timeout: 5 * time.Second},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,16 +42,27 @@ func open(t *testing.T, s *forgetest.Server, token string) forge.Forge {
 
 // Each state of a commit is told in the forge's own word, and once more without harm.
 func TestStatuses(t *testing.T) {
-	words := map[string][4]string{"github": {"pending", "success", "failure", "error"}, "gitlab": {"running", "success", "failed", "canceled"}, "gitea": {"pending", "success", "failure", "warning"}}
+	words := map[string][4]string{
+		"github": {"pending", "success", "failure", "error"},
+		"gitlab": {"running", "success", "failed", "canceled"},
+		"gitea":  {"pending", "success", "failure", "warning"},
+	}
 	each(t, func(t *testing.T, f forge.Forge, s *forgetest.Server) {
 		for i, state := range []intent.CommitState{intent.CommitPending, intent.CommitSuccess, intent.CommitFailure, intent.CommitCancelled} {
-			one := forge.Status{Commit: commit, Context: "ordain/prod/compile", State: state, Description: strings.Repeat("é", 500), URL: "https://ordain.example.org/e/1"}
+			one := forge.Status{
+				Commit:      commit,
+				Context:     "ordain/prod/compile",
+				State:       state,
+				Description: strings.Repeat("é", 500),
+				URL:         "https://ordain.example.org/e/1",
+			}
 			for range 2 {
 				if err := f.SetStatus(t.Context(), one); err != nil {
 					t.Fatal(state, err)
 				}
 			}
-			if got := s.Status(commit, "ordain/prod/compile"); got.State != words[s.Kind][i] || got.URL != one.URL || !strings.HasSuffix(got.Description, "…") {
+			if got := s.Status(commit, "ordain/prod/compile"); got.State != words[s.Kind][i] || got.URL != one.URL ||
+				!strings.HasSuffix(got.Description, "…") {
 				t.Errorf("%s: %+v", state, got)
 			}
 		}
@@ -68,7 +81,10 @@ func TestOneComment(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, known := range []string{id, "", "999999", "nonsense"} {
-			again, err := f.UpsertComment(t.Context(), forge.Comment{Number: 7, ID: known, Marker: marker, Body: marker + "\ntwo " + known})
+			again, err := f.UpsertComment(
+				t.Context(),
+				forge.Comment{Number: 7, ID: known, Marker: marker, Body: marker + "\ntwo " + known},
+			)
 			if err != nil || again != id {
 				t.Errorf("known as %q: %q, %v; want %q", known, again, err, id)
 			}
@@ -77,7 +93,10 @@ func TestOneComment(t *testing.T) {
 		if len(all) != 2 || all[0].Edits != 0 || all[1].Body != marker+"\ntwo nonsense" {
 			t.Errorf("%+v", all)
 		}
-		if _, err := f.UpsertComment(t.Context(), forge.Comment{Number: 99, Marker: marker, Body: marker}); !fault.Is(err, fault.NotFound) {
+		if _, err := f.UpsertComment(t.Context(), forge.Comment{Number: 99, Marker: marker, Body: marker}); !fault.Is(
+			err,
+			fault.NotFound,
+		) {
 			t.Errorf("a pull request that is not there: %v", err)
 		}
 	})
@@ -103,7 +122,9 @@ func TestWhatAPullRequestIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.State != story.want.State || got.Trusted != story.want.Trusted || got.Fork != story.want.Fork || got.Conflicts != story.want.Conflicts ||
-				got.Title != story.want.Title || got.Author != story.pull.Author || got.Base != "main" || got.Head != commit || !strings.HasPrefix(got.URL, s.URL) {
+				got.Title != story.want.Title || got.Author != story.pull.Author || got.Base != "main" ||
+				got.Head != commit ||
+				!strings.HasPrefix(got.URL, s.URL) {
 				t.Errorf("%+v\ngave %+v", story.pull, got)
 			}
 		}
@@ -117,7 +138,8 @@ func TestWhatAPullRequestIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range open {
-			if p.State != intent.PullIsOpen || p.Head != commit || p.Number == 8 && s.Kind != "github" { // GitHub's filter is not in the fake
+			if p.State != intent.PullIsOpen || p.Head != commit ||
+				p.Number == 8 && s.Kind != "github" { // GitHub's filter is not in the fake
 				t.Errorf("listed: %+v", p)
 			}
 		}
@@ -130,8 +152,20 @@ func TestWhatAPullRequestIs(t *testing.T) {
 // A commit is taken back by a pull request of its own; asked again there is still one.
 func TestARevert(t *testing.T) {
 	each(t, func(t *testing.T, f forge.Forge, s *forgetest.Server) {
-		r := forge.Revert{Commit: commit, Base: "main", Tip: commit, Branch: "ordain/revert-0123456", Title: "Revert \"x\"", Body: "It failed.",
-			Changes: []forge.Change{{Path: "main.cf", Content: []byte("a = 1\n"), Was: commit}, {Path: "was.sh", Content: []byte("a\n"), Was: commit, Chmod: true}, {Path: "new.sh", Content: []byte{0xff, 0}, Executable: true, Chmod: true}, {Path: "old.cf", Gone: true, Was: commit}}}
+		r := forge.Revert{
+			Commit: commit,
+			Base:   "main",
+			Tip:    commit,
+			Branch: "ordain/revert-0123456",
+			Title:  "Revert \"x\"",
+			Body:   "It failed.",
+			Changes: []forge.Change{
+				{Path: "main.cf", Content: []byte("a = 1\n"), Was: commit},
+				{Path: "was.sh", Content: []byte("a\n"), Was: commit, Chmod: true},
+				{Path: "new.sh", Content: []byte{0xff, 0}, Executable: true, Chmod: true},
+				{Path: "old.cf", Gone: true, Was: commit},
+			},
+		}
 		first, err := f.OpenRevert(t.Context(), r)
 		if err != nil || !strings.HasPrefix(first, s.URL) {
 			t.Fatalf("%q, %v", first, err)
@@ -157,7 +191,9 @@ func TestARevert(t *testing.T) {
 		if s.Kind == "gitea" { // where modes cannot be set: a person is told
 			calls := s.Calls()
 			told := fmt.Sprint(calls[len(calls)-1].Body["body"]) + fmt.Sprint(calls[len(calls)-2].Body["body"])
-			if !strings.Contains(told, "`was.sh` is not executable") || !strings.Contains(told, "`new.sh` is executable") || strings.Contains(told, "main.cf") {
+			if !strings.Contains(told, "`was.sh` is not executable") ||
+				!strings.Contains(told, "`new.sh` is executable") ||
+				strings.Contains(told, "main.cf") {
 				t.Errorf("told of modes: %s", told)
 			}
 		}
@@ -200,12 +236,18 @@ func TestAForgeThatHasEnough(t *testing.T) {
 func TestWhatGoesWrong(t *testing.T) {
 	each(t, func(t *testing.T, f forge.Forge, s *forgetest.Server) {
 		status := forge.Status{Commit: commit, Context: "x", State: intent.CommitSuccess}
-		if err := open(t, s, "wrong-token-wrong-token").SetStatus(t.Context(), status); !fault.Is(err, fault.Unauthorized) || strings.Contains(err.Error(), "wrong-token") {
+		if err := open(t, s, "wrong-token-wrong-token").SetStatus(t.Context(), status); !fault.Is(
+			err,
+			fault.Unauthorized,
+		) ||
+			strings.Contains(err.Error(), "wrong-token") {
 			t.Errorf("a wrong token: %v", err)
 		}
 		for code, kind := range map[int]fault.Kind{403: fault.Forbidden, 404: fault.NotFound, 422: fault.Invalid, 500: fault.Unavailable, 502: fault.Unavailable} {
 			s.Answer(func(*http.Request) (int, http.Header, string) { return code, nil, `{"message":"\u001b[31mno"}` })
-			if err := f.SetStatus(t.Context(), status); fault.KindOf(err) != kind || strings.Contains(err.Error(), "\x1b") || strings.Contains(err.Error(), forgetest.Token) {
+			if err := f.SetStatus(t.Context(), status); fault.KindOf(err) != kind ||
+				strings.Contains(err.Error(), "\x1b") ||
+				strings.Contains(err.Error(), forgetest.Token) {
 				t.Errorf("%d: %v", code, err)
 			}
 		}
@@ -255,7 +297,8 @@ func TestWhichForge(t *testing.T) {
 		{forge.Config{URL: "https://github.com/acme/shop", Kind: "svn", Token: "x"}, "svn"},
 	} {
 		_, err := forge.New(story.cfg)
-		if story.says == "" && err != nil || story.says != "" && (err == nil || !strings.Contains(err.Error(), story.says)) {
+		if story.says == "" && err != nil ||
+			story.says != "" && (err == nil || !strings.Contains(err.Error(), story.says)) {
 			t.Errorf("%+v: %v", story.cfg, err)
 		}
 	}

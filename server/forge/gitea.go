@@ -27,12 +27,26 @@ func newGitea(cfg Config, where place, client *http.Client) (Forge, error) {
 		base = where.web
 	}
 	text := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), "/api/v1")
-	return &giteaForge{base: text, token: cfg.Token, agent: cfg.UserAgent, http: client, owner: where.owner, name: where.name}, nil
+	return &giteaForge{
+		base:  text,
+		token: cfg.Token,
+		agent: cfg.UserAgent,
+		http:  client,
+		owner: where.owner,
+		name:  where.name,
+	}, nil
 }
 
 func (g *giteaForge) client(ctx context.Context) (*gitea.Client, error) {
 	// What is called here is in all versions that are still used.
-	c, err := gitea.NewClient(g.base, gitea.SetContext(ctx), gitea.SetHTTPClient(g.http), gitea.SetToken(g.token), gitea.SetUserAgent(g.agent), gitea.SetGiteaVersion(""))
+	c, err := gitea.NewClient(
+		g.base,
+		gitea.SetContext(ctx),
+		gitea.SetHTTPClient(g.http),
+		gitea.SetToken(g.token),
+		gitea.SetUserAgent(g.agent),
+		gitea.SetGiteaVersion(""),
+	)
 	if err != nil {
 		return nil, fault.Wrap("forge.New", fault.Invalid, err).Say("the base of the forge's API is malformed")
 	}
@@ -64,7 +78,17 @@ func (g *giteaForge) SetStatus(ctx context.Context, s Status) error {
 	if s.State == intent.CommitCancelled {
 		state = gitea.StatusWarning
 	}
-	_, answer, err := c.CreateStatus(g.owner, g.name, s.Commit, gitea.CreateStatusOption{State: state, TargetURL: s.URL, Description: limit(s.Description, 255), Context: s.Context})
+	_, answer, err := c.CreateStatus(
+		g.owner,
+		g.name,
+		s.Commit,
+		gitea.CreateStatusOption{
+			State:       state,
+			TargetURL:   s.URL,
+			Description: limit(s.Description, 255),
+			Context:     s.Context,
+		},
+	)
 	return g.explain("forge.SetStatus", "the status of "+short(s.Commit)+" was not set", answer, err)
 }
 
@@ -100,7 +124,12 @@ func (g *giteaForge) UpsertComment(ctx context.Context, want Comment) (string, e
 			return strconv.FormatInt(one.ID, 10), err
 		}
 	}
-	made, answer, err := c.CreateIssueComment(g.owner, g.name, int64(want.Number), gitea.CreateIssueCommentOption{Body: want.Body})
+	made, answer, err := c.CreateIssueComment(
+		g.owner,
+		g.name,
+		int64(want.Number),
+		gitea.CreateIssueCommentOption{Body: want.Body},
+	)
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -156,7 +185,14 @@ func (g *giteaForge) Pulls(ctx context.Context, base string) ([]Pull, error) {
 }
 
 func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
-	out := Pull{Number: int(p.Index), State: intent.PullIsOpen, Title: p.Title, URL: p.HTMLURL, Conflicts: !p.Mergeable, Fork: true}
+	out := Pull{
+		Number:    int(p.Index),
+		State:     intent.PullIsOpen,
+		Title:     p.Title,
+		URL:       p.HTMLURL,
+		Conflicts: !p.Mergeable,
+		Fork:      true,
+	}
 	if p.Poster != nil {
 		out.Author = p.Poster.UserName
 	}
@@ -188,7 +224,12 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	var files []*gitea.ChangeFileOperation
 	var modes []string
 	for _, one := range r.Changes {
-		f := &gitea.ChangeFileOperation{Operation: "update", Path: one.Path, Content: base64Of(one.Content), SHA: one.Was}
+		f := &gitea.ChangeFileOperation{
+			Operation: "update",
+			Path:      one.Path,
+			Content:   base64Of(one.Content),
+			SHA:       one.Was,
+		}
 		switch {
 		case one.Gone:
 			f.Operation, f.Content = "delete", ""
@@ -197,11 +238,19 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 		files = append(files, f)
 		if one.Chmod {
-			modes = append(modes, "- `"+code(one.Path)+"`"+map[bool]string{true: " is executable", false: " is not executable"}[one.Executable])
+			modes = append(
+				modes,
+				"- `"+code(
+					one.Path,
+				)+"`"+map[bool]string{true: " is executable", false: " is not executable"}[one.Executable],
+			)
 		}
 	}
 	if len(modes) > 0 {
-		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is merged:\n\n" + strings.Join(modes, "\n")
+		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is merged:\n\n" + strings.Join(
+			modes,
+			"\n",
+		)
 	}
 	_, answer, err := c.ChangeFiles(g.owner, g.name, gitea.ChangeFilesOptions{
 		Files: files, Message: r.Title + "\n\n" + r.Body, Branch: r.Base, NewBranch: r.Branch,
@@ -209,9 +258,14 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	if code := giteaCode(answer); err != nil && code != http.StatusConflict && code != http.StatusUnprocessableEntity {
 		return "", g.explain(op, "the revert was not made", answer, err)
 	}
-	made, answer, failed := c.CreatePullRequest(g.owner, g.name, gitea.CreatePullRequestOption{Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body})
+	made, answer, failed := c.CreatePullRequest(
+		g.owner,
+		g.name,
+		gitea.CreatePullRequestOption{Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body},
+	)
 	if giteaCode(answer) == http.StatusConflict { // of an attempt before
-		if open, _, listed := c.GetPullRequestByBaseHead(g.owner, g.name, r.Base, r.Branch); listed == nil && open.State == gitea.StateOpen {
+		if open, _, listed := c.GetPullRequestByBaseHead(g.owner, g.name, r.Base, r.Branch); listed == nil &&
+			open.State == gitea.StateOpen {
 			return cut(open.HTMLURL), nil
 		}
 	}

@@ -25,8 +25,13 @@ func newGitLab(cfg Config, where place, client *http.Client) (Forge, error) {
 		base = where.web
 	}
 	// The worker repeats what fails, with pauses that the record knows.
-	c, err := gitlab.NewClient(cfg.Token, gitlab.WithBaseURL(base.String()), gitlab.WithHTTPClient(client), gitlab.WithoutRetries(),
-		gitlab.WithUserAgent(cfg.UserAgent))
+	c, err := gitlab.NewClient(
+		cfg.Token,
+		gitlab.WithBaseURL(base.String()),
+		gitlab.WithHTTPClient(client),
+		gitlab.WithoutRetries(),
+		gitlab.WithUserAgent(cfg.UserAgent),
+	)
 	if err != nil {
 		return nil, fault.Wrap("forge.New", fault.Invalid, err).Say("the base of the forge's API is malformed")
 	}
@@ -56,7 +61,8 @@ func (g *gitLab) SetStatus(ctx context.Context, s Status) error {
 	_, answer, err := g.client.Commits.SetCommitStatus(g.project, s.Commit, &gitlab.SetCommitStatusOptions{
 		State: state, Name: &s.Context, TargetURL: optional(s.URL), Description: gitlab.Ptr(limit(s.Description, 255)),
 	}, gitlab.WithContext(ctx))
-	if err != nil && codeOf(answer) == http.StatusBadRequest && strings.Contains(err.Error(), "Cannot transition status") {
+	if err != nil && codeOf(answer) == http.StatusBadRequest &&
+		strings.Contains(err.Error(), "Cannot transition status") {
 		return nil // GitLab's word for: it says so already
 	}
 	return g.explain("forge.SetStatus", "the status of "+short(s.Commit)+" was not set", answer, err)
@@ -67,7 +73,13 @@ func (g *gitLab) UpsertComment(ctx context.Context, c Comment) (string, error) {
 	const op, what = "forge.UpsertComment", "the comment was not written"
 	number := int64(c.Number)
 	edit := func(id int64) (bool, error) {
-		_, answer, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &c.Body}, gitlab.WithContext(ctx))
+		_, answer, err := g.client.Notes.UpdateMergeRequestNote(
+			g.project,
+			number,
+			id,
+			&gitlab.UpdateMergeRequestNoteOptions{Body: &c.Body},
+			gitlab.WithContext(ctx),
+		)
 		if notOurs(codeOf(answer)) {
 			return false, nil
 		}
@@ -96,7 +108,12 @@ func (g *gitLab) UpsertComment(ctx context.Context, c Comment) (string, error) {
 			break
 		}
 	}
-	made, answer, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &c.Body}, gitlab.WithContext(ctx))
+	made, answer, err := g.client.Notes.CreateMergeRequestNote(
+		g.project,
+		number,
+		&gitlab.CreateMergeRequestNoteOptions{Body: &c.Body},
+		gitlab.WithContext(ctx),
+	)
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -112,7 +129,11 @@ func (g *gitLab) Pull(ctx context.Context, number int) (Pull, error) {
 	}
 	p := g.pull(&found.BasicMergeRequest)
 	if p.State == intent.PullIsOpen && found.Author != nil {
-		member, answer, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project, found.Author.ID, gitlab.WithContext(ctx))
+		member, answer, err := g.client.ProjectMembers.GetInheritedProjectMember(
+			g.project,
+			found.Author.ID,
+			gitlab.WithContext(ctx),
+		)
 		switch {
 		case err == nil:
 			p.Trusted = member.State == "active" && member.AccessLevel >= gitlab.DeveloperPermissions
@@ -125,9 +146,15 @@ func (g *gitLab) Pull(ctx context.Context, number int) (Pull, error) {
 
 // Pulls implements Forge.
 func (g *gitLab) Pulls(ctx context.Context, base string) ([]Pull, error) {
-	found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{
-		ListOptions: gitlab.ListOptions{PerPage: 100}, State: gitlab.Ptr("opened"), TargetBranch: &base, OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc"),
-	}, gitlab.WithContext(ctx))
+	found, answer, err := g.client.MergeRequests.ListProjectMergeRequests(
+		g.project,
+		&gitlab.ListProjectMergeRequestsOptions{
+			ListOptions: gitlab.ListOptions{
+				PerPage: 100,
+			}, State: gitlab.Ptr("opened"), TargetBranch: &base, OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc"),
+		},
+		gitlab.WithContext(ctx),
+	)
 	if err != nil {
 		return nil, g.explain("forge.Pulls", "the merge requests cannot be listed", answer, err)
 	}
@@ -169,7 +196,14 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 		actions = append(actions, a)
 		if c.Chmod { // an action of its own, and ignored elsewhere
-			actions = append(actions, &gitlab.CommitActionOptions{FilePath: &c.Path, Action: gitlab.Ptr(gitlab.FileChmod), ExecuteFilemode: &c.Executable})
+			actions = append(
+				actions,
+				&gitlab.CommitActionOptions{
+					FilePath:        &c.Path,
+					Action:          gitlab.Ptr(gitlab.FileChmod),
+					ExecuteFilemode: &c.Executable,
+				},
+			)
 		}
 	}
 	_, answer, err := g.client.Commits.CreateCommit(g.project, &gitlab.CreateCommitOptions{
@@ -182,8 +216,12 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Branch, TargetBranch: &r.Base, RemoveSourceBranch: gitlab.Ptr(true),
 	}, gitlab.WithContext(ctx))
 	if codeOf(answer) == http.StatusConflict {
-		open, _, listed := g.client.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{
-			State: gitlab.Ptr("opened"), SourceBranch: &r.Branch, TargetBranch: &r.Base}, gitlab.WithContext(ctx))
+		open, _, listed := g.client.MergeRequests.ListProjectMergeRequests(
+			g.project,
+			&gitlab.ListProjectMergeRequestsOptions{
+				State: gitlab.Ptr("opened"), SourceBranch: &r.Branch, TargetBranch: &r.Base},
+			gitlab.WithContext(ctx),
+		)
 		if listed == nil && len(open) > 0 {
 			return cut(open[0].WebURL), nil
 		}

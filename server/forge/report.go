@@ -66,7 +66,12 @@ func (r Report) state(w *writer) {
 		if p.Fork {
 			why = "it comes from a fork"
 		}
-		w.line("**Needs approval.** The code of `%s` is not run, since %s. Somebody who may decide that looks at exactly this commit and approves it%s:", code(p.Short()), why, r.link(" in the console"))
+		w.line(
+			"**Needs approval.** The code of `%s` is not run, since %s. Somebody who may decide that looks at exactly this commit and approves it%s:",
+			code(p.Short()),
+			why,
+			r.link(" in the console"),
+		)
 		w.line("")
 		w.line("```\n%s\n```", r.Command)
 		w.line("")
@@ -209,7 +214,18 @@ func diff(w *writer, d intent.ResourceDiff) {
 }
 
 // secretNames are parts of the names of attributes whose values are not told.
-var secretNames = []string{"password", "passwd", "passphrase", "secret", "token", "private_key", "privatekey", "credential", "api_key", "apikey"}
+var secretNames = []string{
+	"password",
+	"passwd",
+	"passphrase",
+	"secret",
+	"token",
+	"private_key",
+	"privatekey",
+	"credential",
+	"api_key",
+	"apikey",
+}
 
 // value shows a value of an attribute, short. What may be a secret is masked:
 // a comment is read by more people than the console.
@@ -337,7 +353,13 @@ func tame(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case r < 0x20, r == 0x7f, r >= 0x80 && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
+		case r < 0x20,
+			r == 0x7f,
+			r >= 0x80 && r < 0xa0,
+			r >= 0x200b && r <= 0x200f,
+			r >= 0x202a && r <= 0x202e,
+			r >= 0x2066 && r <= 0x2069,
+			r == 0xfeff:
 			return '�'
 		}
 		return r

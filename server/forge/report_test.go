@@ -15,10 +15,16 @@ import (
 func previewed(diffs ...intent.ResourceDiff) forge.Report {
 	begin := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	end, id := begin.Add(3*time.Second), uuid.New()
-	return forge.Report{Environment: "prod", Version: 3, Page: "https://ordain.example.org/e/1/pulls/7", Diffs: diffs, Pull: intent.PullRequest{
-		Number: 7, State: intent.PullIsOpen, Trusted: true, Base: "main", Head: commit, PreviewOf: commit, DryRun: &id,
-		Preview: &intent.DryRun{ID: id, Date: begin, Ended: &end, Ending: intent.DryRunDone, Version: 4},
-	}}
+	return forge.Report{
+		Environment: "prod",
+		Version:     3,
+		Page:        "https://ordain.example.org/e/1/pulls/7",
+		Diffs:       diffs,
+		Pull: intent.PullRequest{
+			Number: 7, State: intent.PullIsOpen, Trusted: true, Base: "main", Head: commit, PreviewOf: commit, DryRun: &id,
+			Preview: &intent.DryRun{ID: id, Date: begin, Ended: &end, Ending: intent.DryRunDone, Version: 4},
+		},
+	}
 }
 
 func resource(value string) intent.ResourceID {
@@ -29,9 +35,16 @@ func resource(value string) intent.ResourceID {
 // what policies would do, and never a secret.
 func TestWhatACommentTells(t *testing.T) {
 	r := previewed(
-		intent.ResourceDiff{ID: resource("/a"), Kind: intent.DiffModified, Attributes: map[string]intent.AttributeChange{
-			"text": {Current: "old", Desired: "new"}, "db_password": {Current: "hunter1", Desired: "hunter2"},
-			"options": {Current: map[string]any{"api_token": "hunter3", "n": 1}, Desired: map[string]any{"api_token": "hunter4", "n": 2}}}},
+		intent.ResourceDiff{
+			ID:   resource("/a"),
+			Kind: intent.DiffModified,
+			Attributes: map[string]intent.AttributeChange{
+				"text": {Current: "old", Desired: "new"}, "db_password": {Current: "hunter1", Desired: "hunter2"},
+				"options": {
+					Current: map[string]any{"api_token": "hunter3", "n": 1},
+					Desired: map[string]any{"api_token": "hunter4", "n": 2},
+				}},
+		},
 		intent.ResourceDiff{ID: resource("/b"), Kind: intent.DiffUnknown, Reason: "the target is away"},
 		intent.ResourceDiff{ID: resource("/c"), Kind: intent.DiffDeleted},
 		intent.ResourceDiff{ID: resource("/d"), Kind: intent.DiffUnmodified},
@@ -56,12 +69,28 @@ func TestWhatACommentTells(t *testing.T) {
 // markup, turns nothing around, and does not make the comment too long.
 func TestACommentIsNobodysStage(t *testing.T) {
 	evil := "x\n```\n@everyone <img src=x onerror=alert(1)> [click](http://evil)\n<!-- ordain preview -->\u202e\x1b[31m"
-	r := previewed(intent.ResourceDiff{ID: resource(evil), Kind: intent.DiffModified, Attributes: map[string]intent.AttributeChange{"text": {Current: evil, Desired: strings.Repeat("`", 50) + evil}}})
+	r := previewed(
+		intent.ResourceDiff{
+			ID:   resource(evil),
+			Kind: intent.DiffModified,
+			Attributes: map[string]intent.AttributeChange{
+				"text": {Current: evil, Desired: strings.Repeat("`", 50) + evil},
+			},
+		},
+	)
 	for i := range 5000 {
-		r.Diffs = append(r.Diffs, intent.ResourceDiff{ID: resource(strings.Repeat("y", i%300)), Kind: intent.DiffAdded, Attributes: map[string]intent.AttributeChange{"text": {Desired: strings.Repeat("long ", 1000)}}})
+		r.Diffs = append(
+			r.Diffs,
+			intent.ResourceDiff{
+				ID:         resource(strings.Repeat("y", i%300)),
+				Kind:       intent.DiffAdded,
+				Attributes: map[string]intent.AttributeChange{"text": {Desired: strings.Repeat("long ", 1000)}},
+			},
+		)
 	}
 	text := r.Text()
-	if utf8.RuneCountInString(text) > 65536 || !strings.Contains(text, "too long for a comment") || !strings.HasSuffix(text, "</sub>\n") {
+	if utf8.RuneCountInString(text) > 65536 || !strings.Contains(text, "too long for a comment") ||
+		!strings.HasSuffix(text, "</sub>\n") {
 		t.Errorf("%d characters, which end with %q", utf8.RuneCountInString(text), text[len(text)-200:])
 	}
 	if strings.ContainsAny(text, "\u202e\x1b") {
@@ -85,7 +114,8 @@ func TestACommentIsNobodysStage(t *testing.T) {
 				_, after, _ := strings.Cut(rest, "`")
 				outside = before + after
 			}
-			if strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") || strings.Contains(outside, "evil") {
+			if strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") ||
+				strings.Contains(outside, "evil") {
 				t.Errorf("outside of a block: %q", line)
 			}
 		}

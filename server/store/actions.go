@@ -46,7 +46,10 @@ func (r actionRow) value() (intent.Action, error) {
 		Started: r.Started.UTC(), Finished: utc(r.Finished), Status: intent.Status(r.Status), Change: intent.Change(r.Change), Changes: changes,
 	}
 	for _, m := range messages {
-		a.Messages = append(a.Messages, intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments})
+		a.Messages = append(
+			a.Messages,
+			intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments},
+		)
 	}
 	return a, errors.Join(err1, err2, err3)
 }
@@ -127,7 +130,19 @@ func (c *actionColumns) add(a intent.Action) error {
 }
 
 func (c *actionColumns) args(env uuid.UUID) []any {
-	return []any{env, c.ids, c.kinds, c.resources, c.versions, c.started, c.finished, c.statuses, c.kindsOf, c.changes, c.messages}
+	return []any{
+		env,
+		c.ids,
+		c.kinds,
+		c.resources,
+		c.versions,
+		c.started,
+		c.finished,
+		c.statuses,
+		c.kindsOf,
+		c.changes,
+		c.messages,
+	}
 }
 
 // StartActions records that these actions begin; resources that are to be
@@ -216,8 +231,27 @@ func (c *stateColumns) add(s intent.ResourceState) {
 }
 
 func (c *stateColumns) args(env uuid.UUID) []any {
-	return []any{env, c.ids, c.compliance, c.lastRun, c.blocked, c.isDeploying, c.lastRunAt, c.lastSuccess, c.lastDeployed, c.deployedHash,
-		c.intentHash, c.lastEvents, c.attempts, c.parked, c.parkedAt, c.retryAt, c.failedCode, c.heals, c.drifted}
+	return []any{
+		env,
+		c.ids,
+		c.compliance,
+		c.lastRun,
+		c.blocked,
+		c.isDeploying,
+		c.lastRunAt,
+		c.lastSuccess,
+		c.lastDeployed,
+		c.deployedHash,
+		c.intentHash,
+		c.lastEvents,
+		c.attempts,
+		c.parked,
+		c.parkedAt,
+		c.retryAt,
+		c.failedCode,
+		c.heals,
+		c.drifted,
+	}
 }
 
 // FinishActions records outcomes, the states that follow, drift, breakers, facts and notices. When a
@@ -303,7 +337,16 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 		}
 	}
 	if b := d.Breaker; b != nil {
-		_, err := tx.Exec(ctx, statements.AgentBreaker, env, d.Action.Resource.Agent, b.Since, b.ProbeAt, int(b.Pause/time.Second), b.Failures)
+		_, err := tx.Exec(
+			ctx,
+			statements.AgentBreaker,
+			env,
+			d.Action.Resource.Agent,
+			b.Since,
+			b.ProbeAt,
+			int(b.Pause/time.Second),
+			b.Failures,
+		)
 		return err
 	}
 	return nil
@@ -311,7 +354,12 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 
 // ResetDeploying ends actions that a killed server left open, and forgets what was ahead;
 // see control.ResourceStore.
-func (s *Store) ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (n int, err error) {
+func (s *Store) ResetDeploying(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	at time.Time,
+	forget bool,
+) (n int, err error) {
 	states := statements.StateCutOff
 	if forget {
 		states = statements.StateNotDeploying
@@ -346,7 +394,13 @@ const mostActions = 1000
 
 // Actions gives the newest actions of a resource, or of all when id is zero;
 // kind may be empty. No limit means 1000.
-func (s *Store) Actions(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, kind intent.ActionKind, limit int) (out []intent.Action, err error) {
+func (s *Store) Actions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	kind intent.ActionKind,
+	limit int,
+) (out []intent.Action, err error) {
 	if limit <= 0 || limit > mostActions {
 		limit = mostActions
 	}
@@ -377,6 +431,11 @@ func (r logRow) value() (intent.ResourceLog, error) {
 }
 
 // ResourceLogs lists the log lines of a resource.
-func (s *Store) ResourceLogs(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceLog], error) {
+func (s *Store) ResourceLogs(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceLog], error) {
 	return page(ctx, s, "store.ResourceLogs", lists.logs, q, logRow.value, env, id.String())
 }

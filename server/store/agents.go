@@ -26,19 +26,38 @@ type agentRow struct {
 }
 
 func (r agentRow) value() (intent.Agent, error) {
-	return intent.Agent{Name: r.Name, Paused: r.Paused, PausedBy: r.PausedBy, PausedAt: utc(r.PausedAt), Resources: r.Resources, Breaker: intent.Breaker{
-		Since: utc(r.BreakerSince), ProbeAt: utc(r.BreakerProbe), Pause: time.Duration(r.BreakerPause) * time.Second, Failures: r.BreakerFailures,
-	}}, nil
+	return intent.Agent{
+		Name:      r.Name,
+		Paused:    r.Paused,
+		PausedBy:  r.PausedBy,
+		PausedAt:  utc(r.PausedAt),
+		Resources: r.Resources,
+		Breaker: intent.Breaker{
+			Since: utc(
+				r.BreakerSince,
+			), ProbeAt: utc(r.BreakerProbe), Pause: time.Duration(r.BreakerPause) * time.Second, Failures: r.BreakerFailures,
+		},
+	}, nil
 }
 
 // Agents lists the agents that have resources in the active version, and those that are paused.
-func (s *Store) Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error) {
+func (s *Store) Agents(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Agent], error) {
 	return page(ctx, s, "store.Agents", lists.agents, q, agentRow.value, env)
 }
 
 // SetAgentPaused pauses one agent, or all known ones when name is empty. An
 // agent may be paused before a version has it. Who did is recorded.
-func (s *Store) SetAgentPaused(ctx context.Context, env intent.EnvironmentID, name string, paused bool, by intent.Actor) error {
+func (s *Store) SetAgentPaused(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	name string,
+	paused bool,
+	by intent.Actor,
+) error {
 	return s.write(ctx, "store.SetAgentPaused", func(tx pgx.Tx) error {
 		if err := s.exists(ctx, tx, env); err != nil {
 			return err

@@ -42,7 +42,16 @@ func TestWhatIsAheadIsBeingDeployed(t *testing.T) {
 			}
 		}
 	}
-	a, b, c := intent.Ahead{Resource: rs[0].ID, Action: uuid.New()}, intent.Ahead{Resource: rs[1].ID, Action: uuid.New()}, intent.Ahead{Resource: rs[2].ID, Action: uuid.New()}
+	a, b, c := intent.Ahead{
+		Resource: rs[0].ID,
+		Action:   uuid.New(),
+	}, intent.Ahead{
+		Resource: rs[1].ID,
+		Action:   uuid.New(),
+	}, intent.Ahead{
+		Resource: rs[2].ID,
+		Action:   uuid.New(),
+	}
 	must(t, s.SetAhead(ctx, env, []intent.Ahead{a, b}))
 	deploying(a.Resource, b.Resource)
 	end := deployed(states(t, s, env)[a.Resource], n, 5)
@@ -75,7 +84,10 @@ func TestGoingBackUnderWhatIsAhead(t *testing.T) {
 	must(t, s.FinishActions(ctx, env, ends))
 	release(t, s, env, changed(changed(rs, 0, "other"), 1, "other"))
 	must(t, s.SetAhead(ctx, env, []intent.Ahead{
-		{Resource: rs[0].ID, Action: uuid.New()}, {Resource: rs[1].ID, Action: ends[0].Action.ID}, // which ended long ago
+		{
+			Resource: rs[0].ID,
+			Action:   uuid.New(),
+		}, {Resource: rs[1].ID, Action: ends[0].Action.ID}, // which ended long ago
 	}))
 	release(t, s, env, rs)
 	got := states(t, s, env)
@@ -139,7 +151,11 @@ func TestNoEntryOutlivesItsEnvironment(t *testing.T) {
 	waiting := func(wanted int) {
 		t.Helper()
 		for n := -1; n != wanted; {
-			must(t, watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n))
+			must(
+				t,
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+					Scan(&n),
+			)
 		}
 	}
 	tx := get(holder.Begin(ctx))(t)

@@ -96,7 +96,11 @@ const null = -1
 
 // array plans arrays of one dimension: the dimension, then each element
 // behind its length. size gives null for an element that is NULL.
-func array[S ~[]E, E any](element uint32, size func(E) int, put func([]byte, E) ([]byte, error)) func(value any) pgtype.EncodePlan {
+func array[S ~[]E, E any](
+	element uint32,
+	size func(E) int,
+	put func([]byte, E) ([]byte, error),
+) func(value any) pgtype.EncodePlan {
 	const head, length = 20, 4
 	plan := encodePlan(func(value any, buf []byte) ([]byte, error) {
 		list := value.(S)

@@ -28,7 +28,11 @@ func FuzzCleanJSON(f *testing.F) {
 		}
 		x, _ := json.Marshal(before)
 		y, _ := json.Marshal(after)
-		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`, "\uFFFD"); want != strings.ReplaceAll(string(y), `\\`, "\x01") {
+		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`, "\uFFFD"); want != strings.ReplaceAll(
+			string(y),
+			`\\`,
+			"\x01",
+		) {
 			t.Fatalf("%q became %q: %s, %s", raw, clean, want, y)
 		}
 	})
@@ -80,7 +84,8 @@ func FuzzCut(f *testing.F) {
 		starts, pieces := cut(start, strings.Repeat("x", size))
 		at, kept := start, 0
 		for i := range starts {
-			if starts[i] < at || len(pieces[i]) == 0 || starts[i] < keepHead && starts[i]+int64(len(pieces[i])) > keepHead {
+			if starts[i] < at || len(pieces[i]) == 0 ||
+				starts[i] < keepHead && starts[i]+int64(len(pieces[i])) > keepHead {
 				t.Fatalf("piece %d begins at %d, after %d, with %d bytes", i, starts[i], at, len(pieces[i]))
 			}
 			at = starts[i] + int64(len(pieces[i]))

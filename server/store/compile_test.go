@@ -13,9 +13,21 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-func enqueue(t testing.TB, s *store.Store, env intent.EnvironmentID, second int, change func(*intent.Compile)) intent.CompileID {
+func enqueue(
+	t testing.TB,
+	s *store.Store,
+	env intent.EnvironmentID,
+	second int,
+	change func(*intent.Compile),
+) intent.CompileID {
 	t.Helper()
-	c := intent.Compile{ID: uuid.New(), Environment: env, Requested: after(second), Trigger: intent.Trigger{Type: "api", Message: "m"}, Export: true}
+	c := intent.Compile{
+		ID:          uuid.New(),
+		Environment: env,
+		Requested:   after(second),
+		Trigger:     intent.Trigger{Type: "api", Message: "m"},
+		Export:      true,
+	}
 	if change != nil {
 		change(&c)
 	}
@@ -61,17 +73,33 @@ func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 	must(t, s.SetCompileRevision(ctx, first, rev))
 	number := 7
 	for range 2 {
-		must(t, s.FinishCompile(ctx, first, intent.CompileEnd{Success: true, Version: &number, Diagnostics: []byte(`[{"code":"x"}]`), At: after(20)}))
+		must(
+			t,
+			s.FinishCompile(
+				ctx,
+				first,
+				intent.CompileEnd{
+					Success:     true,
+					Version:     &number,
+					Diagnostics: []byte(`[{"code":"x"}]`),
+					At:          after(20),
+				},
+			),
+		)
 	}
 	got, stages, err := s.Compile(ctx, weaker)
 	must(t, err)
-	if got.Success == nil || !*got.Success || *got.Version != 7 || !got.Completed.Equal(after(20)) || !got.Started.Equal(after(10)) || *got.Substitute != first {
+	if got.Success == nil || !*got.Success || *got.Version != 7 || !got.Completed.Equal(after(20)) ||
+		!got.Started.Equal(after(10)) ||
+		*got.Substitute != first {
 		t.Errorf("the answered request: %+v", got)
 	}
-	if len(stages) != 1 || stages[0].Output != "hello world\n" || !strings.HasPrefix(stages[0].ErrOutput, "oops") || *stages[0].ReturnCode != 0 {
+	if len(stages) != 1 || stages[0].Output != "hello world\n" || !strings.HasPrefix(stages[0].ErrOutput, "oops") ||
+		*stages[0].ReturnCode != 0 {
 		t.Errorf("its stages are those of the run: %+v", stages)
 	}
-	if last := get(s.LastCompile(ctx, env))(t); last == nil || last.ID != first || *last.Revision != rev || string(last.Diagnostics) != `[{"code":"x"}]` {
+	if last := get(s.LastCompile(ctx, env))(t); last == nil || last.ID != first || *last.Revision != rev ||
+		string(last.Diagnostics) != `[{"code":"x"}]` {
 		t.Errorf("the last compile: %+v", last)
 	}
 	for _, id := range []uuid.UUID{reinstall, variables, later} {
@@ -211,7 +239,8 @@ func TestLongOutputKeepsItsBeginningAndEnd(t *testing.T) {
 				continue
 			}
 			text := got.ErrOutput
-			if !strings.HasPrefix(text, "BEGIN") || !strings.HasSuffix(text, "END") || !strings.Contains(text, "bytes left out") {
+			if !strings.HasPrefix(text, "BEGIN") || !strings.HasSuffix(text, "END") ||
+				!strings.Contains(text, "bytes left out") {
 				t.Errorf("%s: %d bytes: %.40q … %q", name, len(text), text, text[max(0, len(text)-40):])
 			}
 			if len(text) > 1<<20+100 || len(text) < 900<<10 {

@@ -55,11 +55,27 @@ type signerJSON struct {
 }
 
 func (j revisionJSON) value() intent.Revision {
-	return intent.Revision{Commit: j.Commit, Branch: j.Branch, Author: j.Author, Email: j.Email, Subject: j.Subject, Time: j.Time, Signer: intent.Signer(j.Signer)}
+	return intent.Revision{
+		Commit:  j.Commit,
+		Branch:  j.Branch,
+		Author:  j.Author,
+		Email:   j.Email,
+		Subject: j.Subject,
+		Time:    j.Time,
+		Signer:  intent.Signer(j.Signer),
+	}
 }
 
 func revisionOf(r intent.Revision) revisionJSON {
-	return revisionJSON{Commit: r.Commit, Branch: r.Branch, Author: r.Author, Email: r.Email, Subject: r.Subject, Time: r.Time, Signer: signerJSON(r.Signer)}
+	return revisionJSON{
+		Commit:  r.Commit,
+		Branch:  r.Branch,
+		Author:  r.Author,
+		Email:   r.Email,
+		Subject: r.Subject,
+		Time:    r.Time,
+		Signer:  signerJSON(r.Signer),
+	}
 }
 
 func (r compileRow) value() (intent.Compile, error) {
@@ -100,14 +116,34 @@ func enqueue(ctx context.Context, tx pgx.Tx, op string, c intent.Compile) error 
 	if c.RemovedSets == nil {
 		c.RemovedSets = []string{}
 	}
-	_, err = tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested,
-		cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables), c.Partial, c.RemovedSets)
+	_, err = tx.Exec(
+		ctx,
+		statements.CompileEnqueue,
+		c.ID,
+		c.Environment,
+		c.Requested,
+		cleanText(
+			c.Trigger.Type,
+		),
+		cleanText(c.Trigger.Message),
+		string(metadata),
+		c.Update,
+		c.Reinstall,
+		c.Export,
+		toJSON(c.Variables),
+		c.Partial,
+		c.RemovedSets,
+	)
 	return err
 }
 
 // StartCompile takes the next request; see control.CompileStore. Conflict when
 // another process owns the environment: two would run the same compile.
-func (s *Store) StartCompile(ctx context.Context, env intent.EnvironmentID, now time.Time) (out *intent.Compile, err error) {
+func (s *Store) StartCompile(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	now time.Time,
+) (out *intent.Compile, err error) {
 	const op = "store.StartCompile"
 	backend := s.owner.backend()
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
@@ -178,7 +214,10 @@ func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end inte
 }
 
 // Compile gives one report with its stages, or those of its substitute.
-func (s *Store) Compile(ctx context.Context, id intent.CompileID) (out intent.Compile, stages []intent.Stage, err error) {
+func (s *Store) Compile(
+	ctx context.Context,
+	id intent.CompileID,
+) (out intent.Compile, stages []intent.Stage, err error) {
 	err = s.read(ctx, "store.Compile", func(q querier) error {
 		row, err := one[compileRow](ctx, q, statements.CompileGet, id)
 		if err != nil {
@@ -198,7 +237,11 @@ func (s *Store) Compile(ctx context.Context, id intent.CompileID) (out intent.Co
 }
 
 // Compiles lists reports.
-func (s *Store) Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error) {
+func (s *Store) Compiles(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Compile], error) {
 	return page(ctx, s, "store.Compiles", lists.compiles, q, compileRow.value, env)
 }
 
@@ -244,7 +287,16 @@ func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
 		return fault.Wrap(op, fault.Invalid, err)
 	}
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.CompilePreview, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type), cleanText(c.Trigger.Message), string(metadata))
+		_, err := tx.Exec(
+			ctx,
+			statements.CompilePreview,
+			c.ID,
+			c.Environment,
+			c.Requested,
+			cleanText(c.Trigger.Type),
+			cleanText(c.Trigger.Message),
+			string(metadata),
+		)
 		return err
 	})
 }

@@ -84,7 +84,13 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 	var rows []struct{ Delivery, Environment uuid.UUID }
 	// Recorded twice, a delivery meets itself: it is there, which is what counts.
 	err := s.state(ctx, op, func(q querier) (err error) {
-		rows, err = many[struct{ Delivery, Environment uuid.UUID }](ctx, q, statements.DeliveryRecord, toCleanJSON(given), toJSON(outcomes))
+		rows, err = many[struct{ Delivery, Environment uuid.UUID }](
+			ctx,
+			q,
+			statements.DeliveryRecord,
+			toCleanJSON(given),
+			toJSON(outcomes),
+		)
 		return err
 	})
 	if err != nil {
@@ -108,7 +114,11 @@ func outcomeOf(delivery uuid.UUID, o intent.DeliveryOutcome) outcomeJSON {
 }
 
 // WaitingDeliveries gives the oldest that an environment has not looked at.
-func (s *Store) WaitingDeliveries(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.Delivery, err error) {
+func (s *Store) WaitingDeliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	limit int,
+) (out []intent.Delivery, err error) {
 	return listed(ctx, s, "store.WaitingDeliveries", deliveryRow.value, statements.DeliveryWaiting, env, limit)
 }
 
@@ -126,7 +136,11 @@ func (s *Store) WaitingEnvironments(ctx context.Context) (out []intent.Environme
 
 // FinishDeliveries records how deliveries ended for an environment, by delivery.
 // One that ended before stays as it is.
-func (s *Store) FinishDeliveries(ctx context.Context, env intent.EnvironmentID, outcomes map[uuid.UUID]intent.DeliveryOutcome) error {
+func (s *Store) FinishDeliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	outcomes map[uuid.UUID]intent.DeliveryOutcome,
+) error {
 	rows := make([]outcomeJSON, 0, len(outcomes))
 	for id, o := range outcomes {
 		rows = append(rows, outcomeOf(id, o))
@@ -138,8 +152,20 @@ func (s *Store) FinishDeliveries(ctx context.Context, env intent.EnvironmentID, 
 }
 
 // Deliveries lists the webhooks of an environment.
-func (s *Store) Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
-	return page(ctx, s, "store.Deliveries", lists.deliveries, q, func(r deliveryListRow) (intent.Delivery, error) { return r.value() }, env)
+func (s *Store) Deliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Delivery], error) {
+	return page(
+		ctx,
+		s,
+		"store.Deliveries",
+		lists.deliveries,
+		q,
+		func(r deliveryListRow) (intent.Delivery, error) { return r.value() },
+		env,
+	)
 }
 
 // Delivery finds one that concerned an environment.
@@ -147,7 +173,11 @@ func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.
 	err = s.read(ctx, "store.Delivery", func(q querier) error {
 		row, err := one[deliveryRow](ctx, q, statements.DeliveryGet, env, id)
 		if isNoRows(err) {
-			return fault.New("store.Delivery", fault.NotFound, "there is no delivery "+id.String()+" to this environment")
+			return fault.New(
+				"store.Delivery",
+				fault.NotFound,
+				"there is no delivery "+id.String()+" to this environment",
+			)
 		}
 		if err == nil {
 			out, err = row.value()

@@ -17,7 +17,15 @@ import (
 func delivery(key string, at time.Time, envs ...intent.EnvironmentID) intent.Delivery {
 	d := intent.Delivery{
 		ID: uuid.New(), Forge: "github", Key: key, Received: at, Size: 42, Verified: true,
-		Event: intent.HookEvent{Kind: intent.HookPush, Name: "push", Repository: "ops/site", Ref: "refs/heads/main", Commit: strings.Repeat("a", 40), Sender: "eve\x00\xff", Paths: []string{"a", "b"}},
+		Event: intent.HookEvent{
+			Kind:       intent.HookPush,
+			Name:       "push",
+			Repository: "ops/site",
+			Ref:        "refs/heads/main",
+			Commit:     strings.Repeat("a", 40),
+			Sender:     "eve\x00\xff",
+			Paths:      []string{"a", "b"},
+		},
 	}
 	for _, env := range envs {
 		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{Environment: env, State: intent.OutcomeWaiting})
@@ -48,17 +56,30 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("taken again: %s", got)
 	}
 	waiting := get(s.WaitingDeliveries(ctx, one, 10))(t)
-	if len(waiting) != 3 || waiting[0].ID != first.ID || waiting[0].Event.Sender != "eve\uFFFD\uFFFD" || len(waiting[0].Event.Paths) != 2 || !waiting[0].Received.Equal(after(1)) {
+	if len(waiting) != 3 || waiting[0].ID != first.ID || waiting[0].Event.Sender != "eve\uFFFD\uFFFD" ||
+		len(waiting[0].Event.Paths) != 2 ||
+		!waiting[0].Received.Equal(after(1)) {
 		t.Fatalf("%+v", waiting)
 	}
 	if envs := get(s.WaitingEnvironments(ctx))(t); len(envs) != 2 {
 		t.Errorf("%v", envs)
 	}
 	now, run := after(9), uuid.New()
-	done := map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeStarted, Reason: "why", Compile: &run, Handled: &now}}
+	done := map[uuid.UUID]intent.DeliveryOutcome{
+		first.ID: {State: intent.OutcomeStarted, Reason: "why", Compile: &run, Handled: &now},
+	}
 	must(t, s.FinishDeliveries(ctx, one, done))
-	must(t, s.FinishDeliveries(ctx, one, map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}}))
-	if o := get(s.Delivery(ctx, one, first.ID))(t).Outcomes[0]; o.State != intent.OutcomeStarted || o.Reason != "why" || *o.Compile != run || o.Environment != one {
+	must(
+		t,
+		s.FinishDeliveries(
+			ctx,
+			one,
+			map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}},
+		),
+	)
+	if o := get(s.Delivery(ctx, one, first.ID))(t).Outcomes[0]; o.State != intent.OutcomeStarted || o.Reason != "why" ||
+		*o.Compile != run ||
+		o.Environment != one {
 		t.Errorf("%+v", o)
 	}
 	if o := get(s.Delivery(ctx, two, first.ID))(t).Outcomes[0]; o.State != intent.OutcomeWaiting {
@@ -73,7 +94,9 @@ func TestDeliveries(t *testing.T) {
 	}
 	for filter, n := range map[string]int{"state=started": 1, "ref=main": 3, "event=tag": 0, "forge=github": 3, "commit=aaaa": 3, "repository=site": 3} {
 		name, value, _ := strings.Cut(filter, "=")
-		if got := get(s.Deliveries(ctx, one, intent.ListQuery{Filters: map[string][]string{name: {value}}}))(t); len(got.Items) != n {
+		if got := get(s.Deliveries(ctx, one, intent.ListQuery{Filters: map[string][]string{name: {value}}}))(t); len(
+			got.Items,
+		) != n {
 			t.Errorf("%s: %d", filter, len(got.Items))
 		}
 	}
@@ -98,7 +121,12 @@ func TestARefusedDeliveryTakesNoKey(t *testing.T) {
 	at := after(1)
 	refused := delivery("k", at, env)
 	refused.Verified = false
-	refused.Outcomes[0] = intent.DeliveryOutcome{Environment: env, State: intent.OutcomeRefused, Reason: "no", Handled: &at}
+	refused.Outcomes[0] = intent.DeliveryOutcome{
+		Environment: env,
+		State:       intent.OutcomeRefused,
+		Reason:      "no",
+		Handled:     &at,
+	}
 	for i, d := range []intent.Delivery{refused, delivery("k", after(2), env)} {
 		if took := get(s.RecordDeliveries(t.Context(), []intent.Delivery{d}))(t); len(took[0]) != 1 {
 			t.Errorf("%d. was not taken", i+1)
@@ -143,7 +171,8 @@ func TestWhatWebhooksAskFor(t *testing.T) {
 	for name, sealed := range map[string]string{"webhook": "a", "webhook-previous": "b", "git-password": "c"} {
 		must(t, s.SetSecret(ctx, env, name, []byte(sealed)))
 	}
-	if got := get(s.HookSecrets(ctx))(t); len(got) != 1 || len(got[env]) != 2 || string(got[env]["webhook-previous"]) != "b" {
+	if got := get(s.HookSecrets(ctx))(t); len(got) != 1 || len(got[env]) != 2 ||
+		string(got[env]["webhook-previous"]) != "b" {
 		t.Errorf("%q", got)
 	}
 	must(t, s.SetModules(ctx, env, map[string]string{"std": "https://x/std", "web": "https://x/web"}))

@@ -32,7 +32,11 @@ func (r diffRow) attributes() (map[string]any, error) {
 }
 
 // DiffVersions compares two versions; unchanged resources are left out.
-func (s *Store) DiffVersions(ctx context.Context, env intent.EnvironmentID, from, to int) (out []intent.ResourceDiff, err error) {
+func (s *Store) DiffVersions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, to int,
+) (out []intent.ResourceDiff, err error) {
 	err = s.read(ctx, "store.DiffVersions", func(q querier) error {
 		for _, number := range []int{from, to} {
 			if err := requireVersion(ctx, q, env, number); err != nil {

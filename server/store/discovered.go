@@ -24,7 +24,16 @@ type discoveredRow struct {
 func (r discoveredRow) value() (intent.Discovered, error) {
 	id, err1 := intent.ParseResourceID(r.ID)
 	by, err2 := intent.ParseResourceID(r.Discovery)
-	return intent.Discovered{ID: id, Discovery: by, Record: r.Record, Found: r.Found.UTC(), Managed: r.Managed}, errors.Join(err1, err2)
+	return intent.Discovered{
+			ID:        id,
+			Discovery: by,
+			Record:    r.Record,
+			Found:     r.Found.UTC(),
+			Managed:   r.Managed,
+		}, errors.Join(
+			err1,
+			err2,
+		)
 }
 
 // discoveredListRow has the columns that lists sort by and filter on besides.
@@ -58,7 +67,19 @@ func setDiscovered(ctx context.Context, tx pgx.Tx, env uuid.UUID, found []intent
 		if err != nil {
 			return fault.Wrap("store.SetDiscovered", fault.Invalid, err).Say("the record of " + id.String())
 		}
-		ids, types, agents, values = append(ids, id.String()), append(types, id.Type), append(agents, id.Agent), append(values, id.Value)
+		ids, types, agents, values = append(
+			ids,
+			id.String(),
+		), append(
+			types,
+			id.Type,
+		), append(
+			agents,
+			id.Agent,
+		), append(
+			values,
+			id.Value,
+		)
 		by, records, at = append(by, d.Discovery.String()), append(records, string(record)), append(at, d.Found)
 	}
 	_, err := tx.Exec(ctx, statements.DiscoveredSet, env, ids, types, agents, values, by, records, at)
@@ -66,7 +87,11 @@ func setDiscovered(ctx context.Context, tx pgx.Tx, env uuid.UUID, found []intent
 }
 
 // Discovered gives one record.
-func (s *Store) Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (out intent.Discovered, err error) {
+func (s *Store) Discovered(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+) (out intent.Discovered, err error) {
 	err = s.read(ctx, "store.Discovered", func(q querier) error {
 		row, err := one[discoveredRow](ctx, q, statements.DiscoveredGet, env, id.String())
 		if err == nil {
@@ -78,7 +103,11 @@ func (s *Store) Discovered(ctx context.Context, env intent.EnvironmentID, id int
 }
 
 // DiscoveredList lists what was discovered.
-func (s *Store) DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error) {
+func (s *Store) DiscoveredList(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Discovered], error) {
 	return page(ctx, s, "store.DiscoveredList", lists.discovered, q, discoveredListRow.value, env)
 }
 

@@ -17,8 +17,13 @@ func TestDiscoveredRecords(t *testing.T) {
 	env := newEnvironment(t, s)
 	thing := func(name, record string, at time.Time) intent.Discovered {
 		return intent.Discovered{
-			ID:        intent.ResourceID{Type: "net::Port", Agent: "switch", Attribute: "name", Value: name},
-			Discovery: intent.ResourceID{Type: "net::Scan", Agent: "switch", Attribute: "name", Value: "all"}, Record: json.RawMessage(record), Found: at,
+			ID: intent.ResourceID{Type: "net::Port", Agent: "switch", Attribute: "name", Value: name},
+			Discovery: intent.ResourceID{
+				Type:      "net::Scan",
+				Agent:     "switch",
+				Attribute: "name",
+				Value:     "all",
+			}, Record: json.RawMessage(record), Found: at,
 		}
 	}
 	at := time.Now().UTC().Truncate(time.Millisecond)
@@ -32,8 +37,14 @@ func TestDiscoveredRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := s.DiscoveredList(t.Context(), env, intent.ListQuery{Filters: map[string][]string{"managed": {"false"}, "agent": {"swi"}}})
-	if err != nil || len(page.Items) != 2 || string(page.Items[0].Record) != `{"up": false}` || string(page.Items[1].Record) != `{"new": 1}` || page.Items[0].Managed {
+	page, err := s.DiscoveredList(
+		t.Context(),
+		env,
+		intent.ListQuery{Filters: map[string][]string{"managed": {"false"}, "agent": {"swi"}}},
+	)
+	if err != nil || len(page.Items) != 2 || string(page.Items[0].Record) != `{"up": false}` ||
+		string(page.Items[1].Record) != `{"new": 1}` ||
+		page.Items[0].Managed {
 		t.Fatalf("%+v %v", page.Items, err)
 	}
 	a, b, c := thing("a", "", at).ID, thing("b", "", at).ID, thing("c", "", at).ID

@@ -36,7 +36,11 @@ func (r driftRow) value() (intent.Drift, error) {
 }
 
 // Drift lists records of drift.
-func (s *Store) Drift(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Drift], error) {
+func (s *Store) Drift(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Drift], error) {
 	return page(ctx, s, "store.Drift", lists.drift, q, driftRow.value, env)
 }
 
@@ -103,7 +107,11 @@ func cleanValue(v any) (string, error) {
 }
 
 // Unpark ends the parking of resources, of all that are parked when none is named; it gives which.
-func (s *Store) Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) (out []intent.ResourceID, err error) {
+func (s *Store) Unpark(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ResourceID,
+) (out []intent.ResourceID, err error) {
 	var names []string // nil: all
 	for _, id := range ids {
 		names = append(names, id.String())
@@ -114,7 +122,10 @@ func (s *Store) Unpark(ctx context.Context, env intent.EnvironmentID, ids []inte
 		}
 		rows, err := many[struct{ ID string }](ctx, tx, statements.StateUnpark, env, names)
 		if err == nil {
-			out, err = convert(rows, func(r struct{ ID string }) (intent.ResourceID, error) { return intent.ParseResourceID(r.ID) })
+			out, err = convert(
+				rows,
+				func(r struct{ ID string }) (intent.ResourceID, error) { return intent.ParseResourceID(r.ID) },
+			)
 		}
 		return err
 	})

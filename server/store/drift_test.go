@@ -114,7 +114,10 @@ func TestDriftOfAnOldIntent(t *testing.T) {
 	d := newDrifting(t)
 	st := states(t, d.s, d.env)[d.rs[0].ID]
 	late := deployed(st, d.version, 10)
-	late.Drift = &intent.DriftReport{Open: true, Found: map[string]intent.AttributeChange{"mode": {Current: "600", Desired: "right"}}}
+	late.Drift = &intent.DriftReport{
+		Open:  true,
+		Found: map[string]intent.AttributeChange{"mode": {Current: "600", Desired: "right"}},
+	}
 	d.version = release(t, d.s, d.env, changed(d.rs, 0, "new"))
 	must(t, d.s.FinishActions(t.Context(), d.env, []intent.FinishedAction{late}))
 	d.is()
@@ -169,7 +172,10 @@ func TestParkedIsKeptAndFreed(t *testing.T) {
 		f.State.Parked, f.State.ParkedAt, f.State.FailedCode = intent.ParkedAttempts, &at, "code"
 		f.State.Heals = []intent.Heal{{Of: "mode", At: at}}
 		must(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}))
-		if st := states(t, s, env)[r.ID]; st.Parked != intent.ParkedAttempts || !st.ParkedAt.Equal(at) || st.FailedCode != "code" || len(st.Heals) != 1 || !st.Heals[0].At.Equal(at) {
+		if st := states(t, s, env)[r.ID]; st.Parked != intent.ParkedAttempts || !st.ParkedAt.Equal(at) ||
+			st.FailedCode != "code" ||
+			len(st.Heals) != 1 ||
+			!st.Heals[0].At.Equal(at) {
 			t.Errorf("%+v", st)
 		}
 	}
@@ -179,10 +185,13 @@ func TestParkedIsKeptAndFreed(t *testing.T) {
 	if parked() != 2 {
 		t.Errorf("%d are listed", parked())
 	}
-	if freed := get(s.Unpark(ctx, env, []intent.ResourceID{rs[0].ID, rs[2].ID}))(t); len(freed) != 1 || freed[0] != rs[0].ID || parked() != 1 {
+	if freed := get(s.Unpark(ctx, env, []intent.ResourceID{rs[0].ID, rs[2].ID}))(t); len(freed) != 1 ||
+		freed[0] != rs[0].ID ||
+		parked() != 1 {
 		t.Errorf("freed %v", freed)
 	}
-	if st := states(t, s, env)[rs[0].ID]; st.Attempts != 0 || st.FailedCode != "" || st.Heals != nil || st.ParkedAt != nil {
+	if st := states(t, s, env)[rs[0].ID]; st.Attempts != 0 || st.FailedCode != "" || st.Heals != nil ||
+		st.ParkedAt != nil {
 		t.Errorf("%+v", st)
 	}
 	if freed := get(s.Unpark(ctx, env, nil))(t); len(freed) != 1 || parked() != 0 {
@@ -211,7 +220,8 @@ func TestBreakerIsKept(t *testing.T) {
 	open := deployed(states(t, s, env)[rs[0].ID], n, 5)
 	open.Breaker = &intent.Breaker{Since: &since, ProbeAt: &probe, Pause: time.Minute, Failures: 5}
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{open}))
-	if b := breaker(); !b.Open() || !b.Since.Equal(since) || !b.ProbeAt.Equal(probe) || b.Pause != time.Minute || b.Failures != 5 {
+	if b := breaker(); !b.Open() || !b.Since.Equal(since) || !b.ProbeAt.Equal(probe) || b.Pause != time.Minute ||
+		b.Failures != 5 {
 		t.Errorf("%+v", b)
 	}
 	closed := deployed(states(t, s, env)[rs[0].ID], n, 6)

@@ -61,7 +61,12 @@ func lockDryRun(ctx context.Context, tx pgx.Tx, op string, env intent.Environmen
 }
 
 // AddDryRunDiffs stores results. A resource counts once. Conflict when the dry run ended.
-func (s *Store) AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error {
+func (s *Store) AddDryRunDiffs(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+	diffs []intent.ResourceDiff,
+) error {
 	const op = "store.AddDryRunDiffs"
 	var resources, kinds, attributes, reasons []string
 	seen := make(map[intent.ResourceID]bool, len(diffs))
@@ -92,7 +97,12 @@ func (s *Store) AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id
 
 // SetDryRunVersion says which version the commit of a dry run became, and how
 // many resources are to be looked at. Saying it again changes nothing.
-func (s *Store) SetDryRunVersion(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, version, total int) error {
+func (s *Store) SetDryRunVersion(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+	version, total int,
+) error {
 	const op = "store.SetDryRunVersion"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		if err := lockDryRun(ctx, tx, op, env, id); err != nil {
@@ -105,8 +115,15 @@ func (s *Store) SetDryRunVersion(ctx context.Context, env intent.EnvironmentID, 
 
 // EndDryRun ends a dry run. behind gives, for resources that it could not tell
 // about, what they require and would be created first. Conflict when it ended before.
-func (s *Store) EndDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, ending intent.DryRunEnding, reason string,
-	behind map[intent.ResourceID]intent.ResourceID, at time.Time) error {
+func (s *Store) EndDryRun(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+	ending intent.DryRunEnding,
+	reason string,
+	behind map[intent.ResourceID]intent.ResourceID,
+	at time.Time,
+) error {
 	const op = "store.EndDryRun"
 	var resources, causes []string
 	for r, cause := range behind {
@@ -182,7 +199,11 @@ func (s *Store) OpenDryRuns(ctx context.Context, env intent.EnvironmentID) (out 
 }
 
 // GoneResources lists what one version has and another has not, by id.
-func (s *Store) GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) (out []intent.ResourceID, err error) {
+func (s *Store) GoneResources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, to int,
+) (out []intent.ResourceID, err error) {
 	err = s.read(ctx, "store.GoneResources", func(q querier) error {
 		out, err = resourceIDs(ctx, q, statements.VersionGone, env, from, to)
 		return err
@@ -210,7 +231,11 @@ func (r dryRunDiffRow) value() (intent.ResourceDiff, error) {
 }
 
 // DryRun gives one with what it found so far, by resource id.
-func (s *Store) DryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (out intent.DryRun, diffs []intent.ResourceDiff, err error) {
+func (s *Store) DryRun(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+) (out intent.DryRun, diffs []intent.ResourceDiff, err error) {
 	err = s.read(ctx, "store.DryRun", func(q querier) error {
 		row, err := one[dryRunRow](ctx, q, statements.DryRunGet, env, id)
 		if err != nil {

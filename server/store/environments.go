@@ -58,8 +58,21 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name,
-			e.Source.URL, e.Source.Branch, e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created)
+		_, err := tx.Exec(
+			ctx,
+			statements.EnvironmentCreate,
+			e.ID,
+			e.ProjectID,
+			e.Name,
+			e.Source.URL,
+			e.Source.Branch,
+			e.Source.Subdir,
+			e.Description,
+			e.Icon,
+			e.Halted,
+			string(settings),
+			e.Created,
+		)
 		return err
 	})
 }

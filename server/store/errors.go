@@ -67,7 +67,12 @@ func translate(op string, err error) error {
 
 func translateServer(op string, pg *pgconn.PgError) error {
 	// Detail and Where may hold values; the code, the message and the constraint name do not.
-	cause := &pgconn.PgError{Severity: pg.Severity, Code: pg.Code, Message: pg.Message, ConstraintName: pg.ConstraintName}
+	cause := &pgconn.PgError{
+		Severity:       pg.Severity,
+		Code:           pg.Code,
+		Message:        pg.Message,
+		ConstraintName: pg.ConstraintName,
+	}
 	switch class := pg.Code[:min(2, len(pg.Code))]; {
 	case pg.Code == "23505", pg.Code == "23514":
 		if words, ok := conflicts[pg.ConstraintName]; ok {
@@ -83,7 +88,9 @@ func translateServer(op string, pg *pgconn.PgError) error {
 		}
 		return fault.Wrap(op, fault.Conflict, cause).Say("something else refers to it, or what it refers to is gone")
 	case pg.Code == "53100":
-		return fault.Wrap(op, fault.Exhausted, cause).Say("the disk of the database is full").Hint("free some space; work goes on by itself")
+		return fault.Wrap(op, fault.Exhausted, cause).
+			Say("the disk of the database is full").
+			Hint("free some space; work goes on by itself")
 	case pg.Code == "53200":
 		return fault.Wrap(op, fault.Exhausted, cause).Say("the database is out of memory")
 	case class == "57", class == "08", class == "53", class == "40":
@@ -91,9 +98,13 @@ func translateServer(op string, pg *pgconn.PgError) error {
 	case class == "22":
 		return fault.Wrap(op, fault.Invalid, cause).Say("the database does not take this value")
 	case class == "28", class == "3D":
-		return fault.Wrap(op, fault.Unauthorized, cause).Say("the database does not let us in").Hint("check the user, password and name in the address of the database")
+		return fault.Wrap(op, fault.Unauthorized, cause).
+			Say("the database does not let us in").
+			Hint("check the user, password and name in the address of the database")
 	case pg.Code == "42501":
-		return fault.Wrap(op, fault.Forbidden, cause).Say("the database user may not do that").Hint("make it the owner of the database")
+		return fault.Wrap(op, fault.Forbidden, cause).
+			Say("the database user may not do that").
+			Hint("make it the owner of the database")
 	}
 	return fault.Wrap(op, fault.Internal, cause)
 }
@@ -126,7 +137,9 @@ func connectionLost(err error) bool {
 	var connect *pgconn.ConnectError
 	return errors.As(err, &network) || errors.As(err, &connect) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
+		pgconn.SafeToRetry(
+			err,
+		) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
 }
 
 // lostRace tells whether a transaction was chosen to give way to another.

@@ -10,7 +10,12 @@ import (
 )
 
 // RequestFacts records that resources are to be asked for their facts.
-func (s *Store) RequestFacts(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID, at time.Time) error {
+func (s *Store) RequestFacts(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ResourceID,
+	at time.Time,
+) error {
 	return s.write(ctx, "store.RequestFacts", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.FactRequestAdd, env, idTexts(ids), at)
 		return err

@@ -28,7 +28,13 @@ import (
 // The statements of first go to the database together with the question whose the
 // environment is, in one exchange; what they wrote is taken back when the answer is
 // another's. Then f goes on, if there is one.
-func (s *Store) writeOwned(ctx context.Context, env intent.EnvironmentID, op string, first func(b *pgx.Batch), f func(tx pgx.Tx) error) error {
+func (s *Store) writeOwned(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	op string,
+	first func(b *pgx.Batch),
+	f func(tx pgx.Tx) error,
+) error {
 	ours, had := s.owner.generation(env)
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		now, err := writing(ctx, tx, env, first)
@@ -50,7 +56,12 @@ func (s *Store) writeOwned(ctx context.Context, env intent.EnvironmentID, op str
 // generation, and carries out more. The statements have a snapshot each: the second
 // sees what the first waited for. The environment's row is held too, so that it is
 // not deleted before what is written.
-func writing(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, more func(b *pgx.Batch)) (generation int64, err error) {
+func writing(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	more func(b *pgx.Batch),
+) (generation int64, err error) {
 	var all pgx.Batch
 	all.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
 	all.Queue(statements.OwnGeneration, env)
@@ -96,7 +107,11 @@ func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, er
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && pg.Code == "55P03": // lock_not_available
-		o.logger.Warn("an environment is not taken yet: what another server writes to it has not ended", "environment", id)
+		o.logger.Warn(
+			"an environment is not taken yet: what another server writes to it has not ended",
+			"environment",
+			id,
+		)
 		return false, nil
 	case isNoRows(err): // it was deleted
 		return true, nil

@@ -46,7 +46,11 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 	waiting := func(wanted int) {
 		t.Helper()
 		for n := -1; n != wanted; {
-			must(t, watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n))
+			must(
+				t,
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+					Scan(&n),
+			)
 		}
 	}
 	end := deployed(states(t, a, env)[id], n, 2)
@@ -54,7 +58,14 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 	recorded := make(chan error, 1)
 	go func() { recorded <- a.FinishActions(ctx, env, []intent.FinishedAction{end}) }()
 	waiting(1)
-	get(watcher.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"))(t)
+	get(
+		watcher.Exec(
+			ctx,
+			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+		),
+	)(
+		t,
+	)
 	<-lost
 	owned := make(chan bool, 1)
 	go func() { // as a server does: who is told that it has an owner tries again

@@ -164,11 +164,18 @@ func newLists() pagedLists {
 		versionResources: list{
 			base: statements.VersionResourceRows,
 			columns: map[string]column{
-				"resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text}, "resource_id": {"id", text},
+				"resource_type": {
+					"type",
+					text,
+				}, "agent": {"agent", text}, "resource_id_value": {"value", text}, "resource_id": {"id", text},
 			},
 			sort: "resource_type", desc: true,
-			key:     column{"id", text},
-			filters: map[string]filter{"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value")},
+			key: column{"id", text},
+			filters: map[string]filter{
+				"resource_type":     part("type"),
+				"agent":             part("agent"),
+				"resource_id_value": part("value"),
+			},
 		},
 		resources: list{
 			base: statements.ResourceRows, counted: statements.ResourceCounted,
@@ -179,7 +186,9 @@ func newLists() pagedLists {
 			sort: "resource_type", desc: true,
 			key: column{"id", text},
 			filters: map[string]filter{
-				"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "status": exactOrNot("status"),
+				"resource_type": part(
+					"type",
+				), "agent": part("agent"), "resource_id_value": part("value"), "status": exactOrNot("status"),
 				"parked": truthful("(parked <> '')"),
 			},
 		},
@@ -200,27 +209,46 @@ func newLists() pagedLists {
 			},
 		},
 		parameters: list{
-			base:    statements.ParameterRows,
-			columns: map[string]column{"name": {"name", text}, "source": {"source", text}, "updated": {"updated", moment}},
-			sort:    "name",
-			key:     column{"id", identity},
-			filters: map[string]filter{"name": part("name"), "source": part("source"), "updated": within("updated", moment)},
+			base: statements.ParameterRows,
+			columns: map[string]column{
+				"name":    {"name", text},
+				"source":  {"source", text},
+				"updated": {"updated", moment},
+			},
+			sort: "name",
+			key:  column{"id", identity},
+			filters: map[string]filter{
+				"name":    part("name"),
+				"source":  part("source"),
+				"updated": within("updated", moment),
+			},
 		},
 		facts: list{
 			base:    statements.FactRows,
 			columns: map[string]column{"name": {"name", text}, "resource_id": {"resource", text}},
 			sort:    "name",
 			key:     column{"id", identity},
-			filters: map[string]filter{"name": part("name"), "resource_id": part("resource"), "expires": truthful("expires")},
+			filters: map[string]filter{
+				"name":        part("name"),
+				"resource_id": part("resource"),
+				"expires":     truthful("expires"),
+			},
 		},
 		agents: list{
 			base: statements.AgentRows,
 			columns: map[string]column{
-				"name": {"name", text}, "process_name": {"process_name", text}, "paused": {"paused", truth}, "status": {"status", text},
+				"name": {
+					"name",
+					text,
+				}, "process_name": {"process_name", text}, "paused": {"paused", truth}, "status": {"status", text},
 			},
-			sort:    "name",
-			key:     column{"name", text},
-			filters: map[string]filter{"name": part("name"), "process_name": part("process_name"), "status": exact("status")},
+			sort: "name",
+			key:  column{"name", text},
+			filters: map[string]filter{
+				"name":         part("name"),
+				"process_name": part("process_name"),
+				"status":       exact("status"),
+			},
 		},
 		notifications: list{
 			base:    statements.NotificationRows,
@@ -228,18 +256,25 @@ func newLists() pagedLists {
 			sort:    "created", desc: true,
 			key: column{"id", identity},
 			filters: map[string]filter{
-				"title": part("title"), "message": part("message"), "read": truthful("read"), "cleared": truthful("cleared"), "severity": exact("severity"),
+				"title": part(
+					"title",
+				), "message": part("message"), "read": truthful("read"), "cleared": truthful("cleared"), "severity": exact("severity"),
 			},
 		},
 		discovered: list{
 			base: statements.DiscoveredRows,
 			columns: map[string]column{
-				"discovered_resource_id": {"id", text}, "resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
+				"discovered_resource_id": {
+					"id",
+					text,
+				}, "resource_type": {"type", text}, "agent": {"agent", text}, "resource_id_value": {"value", text},
 			},
 			sort: "discovered_resource_id",
 			key:  column{"id", text},
 			filters: map[string]filter{
-				"resource_type": part("type"), "agent": part("agent"), "resource_id_value": part("value"), "managed": truthful("managed"),
+				"resource_type": part(
+					"type",
+				), "agent": part("agent"), "resource_id_value": part("value"), "managed": truthful("managed"),
 			},
 		},
 		deliveries: list{
@@ -248,7 +283,9 @@ func newLists() pagedLists {
 			sort:    "received", desc: true,
 			key: column{"id", identity},
 			filters: map[string]filter{
-				"forge": exact("forge"), "repository": part("repository"), "ref": part("ref"), "commit": part("commit"), "event": exact("kind"),
+				"forge": exact(
+					"forge",
+				), "repository": part("repository"), "ref": part("ref"), "commit": part("commit"), "event": exact("kind"),
 				"state": exact("state"), "received": within("received", moment),
 			},
 		},
@@ -258,7 +295,9 @@ func newLists() pagedLists {
 			sort:    "since", desc: true,
 			key: column{"id", identity},
 			filters: map[string]filter{
-				"resource_id": part("resource"), "resource": exact("resource"), "attribute": part("attribute"), "open": truthful("(ended IS NULL)"),
+				"resource_id": part(
+					"resource",
+				), "resource": exact("resource"), "attribute": part("attribute"), "open": truthful("(ended IS NULL)"),
 				"ending": exact("ending"), "since": within("since", moment),
 			},
 		},

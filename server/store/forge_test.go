@@ -29,10 +29,24 @@ func TestWhatAForgeIsTold(t *testing.T) {
 	env := newEnvironment(t, s)
 	compiled := func(success bool) {
 		t.Helper()
-		c := intent.Compile{ID: uuid.New(), Environment: env, Requested: epoch, Update: true, Export: true, Trigger: intent.Trigger{Type: "api"}}
+		c := intent.Compile{
+			ID:          uuid.New(),
+			Environment: env,
+			Requested:   epoch,
+			Update:      true,
+			Export:      true,
+			Trigger:     intent.Trigger{Type: "api"},
+		}
 		must(t, s.EnqueueCompile(ctx, c))
 		get(s.StartCompile(ctx, env, epoch))(t)
-		must(t, s.SetCompileRevision(ctx, c.ID, intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch}))
+		must(
+			t,
+			s.SetCompileRevision(
+				ctx,
+				c.ID,
+				intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch},
+			),
+		)
 		must(t, s.FinishCompile(ctx, c.ID, intent.CompileEnd{Success: success, At: epoch}))
 	}
 	compiled(true)
@@ -43,7 +57,9 @@ func TestWhatAForgeIsTold(t *testing.T) {
 	compiled(true)
 	compiled(false)
 	all := get(s.Outbox(ctx, env, 10))(t)
-	if len(all) != 1 || all[0].Payload.State != intent.CommitFailure || !strings.HasPrefix(all[0].Payload.Context, "ordain/") || !strings.Contains(all[0].Payload.Path, "/runs/") {
+	if len(all) != 1 || all[0].Payload.State != intent.CommitFailure ||
+		!strings.HasPrefix(all[0].Payload.Context, "ordain/") ||
+		!strings.Contains(all[0].Payload.Path, "/runs/") {
 		t.Fatalf("%+v", all)
 	}
 	now := time.Now().Add(time.Hour)
@@ -123,7 +139,17 @@ func TestAPullRequest(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
-	p := intent.PullRequest{Environment: env, Number: 7, State: intent.PullIsOpen, Title: "x\x00", Author: "mallory", Fork: true, Base: "main", Head: one, Updated: epoch}
+	p := intent.PullRequest{
+		Environment: env,
+		Number:      7,
+		State:       intent.PullIsOpen,
+		Title:       "x\x00",
+		Author:      "mallory",
+		Fork:        true,
+		Base:        "main",
+		Head:        one,
+		Updated:     epoch,
+	}
 	must(t, s.SavePull(ctx, p, true, epoch))
 	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewApproval {
 		t.Fatalf("%+v", got)
@@ -147,7 +173,8 @@ func TestAPullRequest(t *testing.T) {
 	if w := take(t, s, epoch.Add(time.Hour)); w == nil || w.Topic != "comment/7" {
 		t.Errorf("the end of a preview is not told: %+v", w)
 	}
-	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewFailed || got.Preview.Reason == "" {
+	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewFailed ||
+		got.Preview.Reason == "" {
 		t.Errorf("%+v", got)
 	}
 	p.Head = two
@@ -155,7 +182,10 @@ func TestAPullRequest(t *testing.T) {
 	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewApproval || got.MayRun() {
 		t.Errorf("a push kept the approval: %+v", got)
 	}
-	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one, Compile: &compile}); !fault.Is(err, fault.Conflict) {
+	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one, Compile: &compile}); !fault.Is(
+		err,
+		fault.Conflict,
+	) {
 		t.Errorf("a preview of a commit that is no more: %v", err)
 	}
 	p.State = intent.PullIsClosed

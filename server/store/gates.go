@@ -96,17 +96,43 @@ type interventionRow struct {
 }
 
 func (r interventionRow) value() (intent.Intervention, error) {
-	return intent.Intervention{At: r.At.UTC(), By: r.By, Kind: intent.InterventionKind(r.Kind), Agent: r.Agent, Reason: r.Reason}, nil
+	return intent.Intervention{
+		At:     r.At.UTC(),
+		By:     r.By,
+		Kind:   intent.InterventionKind(r.Kind),
+		Agent:  r.Agent,
+		Reason: r.Reason,
+	}, nil
 }
 
 // Interventions lists what people did to hold changes or let them through, newest first.
-func (s *Store) Interventions(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.Intervention, err error) {
+func (s *Store) Interventions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	limit int,
+) (out []intent.Intervention, err error) {
 	return listed(ctx, s, "store.Interventions", interventionRow.value, statements.InterventionList, env, limit)
 }
 
 // intervene adds to that list.
-func intervene(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, kind intent.InterventionKind, agent string, by intent.Actor) error {
-	_, err := tx.Exec(ctx, statements.InterventionAdd, env, by.At, cleanText(by.By), string(kind), cleanText(agent), cleanText(by.Reason))
+func intervene(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	kind intent.InterventionKind,
+	agent string,
+	by intent.Actor,
+) error {
+	_, err := tx.Exec(
+		ctx,
+		statements.InterventionAdd,
+		env,
+		by.At,
+		cleanText(by.By),
+		string(kind),
+		cleanText(agent),
+		cleanText(by.Reason),
+	)
 	return err
 }
 

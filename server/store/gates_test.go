@@ -39,13 +39,27 @@ func TestWhoHeldAndWhoLetThrough(t *testing.T) {
 	must(t, s.SetAgentPaused(ctx, env, "", false, at("ann")))
 
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	o := intent.Override{ID: uuid.New(), By: "ann", Reason: "the fix cannot wait", Agents: []string{"web*"}, Created: now, Until: now.Add(time.Hour)}
+	o := intent.Override{
+		ID:      uuid.New(),
+		By:      "ann",
+		Reason:  "the fix cannot wait",
+		Agents:  []string{"web*"},
+		Created: now,
+		Until:   now.Add(time.Hour),
+	}
 	must(t, s.AddOverride(ctx, env, o))
-	over := intent.Override{ID: uuid.New(), By: "ann", Reason: "before", Created: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}
+	over := intent.Override{
+		ID:      uuid.New(),
+		By:      "ann",
+		Reason:  "before",
+		Created: now.Add(-2 * time.Hour),
+		Until:   now.Add(-time.Hour),
+	}
 	must(t, s.AddOverride(ctx, env, over))
 	e, err = s.Environment(ctx, env)
 	must(t, err)
-	if len(e.Overrides) != 1 || e.Overrides[0].ID != o.ID || !e.Overrides[0].Until.Equal(o.Until) || e.Overrides[0].Agents[0] != "web*" {
+	if len(e.Overrides) != 1 || e.Overrides[0].ID != o.ID || !e.Overrides[0].Until.Equal(o.Until) ||
+		e.Overrides[0].Agents[0] != "web*" {
 		t.Fatalf("those that last: %+v", e.Overrides)
 	}
 	must(t, s.EndOverride(ctx, env, o.ID, at("bob")))
@@ -67,7 +81,8 @@ func TestWhoHeldAndWhoLetThrough(t *testing.T) {
 	for _, x := range list {
 		did = append(did, x.By+" "+string(x.Kind)+" "+x.Agent)
 	}
-	if got, wanted := len(did), 7; got != wanted || did[0] != "bob override_end web*" || did[6] != "ann halt " || did[3] != "ann unpause " {
+	if got, wanted := len(did), 7; got != wanted || did[0] != "bob override_end web*" || did[6] != "ann halt " ||
+		did[3] != "ann unpause " {
 		t.Errorf("%q", did)
 	}
 	// A longer one is refused by the table too.

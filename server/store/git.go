@@ -23,7 +23,16 @@ type gitStateRow struct {
 // SetGitState records how it goes between an environment and its repository.
 func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state intent.GitState) error {
 	return s.write(ctx, "store.SetGitState", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.GitStateSet, env, string(state.Kind), cleanText(state.Commit), cleanText(state.Message), cleanText(state.Advice), state.Checked)
+		_, err := tx.Exec(
+			ctx,
+			statements.GitStateSet,
+			env,
+			string(state.Kind),
+			cleanText(state.Commit),
+			cleanText(state.Message),
+			cleanText(state.Advice),
+			state.Checked,
+		)
 		return err
 	})
 }
@@ -53,7 +62,14 @@ func (s *Store) AcceptCommit(ctx context.Context, env intent.EnvironmentID, a in
 		if _, err := tx.Exec(ctx, statements.GitAccept, env, a.Commit, cleanText(a.By), cleanText(a.Reason), a.At); err != nil {
 			return err
 		}
-		return intervene(ctx, tx, env, intent.DidAccept, "", intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason})
+		return intervene(
+			ctx,
+			tx,
+			env,
+			intent.DidAccept,
+			"",
+			intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason},
+		)
 	})
 }
 
@@ -65,7 +81,11 @@ type acceptanceRow struct {
 }
 
 // Acceptance gives who let a commit through; nil when nobody did.
-func (s *Store) Acceptance(ctx context.Context, env intent.EnvironmentID, commit string) (out *intent.Acceptance, err error) {
+func (s *Store) Acceptance(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit string,
+) (out *intent.Acceptance, err error) {
 	err = s.read(ctx, "store.Acceptance", func(q querier) error {
 		row, err := one[acceptanceRow](ctx, q, statements.GitAcceptance, env, commit)
 		if isNoRows(err) {
@@ -107,6 +127,10 @@ func (r gitCommitRow) value() (intent.GitCommit, error) {
 }
 
 // GitCommits lists the newest compiles that had a commit, and what became of them.
-func (s *Store) GitCommits(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.GitCommit, err error) {
+func (s *Store) GitCommits(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	limit int,
+) (out []intent.GitCommit, err error) {
 	return listed(ctx, s, "store.GitCommits", gitCommitRow.value, statements.GitCommits, env, limit)
 }

@@ -15,7 +15,14 @@ import (
 
 // judge compares a version with the one that is deployed and tells why it is
 // held, nil when it is not, and how many resources it has no more.
-func judge(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, before *intent.Version, v intent.Version, at time.Time) (hold *intent.Hold, left int, err error) {
+func judge(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	before *intent.Version,
+	v intent.Version,
+	at time.Time,
+) (hold *intent.Hold, left int, err error) {
 	row, err := one[environmentRow](ctx, tx, statements.EnvironmentGet, env)
 	if err != nil {
 		return nil, 0, err
@@ -50,14 +57,33 @@ func (r removalRow) removed() (intent.Removed, error) {
 // removalOf counts what a version takes away, and all resources, purged ones
 // too, that it has no more. It looks into contents only where the two versions
 // differ, unless so much goes that the share matters.
-func removalOf(ctx context.Context, tx pgx.Tx, g intent.Guard, before *intent.Version, v intent.Version) (out intent.Removal, left int, err error) {
-	out = intent.Removal{Total: v.Total, Types: []intent.RemovedType{}, First: []intent.Removed{}, Protected: []intent.Removed{}}
+func removalOf(
+	ctx context.Context,
+	tx pgx.Tx,
+	g intent.Guard,
+	before *intent.Version,
+	v intent.Version,
+) (out intent.Removal, left int, err error) {
+	out = intent.Removal{
+		Total:     v.Total,
+		Types:     []intent.RemovedType{},
+		First:     []intent.Removed{},
+		Protected: []intent.Removed{},
+	}
 	if before != nil {
 		out.Before, out.BeforeTotal = before.Number, before.Total
 	} else if len(g.Protected) == 0 {
 		return out, 0, nil
 	}
-	rows, err := many[removalRow](ctx, tx, statements.Removal, v.Environment, v.Number, intent.RemovalShown, g.Protected.Like())
+	rows, err := many[removalRow](
+		ctx,
+		tx,
+		statements.Removal,
+		v.Environment,
+		v.Number,
+		intent.RemovalShown,
+		g.Protected.Like(),
+	)
 	if err != nil {
 		return out, 0, err
 	}

@@ -90,7 +90,9 @@ func TestWhatTakesAwayMuchIsHeld(t *testing.T) {
 				return
 			}
 			h := v.Hold
-			if h.Gone != c.gone || h.Purged != c.purged || len(h.First) != min(c.gone+c.purged, intent.RemovalShown) || h.Before != n-1 || !h.Since.Equal(after(1)) {
+			if h.Gone != c.gone || h.Purged != c.purged || len(h.First) != min(c.gone+c.purged, intent.RemovalShown) ||
+				h.Before != n-1 ||
+				!h.Since.Equal(after(1)) {
 				t.Errorf("%+v", h)
 			}
 			if active := get(s.ActiveVersion(ctx, env))(t); active.Number != n-1 {
@@ -113,7 +115,12 @@ func TestConfirming(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	confirm := func(n int) error {
-		return s.ConfirmVersion(ctx, env, n, intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)})
+		return s.ConfirmVersion(
+			ctx,
+			env,
+			n,
+			intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)},
+		)
 	}
 	release(t, s, env, resources(100))
 	small := get(s.StoreVersion(ctx, version(env, resources(60)), epoch))(t)
@@ -138,7 +145,8 @@ func TestConfirming(t *testing.T) {
 		t.Fatalf("%+v", v.Hold)
 	}
 	must(t, s.SetSetting(ctx, env, "protected_resources", "fs::File[host3,*"))
-	if err := confirm(smaller); !slices.Contains(heldBecause(t, err), intent.HeldProtected) || !strings.Contains(err.Error(), "protected_resources") {
+	if err := confirm(smaller); !slices.Contains(heldBecause(t, err), intent.HeldProtected) ||
+		!strings.Contains(err.Error(), "protected_resources") {
 		t.Fatal(err)
 	}
 	if v := get(s.Version(ctx, env, smaller))(t); v.Hold.ProtectedCount != 10 || len(v.Hold.Protected) != 10 {
@@ -306,7 +314,21 @@ func TestNoticesAreCountedUntilTheyAreRead(t *testing.T) {
 	env := newEnvironment(t, s)
 	note := func(title, uri string, second int) {
 		t.Helper()
-		must(t, store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityError, Title: title, Message: fmt.Sprint("at ", second, "\x00"), URI: uri}, after(second)))
+		must(
+			t,
+			store.AddNotice(
+				ctx,
+				s,
+				env,
+				intent.Notice{
+					Severity: intent.SeverityError,
+					Title:    title,
+					Message:  fmt.Sprint("at ", second, "\x00"),
+					URI:      uri,
+				},
+				after(second),
+			),
+		)
 	}
 	list := func(filters map[string][]string) []intent.Notification {
 		t.Helper()
@@ -319,7 +341,9 @@ func TestNoticesAreCountedUntilTheyAreRead(t *testing.T) {
 	note("b", "", 6)
 	note("b", "", 7)
 	all := list(nil)
-	if len(all) != 3 || all[0].Times != 3 || !all[0].Last.Equal(after(5)) || !all[0].Created.Equal(after(1)) || all[2].Times != 2 || all[2].URI != "" {
+	if len(all) != 3 || all[0].Times != 3 || !all[0].Last.Equal(after(5)) || !all[0].Created.Equal(after(1)) ||
+		all[2].Times != 2 ||
+		all[2].URI != "" {
 		t.Fatalf("%+v", all)
 	}
 	if n := get(s.UnreadNotifications(ctx, env))(t); n != 3 {
@@ -352,7 +376,10 @@ func TestNoticesAreCountedUntilTheyAreRead(t *testing.T) {
 		t.Errorf("%d are unread", n)
 	}
 	long := strings.Repeat("é", 40_000)
-	must(t, store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "long", Message: long}, epoch))
+	must(
+		t,
+		store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "long", Message: long}, epoch),
+	)
 	if m := list(map[string][]string{"title": {"long"}})[0].Message; len(m) > 33<<10 || !strings.HasSuffix(m, "…") {
 		t.Errorf("%d bytes are kept", len(m))
 	}

@@ -270,7 +270,15 @@ func parseTime(s string) (time.Time, error) {
 }
 
 // page runs a list query.
-func page[R, V any](ctx context.Context, s *Store, op string, l list, q intent.ListQuery, f func(R) (V, error), fixed ...any) (intent.Page[V], error) {
+func page[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	l list,
+	q intent.ListQuery,
+	f func(R) (V, error),
+	fixed ...any,
+) (intent.Page[V], error) {
 	var out intent.Page[V]
 	sql, err := l.build(q, fixed...)
 	if err != nil {

@@ -37,8 +37,16 @@ func TestPagesLeadThroughTheWholeList(t *testing.T) {
 				var last intent.Page[intent.ResourceRow]
 				for {
 					page := get(s.Resources(ctx, env, q))(t)
-					if page.Total != rows || page.Before != len(forward) || page.After != rows-len(forward)-len(page.Items) {
-						t.Fatalf("after %d rows: total %d, before %d, after %d, here %d", len(forward), page.Total, page.Before, page.After, len(page.Items))
+					if page.Total != rows || page.Before != len(forward) ||
+						page.After != rows-len(forward)-len(page.Items) {
+						t.Fatalf(
+							"after %d rows: total %d, before %d, after %d, here %d",
+							len(forward),
+							page.Total,
+							page.Before,
+							page.After,
+							len(page.Items),
+						)
 					}
 					for _, r := range page.Items {
 						forward = append(forward, r.State.ID.String())
@@ -100,20 +108,26 @@ func TestFiltersOfLists(t *testing.T) {
 		"orphans explicitly not":   {filters{"status": {"!orphaned"}}, 7},
 		"a key without any values": {filters{"agent": {}}, 7},
 	} {
-		if page := get(s.Resources(ctx, env, intent.ListQuery{Filters: test.filters}))(t); page.Total != test.total || len(page.Items) != test.total {
+		if page := get(s.Resources(ctx, env, intent.ListQuery{Filters: test.filters}))(t); page.Total != test.total ||
+			len(page.Items) != test.total {
 			t.Errorf("%s: %d rows, want %d", name, page.Total, test.total)
 		}
 	}
 	versions := func(f filters) int { return get(s.Versions(ctx, env, intent.ListQuery{Filters: f}))(t).Total }
 	if versions(filters{"version": {"ge:1", "lt:2"}}) != 1 || versions(filters{"released": {"false"}}) != 0 ||
-		versions(filters{"status": {"active", "retired"}}) != 2 || versions(filters{"date": {"ge:2026-11-21 12:00:00+00:00"}}) != 2 {
+		versions(
+			filters{"status": {"active", "retired"}},
+		) != 2 || versions(filters{"date": {"ge:2026-11-21 12:00:00+00:00"}}) != 2 {
 		t.Error("filters of versions")
 	}
 	enqueue(t, s, env, 1, nil)
 	if p := get(s.Compiles(ctx, env, intent.ListQuery{Filters: filters{"started": {"false"}, "completed": {"false"}}}))(t); p.Total != 1 {
 		t.Errorf("waiting compiles: %d", p.Total)
 	}
-	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent", Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 || p.After != 5 || p.Items[0].ID.Agent != "host0" || p.Items[0].Version != 1 {
+	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent", Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 ||
+		p.After != 5 ||
+		p.Items[0].ID.Agent != "host0" ||
+		p.Items[0].Version != 1 {
 		t.Errorf("resources of a version: %+v", p)
 	}
 }

@@ -50,7 +50,10 @@ func migrationsIn(files fs.FS) ([]migration, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)
-		steps = append(steps, migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])})
+		steps = append(
+			steps,
+			migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])},
+		)
 	}
 	return steps, nil
 }
@@ -80,7 +83,11 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) erro
 		return translate(op, err)
 	}
 	if server < oldestServer {
-		return fault.New(op, fault.Invalid, fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000))
+		return fault.New(
+			op,
+			fault.Invalid,
+			fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000),
+		)
 	}
 	return translate(op, pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		return apply(ctx, tx, steps, logger)

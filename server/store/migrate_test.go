@@ -60,7 +60,15 @@ func checkMigrations(t *testing.T, url string) {
 	if err := try(edited); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), steps[0].name) {
 		t.Errorf("an edited step: %v", err)
 	}
-	longer := append(append([]migration(nil), steps...), migration{number: steps[len(steps)-1].number + 1, name: "more", sql: "CREATE TABLE more (x int)", checksum: "c"})
+	longer := append(
+		append([]migration(nil), steps...),
+		migration{
+			number:   steps[len(steps)-1].number + 1,
+			name:     "more",
+			sql:      "CREATE TABLE more (x int)",
+			checksum: "c",
+		},
+	)
 	for range 2 {
 		if err := try(longer); err != nil {
 			t.Fatalf("a new step: %v", err)

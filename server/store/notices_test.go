@@ -33,7 +33,10 @@ func TestANoticeIsRecordedWithWhatItTellsOf(t *testing.T) {
 	rs := resources(3)
 	number := release(t, s, env, rs)
 	end := deployed(states(t, s, env)[rs[0].ID], number, 3)
-	end.Notices = []intent.Notice{{Severity: intent.SeverityError, Title: "parked", URI: "/x"}, {Severity: intent.SeverityError, Title: "breaker", URI: "/y"}}
+	end.Notices = []intent.Notice{
+		{Severity: intent.SeverityError, Title: "parked", URI: "/x"},
+		{Severity: intent.SeverityError, Title: "breaker", URI: "/y"},
+	}
 	bad := deployed(states(t, s, env)[rs[1].ID], number, 3)
 	bad.State.Compliance = "sideways"
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{end, bad}), fault.Conflict)
@@ -75,10 +78,18 @@ func TestOverridesAreTold(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	o := intent.Override{ID: uuid.New(), By: "ann", Reason: "the fix cannot wait", Agents: []string{"web*"}, Created: now, Until: now.Add(time.Hour)}
+	o := intent.Override{
+		ID:      uuid.New(),
+		By:      "ann",
+		Reason:  "the fix cannot wait",
+		Agents:  []string{"web*"},
+		Created: now,
+		Until:   now.Add(time.Hour),
+	}
 	must(t, s.AddOverride(ctx, env, o))
 	n := get(s.Notifications(ctx, env, intent.ListQuery{}))(t).Items[0]
-	if n.Title != "ann lets changes through" || n.Severity != intent.SeverityWarning || !strings.Contains(n.Message, "of web*: the fix cannot wait") {
+	if n.Title != "ann lets changes through" || n.Severity != intent.SeverityWarning ||
+		!strings.Contains(n.Message, "of web*: the fix cannot wait") {
 		t.Errorf("%+v", n)
 	}
 	must(t, s.EndOverride(ctx, env, o.ID, intent.Actor{By: "bob", At: now.Add(time.Minute)}))
@@ -107,13 +118,28 @@ func TestTheEndOfADryRunIsTold(t *testing.T) {
 		return run.ID
 	}
 	ready := start("")
-	must(t, s.AddDryRunDiffs(ctx, env, ready, []intent.ResourceDiff{{ID: rs[0].ID, Kind: intent.DiffUnmodified}, {ID: rs[1].ID, Kind: intent.DiffUnknown}, {ID: rs[2].ID, Kind: intent.DiffUnknown}}))
+	must(
+		t,
+		s.AddDryRunDiffs(
+			ctx,
+			env,
+			ready,
+			[]intent.ResourceDiff{
+				{ID: rs[0].ID, Kind: intent.DiffUnmodified},
+				{ID: rs[1].ID, Kind: intent.DiffUnknown},
+				{ID: rs[2].ID, Kind: intent.DiffUnknown},
+			},
+		),
+	)
 	must(t, s.EndDryRun(ctx, env, ready, intent.DryRunDone, "", nil, after(1)))
 	must(t, s.EndDryRun(ctx, env, start("feature"), intent.DryRunFailed, "the model has errors", nil, after(2)))
 	must(t, s.EndDryRun(ctx, env, start("other"), intent.DryRunCancelled, "", nil, after(3)))
 	all := get(s.Notifications(ctx, env, intent.ListQuery{Sort: "created"}))(t).Items
-	if len(all) != 2 || all[0].Title != "Dry run of version 1 ready" || all[0].Message != "3 resources looked at: 2 unknown, 1 unmodified." ||
-		all[0].URI != "/api/v2/dryrun/1/"+ready.String() || all[1].Title != "Dry run of feature failed" || all[1].Message != "the model has errors" {
+	if len(all) != 2 || all[0].Title != "Dry run of version 1 ready" ||
+		all[0].Message != "3 resources looked at: 2 unknown, 1 unmodified." ||
+		all[0].URI != "/api/v2/dryrun/1/"+ready.String() ||
+		all[1].Title != "Dry run of feature failed" ||
+		all[1].Message != "the model has errors" {
 		t.Errorf("%+v", all)
 	}
 }

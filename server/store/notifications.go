@@ -30,7 +30,12 @@ type notificationRow struct {
 func (r notificationRow) value() (intent.Notification, error) {
 	n := intent.Notification{
 		ID: r.ID, Environment: r.Environment, Created: r.Created.UTC(), Last: r.Last.UTC(), Times: r.Times, Read: r.Read, Cleared: r.Cleared,
-		Notice: intent.Notice{Severity: intent.Severity(r.Severity), Title: r.Title, Message: r.Message, Compile: r.Compile},
+		Notice: intent.Notice{
+			Severity: intent.Severity(r.Severity),
+			Title:    r.Title,
+			Message:  r.Message,
+			Compile:  r.Compile,
+		},
 	}
 	if r.URI != nil {
 		n.URI = *r.URI
@@ -56,7 +61,18 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	if _, err := tx.Exec(ctx, statements.NotificationLock, env); err != nil {
 		return err
 	}
-	again, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationAgain, env, title, uri, at, message, n.Severity, n.Compile)
+	again, err := many[struct{ ID uuid.UUID }](
+		ctx,
+		tx,
+		statements.NotificationAgain,
+		env,
+		title,
+		uri,
+		at,
+		message,
+		n.Severity,
+		n.Compile,
+	)
 	if err != nil || len(again) > 0 {
 		return err
 	}
@@ -65,12 +81,20 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 }
 
 // Notifications lists what people should hear of.
-func (s *Store) Notifications(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Notification], error) {
+func (s *Store) Notifications(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Notification], error) {
 	return page(ctx, s, "store.Notifications", lists.notifications, q, notificationRow.value, env)
 }
 
 // Notification finds one.
-func (s *Store) Notification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (out intent.Notification, err error) {
+func (s *Store) Notification(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id uuid.UUID,
+) (out intent.Notification, err error) {
 	err = s.read(ctx, "store.Notification", func(q querier) error {
 		row, err := one[notificationRow](ctx, q, statements.NotificationGet, env, id)
 		if isNoRows(err) {
@@ -85,7 +109,12 @@ func (s *Store) Notification(ctx context.Context, env intent.EnvironmentID, id u
 }
 
 // MarkNotification sets whether it was read and cleared; nil leaves it as it is.
-func (s *Store) MarkNotification(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, read, cleared *bool) (out intent.Notification, err error) {
+func (s *Store) MarkNotification(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id uuid.UUID,
+	read, cleared *bool,
+) (out intent.Notification, err error) {
 	err = s.write(ctx, "store.MarkNotification", func(tx pgx.Tx) error {
 		row, err := one[notificationRow](ctx, tx, statements.NotificationMark, env, id, read, cleared)
 		if isNoRows(err) {
@@ -120,7 +149,11 @@ func (s *Store) UnreadNotifications(ctx context.Context, env intent.EnvironmentI
 }
 
 // DeleteNotificationsBefore drops those that came last before a time.
-func (s *Store) DeleteNotificationsBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
+func (s *Store) DeleteNotificationsBefore(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	t time.Time,
+) (n int, err error) {
 	err = s.write(ctx, "store.DeleteNotificationsBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.NotificationDelete, env, t)
 		n = int(tag.RowsAffected())

@@ -38,14 +38,30 @@ func (r outboxRow) value() (intent.Outbox, error) {
 }
 
 // addOutbox writes work for a forge; what waits about the same topic is replaced by it.
-func addOutbox(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, kind intent.OutboxKind, topic string, p intent.OutboxPayload, at time.Time) error {
+func addOutbox(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	kind intent.OutboxKind,
+	topic string,
+	p intent.OutboxPayload,
+	at time.Time,
+) error {
 	_, err := tx.Exec(ctx, statements.OutboxAdd, env, string(kind), topic, toJSON(p), at)
 	return err
 }
 
 // addComment writes that the comment of a pull request is to be brought up to date.
 func addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, at time.Time) error {
-	return addOutbox(ctx, tx, env, intent.OutboxComment, fmt.Sprintf("comment/%d", number), intent.OutboxPayload{Number: number}, at)
+	return addOutbox(
+		ctx,
+		tx,
+		env,
+		intent.OutboxComment,
+		fmt.Sprintf("comment/%d", number),
+		intent.OutboxPayload{Number: number},
+		at,
+	)
 }
 
 // AskForge writes that a pull request is to be looked up; 0: all that are open.
@@ -54,7 +70,15 @@ func (s *Store) AskForge(ctx context.Context, env intent.EnvironmentID, number i
 		if number == 0 {
 			return addOutbox(ctx, tx, env, intent.OutboxPulls, "pulls", intent.OutboxPayload{}, at)
 		}
-		return addOutbox(ctx, tx, env, intent.OutboxPull, fmt.Sprintf("pull/%d", number), intent.OutboxPayload{Number: number}, at)
+		return addOutbox(
+			ctx,
+			tx,
+			env,
+			intent.OutboxPull,
+			fmt.Sprintf("pull/%d", number),
+			intent.OutboxPayload{Number: number},
+			at,
+		)
 	})
 }
 
@@ -92,9 +116,17 @@ func (s *Store) OutboxSent(ctx context.Context, w intent.Outbox, at time.Time) e
 
 // OutboxFailed says why one failed, and when it is tried again; dead: it is
 // not, and people hear of it.
-func (s *Store) OutboxFailed(ctx context.Context, w intent.Outbox, problem string, next time.Time, dead bool, at time.Time) error {
+func (s *Store) OutboxFailed(
+	ctx context.Context,
+	w intent.Outbox,
+	problem string,
+	next time.Time,
+	dead bool,
+	at time.Time,
+) error {
 	return s.write(ctx, "store.OutboxFailed", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead, at); err != nil || !dead {
+		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead, at); err != nil ||
+			!dead {
 			return err
 		}
 		return addNotice(ctx, tx, w.Environment, intent.Notice{
@@ -158,12 +190,20 @@ func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now de
 	if err == nil && before == now {
 		return nil
 	}
-	status := intent.OutboxPayload{Commit: now.Commit, Context: "ordain/" + name + "/deploy", State: intent.CommitState(now.State),
-		Description: now.Description, Path: fmt.Sprintf("/e/%s/versions/%d", env, now.Version)}
+	status := intent.OutboxPayload{
+		Commit:      now.Commit,
+		Context:     "ordain/" + name + "/deploy",
+		State:       intent.CommitState(now.State),
+		Description: now.Description,
+		Path:        fmt.Sprintf("/e/%s/versions/%d", env, now.Version),
+	}
 	topic := func(commit string) string { return "status/" + status.Context + "/" + commit }
 	if before.State == string(intent.CommitPending) && before.Commit != now.Commit {
 		old := intent.OutboxPayload{Commit: before.Commit, Context: status.Context, State: intent.CommitCancelled,
-			Description: fmt.Sprintf("Version %d took its place before all was deployed", now.Version), Path: fmt.Sprintf("/e/%s/versions/%d", env, before.Version)}
+			Description: fmt.Sprintf(
+				"Version %d took its place before all was deployed",
+				now.Version,
+			), Path: fmt.Sprintf("/e/%s/versions/%d", env, before.Version)}
 		if err := addOutbox(ctx, tx, env, intent.OutboxStatus, topic(before.Commit), old, at); err != nil {
 			return err
 		}
@@ -226,5 +266,10 @@ func deployment(rows []countRow) (intent.CommitState, string) {
 	case len(rest) == 0:
 		return intent.CommitSuccess, fmt.Sprintf("All %d resources are deployed", total)
 	}
-	return intent.CommitFailure, fmt.Sprintf("%d of %d resources are deployed: %s", done, total, strings.Join(rest, ", "))
+	return intent.CommitFailure, fmt.Sprintf(
+		"%d of %d resources are deployed: %s",
+		done,
+		total,
+		strings.Join(rest, ", "),
+	)
 }

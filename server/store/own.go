@@ -57,7 +57,10 @@ func environmentLock(id intent.EnvironmentID) int32 {
 }
 
 // Own takes the environment for this process; see control.EnvironmentStore.
-func (s *Store) Own(ctx context.Context, id intent.EnvironmentID) (release func(), lost <-chan struct{}, ok bool, err error) {
+func (s *Store) Own(
+	ctx context.Context,
+	id intent.EnvironmentID,
+) (release func(), lost <-chan struct{}, ok bool, err error) {
 	return s.owner.own(ctx, id)
 }
 

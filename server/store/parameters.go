@@ -61,13 +61,29 @@ func setParameter(ctx context.Context, tx pgx.Tx, env uuid.UUID, p intent.Parame
 	if err != nil {
 		return fault.Wrap("store.SetParameter", fault.Invalid, err)
 	}
-	_, err = tx.Exec(ctx, statements.ParameterSet, p.ID, env, p.Name, resourceText(p.Resource), cleanText(p.Value), p.Source, p.Updated,
-		p.Expires, string(metadata))
+	_, err = tx.Exec(
+		ctx,
+		statements.ParameterSet,
+		p.ID,
+		env,
+		p.Name,
+		resourceText(p.Resource),
+		cleanText(p.Value),
+		p.Source,
+		p.Updated,
+		p.Expires,
+		string(metadata),
+	)
 	return err
 }
 
 // Parameters lists parameters, or facts.
-func (s *Store) Parameters(ctx context.Context, env intent.EnvironmentID, facts bool, q intent.ListQuery) (intent.Page[intent.Parameter], error) {
+func (s *Store) Parameters(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	facts bool,
+	q intent.ListQuery,
+) (intent.Page[intent.Parameter], error) {
 	l := lists.parameters
 	if facts {
 		l = lists.facts
@@ -76,7 +92,12 @@ func (s *Store) Parameters(ctx context.Context, env intent.EnvironmentID, facts 
 }
 
 // Parameter finds one; a zero resource means a parameter of the environment.
-func (s *Store) Parameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) (out intent.Parameter, err error) {
+func (s *Store) Parameter(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	name string,
+	resource intent.ResourceID,
+) (out intent.Parameter, err error) {
 	err = s.read(ctx, "store.Parameter", func(q querier) error {
 		row, err := one[parameterRow](ctx, q, statements.ParameterGet, env, name, resourceText(resource))
 		if err == nil {
@@ -88,7 +109,12 @@ func (s *Store) Parameter(ctx context.Context, env intent.EnvironmentID, name st
 }
 
 // DeleteParameter deletes one.
-func (s *Store) DeleteParameter(ctx context.Context, env intent.EnvironmentID, name string, resource intent.ResourceID) error {
+func (s *Store) DeleteParameter(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	name string,
+	resource intent.ResourceID,
+) error {
 	return s.write(ctx, "store.DeleteParameter", func(tx pgx.Tx) error {
 		return affected(tx.Exec(ctx, statements.ParameterDelete, env, name, resourceText(resource)))
 	})

@@ -96,7 +96,12 @@ func followed(ctx context.Context, q querier, env intent.EnvironmentID) (intent.
 	}
 	f.Provenance, err = fromJSON[intent.Provenance](r.Provenance)
 	if r.Blocked && r.BlockedAt != nil {
-		f.Blocked = &intent.Block{Commit: f.Provenance.Commit, By: r.BlockedBy, Reason: r.BlockedWhy, At: r.BlockedAt.UTC()}
+		f.Blocked = &intent.Block{
+			Commit: f.Provenance.Commit,
+			By:     r.BlockedBy,
+			Reason: r.BlockedWhy,
+			At:     r.BlockedAt.UTC(),
+		}
 	}
 	return f, err
 }
@@ -122,7 +127,13 @@ type judging struct {
 
 // JudgePromotion looks at what the environment that is followed has deployed,
 // and promotes its commit when the gates are open; see control.PromotionStore.
-func (s *Store) JudgePromotion(ctx context.Context, env intent.Environment, source *intent.Environment, why string, at time.Time) (out *intent.Promotion, err error) {
+func (s *Store) JudgePromotion(
+	ctx context.Context,
+	env intent.Environment,
+	source *intent.Environment,
+	why string,
+	at time.Time,
+) (out *intent.Promotion, err error) {
 	const op = "store.JudgePromotion"
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
 		out = nil
@@ -180,7 +191,8 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 	p.Gates = j.env.FollowPolicy().Judge(d, hold, p.Approved, j.at)
 	held, approval, _, _ := intent.GatesHeld(p.Gates)
 	*out = &p
-	if toJSON(p.Gates) != canonical(row.Gates) || row.Version != p.Version || !row.Since.Equal(p.Since) || approval && !row.Asked {
+	if toJSON(p.Gates) != canonical(row.Gates) || row.Version != p.Version || !row.Since.Equal(p.Since) ||
+		approval && !row.Asked {
 		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked, row.Asked || approval); err != nil {
 			return false, err
 		}
@@ -188,8 +200,15 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 	if approval && !row.Asked {
 		j.ask = &intent.Notice{
 			Severity: intent.SeverityInfo, Title: "A commit waits for approval",
-			Message: fmt.Sprintf("%s %q by %s, deployed in %s, is ready for %s once somebody approves it", p.Short(), p.Subject, p.Author, p.SourceName, j.env.Name),
-			URI:     "/api/v2/git/promotions",
+			Message: fmt.Sprintf(
+				"%s %q by %s, deployed in %s, is ready for %s once somebody approves it",
+				p.Short(),
+				p.Subject,
+				p.Author,
+				p.SourceName,
+				j.env.Name,
+			),
+			URI: "/api/v2/git/promotions",
 		}
 	}
 	return !held, nil
@@ -272,7 +291,10 @@ func (j *judging) promote(ctx context.Context, p *intent.Promotion, by *intent.A
 	}
 	c := intent.Compile{
 		ID: uuid.New(), Environment: j.env.ID, Requested: j.at, Update: true, Export: true,
-		Trigger: intent.Trigger{Type: intent.TriggerPromotion, Message: message}, Metadata: map[string]any{"type": intent.TriggerPromotion, "message": message},
+		Trigger: intent.Trigger{
+			Type:    intent.TriggerPromotion,
+			Message: message,
+		}, Metadata: map[string]any{"type": intent.TriggerPromotion, "message": message},
 	}
 	if err := enqueue(ctx, j.tx, j.op, c); err != nil {
 		return err
@@ -298,7 +320,12 @@ func supersede(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, why str
 }
 
 // Promote promotes the commit that waits in spite of its gates; see control.PromotionStore.
-func (s *Store) Promote(ctx context.Context, env, source intent.Environment, commit string, by intent.Actor) (out intent.Promotion, err error) {
+func (s *Store) Promote(
+	ctx context.Context,
+	env, source intent.Environment,
+	commit string,
+	by intent.Actor,
+) (out intent.Promotion, err error) {
 	const op = "store.Promote"
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
 		if _, err := lockEnvironment(ctx, tx, env.ID); err != nil {
@@ -332,7 +359,8 @@ func (s *Store) Promote(ctx context.Context, env, source intent.Environment, com
 // isCommit refuses what a person says of a commit that is not the one that waits.
 func isCommit(op string, p *intent.Promotion, commit string) error {
 	if p == nil {
-		return fault.New(op, fault.Conflict, "no commit waits to be promoted").Hint("`ordain git promotions ENVIRONMENT` says what was and why nothing waits")
+		return fault.New(op, fault.Conflict, "no commit waits to be promoted").
+			Hint("`ordain git promotions ENVIRONMENT` says what was and why nothing waits")
 	}
 	if p.Commit != commit {
 		return fault.New(op, fault.Conflict, fmt.Sprintf("the commit that waits to be promoted is %s, not %s", p.Commit, commit)).
@@ -412,7 +440,11 @@ func (s *Store) PromotionPause(ctx context.Context, env intent.EnvironmentID) (o
 }
 
 // Promotions lists the newest promotions to an environment, newest first.
-func (s *Store) Promotions(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.Promotion, err error) {
+func (s *Store) Promotions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	limit int,
+) (out []intent.Promotion, err error) {
 	return listed(ctx, s, "store.Promotions", promotionRow.value, statements.PromotionList, env, limit)
 }
 

@@ -28,7 +28,14 @@ func newChain(t *testing.T, settings map[string]any) *chain {
 	p := intent.Project{ID: uuid.New(), Name: "shop"}
 	must(t, c.s.CreateProject(t.Context(), p))
 	for name, e := range map[string]*intent.Environment{"staging": &c.staging, "production": &c.production} {
-		*e = intent.Environment{ID: uuid.New(), ProjectID: p.ID, Name: name, Created: epoch, Source: intent.Source{URL: "file:///repo", Branch: "main"}, Settings: map[string]any{}}
+		*e = intent.Environment{
+			ID:        uuid.New(),
+			ProjectID: p.ID,
+			Name:      name,
+			Created:   epoch,
+			Source:    intent.Source{URL: "file:///repo", Branch: "main"},
+			Settings:  map[string]any{},
+		}
 		if name == "production" {
 			e.Settings = settings
 			e.Settings["follow"] = "staging"
@@ -59,7 +66,10 @@ func (c *chain) compliant(version, second int) {
 	c.t.Helper()
 	for _, st := range states(c.t, c.s, c.staging.ID) {
 		if st.Orphaned == 0 && st.Compliance != intent.Compliant {
-			must(c.t, c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}))
+			must(
+				c.t,
+				c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}),
+			)
 		}
 	}
 }
@@ -95,7 +105,9 @@ func (c *chain) isPromoted(second int, commit string) intent.Promotion {
 		c.t.Fatalf("at %d: %+v", second, p)
 	}
 	open := get(c.s.OpenCompiles(c.t.Context(), c.production.ID))(c.t)
-	if i := slices.IndexFunc(open, func(o intent.Compile) bool { return o.ID == *p.Compile }); i < 0 || open[i].Trigger.Type != "promotion" || !open[i].Export {
+	if i := slices.IndexFunc(open, func(o intent.Compile) bool { return o.ID == *p.Compile }); i < 0 ||
+		open[i].Trigger.Type != "promotion" ||
+		!open[i].Export {
 		c.t.Errorf("the compiles are %+v", open)
 	}
 	if again := c.judge(second + 1); again != nil {
@@ -119,17 +131,29 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.rs = changed(c.rs, 0, "commit-1")
 	n := c.version(c.staging.ID, "commit-1")
 	must(t, c.s.ReleaseVersion(t.Context(), c.staging.ID, n, after(10)))
-	c.waits(11, "commit-1", "waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], fs::File[host1,path=/etc/f00001]; approval of this commit")
+	c.waits(
+		11,
+		"commit-1",
+		"waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], fs::File[host1,path=/etc/f00001]; approval of this commit",
+	)
 	c.compliant(n, 12)
 	c.waits(13, "commit-1", "waits: soak until 12:10 UTC; approval of this commit")
 	// A failure restarts the soak, and so durably: all is read from the record.
 	c.breaks(n, 120)
-	c.waits(121, "commit-1", "waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not compliant: fs::File[host0,path=/etc/f00000]; approval of this commit")
+	c.waits(
+		121,
+		"commit-1",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not compliant: fs::File[host0,path=/etc/f00000]; approval of this commit",
+	)
 	c.compliant(n, 130)
 	// The same commit, compiled again, goes on soaking.
 	again := c.version(c.staging.ID, "commit-1")
 	must(t, c.s.ReleaseVersion(t.Context(), c.staging.ID, again, after(200)))
-	c.waits(201, "commit-1", "waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this commit")
+	c.waits(
+		201,
+		"commit-1",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this commit",
+	)
 	if p := c.judge(202); p.Version != again || !p.Since.Equal(after(10)) {
 		t.Errorf("%+v", p)
 	}
@@ -149,10 +173,13 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(732, "commit-1", "waits: 1 record of drift is open: fs::File[host0,path=/etc/f00000] mode")
 	d.finds(733, intent.DriftReport{Open: true, Healed: true}, "mode=777")
 	p := c.isPromoted(734, "commit-1")
-	if p.Version != again || p.Branch != "main" || p.Follows != "main" || p.Approved == nil || p.Approved.By != "ida" || p.Approved.Reason != "it is time" {
+	if p.Version != again || p.Branch != "main" || p.Follows != "main" || p.Approved == nil || p.Approved.By != "ida" ||
+		p.Approved.Reason != "it is time" {
 		t.Errorf("%+v", p)
 	}
-	if did := get(c.s.Interventions(t.Context(), c.production.ID, 10))(t); len(did) != 1 || did[0].Kind != intent.DidApprove || !strings.Contains(did[0].Reason, "commit-1 of staging") {
+	if did := get(c.s.Interventions(t.Context(), c.production.ID, 10))(t); len(did) != 1 ||
+		did[0].Kind != intent.DidApprove ||
+		!strings.Contains(did[0].Reason, "commit-1 of staging") {
 		t.Errorf("%+v", did)
 	}
 	if last := get(c.s.LastPromoted(t.Context(), c.production.ID))(t); last == nil || last.Commit != "commit-1" {
@@ -172,7 +199,9 @@ func TestANewerCommitStartsOver(t *testing.T) {
 	c.waits(310, "commit-2", "waits: soak until 12:15 UTC; approval of this commit")
 	c.waits(620, "commit-2", "waits: soak until 12:15 UTC; approval of this commit")
 	all := get(c.s.Promotions(t.Context(), c.production.ID, 10))(t)
-	if len(all) != 2 || all[1].State != intent.PromotionSuperseded || all[1].Text() != "superseded: staging moved on to commit-" || all[1].Approved == nil {
+	if len(all) != 2 || all[1].State != intent.PromotionSuperseded ||
+		all[1].Text() != "superseded: staging moved on to commit-" ||
+		all[1].Approved == nil {
 		t.Errorf("%+v", all)
 	}
 	must(t, c.s.ApprovePromotion(t.Context(), c.production.ID, "commit-2", c.by(621)))
@@ -194,10 +223,14 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	if p := c.judge(32); p != nil {
 		t.Errorf("after a rollback in staging: %+v", p)
 	}
-	if got := get(c.s.Promotions(t.Context(), c.production.ID, 1))(t)[0]; got.State != intent.PromotionSuperseded || !strings.Contains(got.Reason, "staging was rolled back to version 1") {
+	if got := get(c.s.Promotions(t.Context(), c.production.ID, 1))(t)[0]; got.State != intent.PromotionSuperseded ||
+		!strings.Contains(got.Reason, "staging was rolled back to version 1") {
 		t.Errorf("%+v", got)
 	}
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-2", c.by(33)); !fault.Is(err, fault.Conflict) {
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-2", c.by(33)); !fault.Is(
+		err,
+		fault.Conflict,
+	) {
 		t.Errorf("a person promotes what was taken back: %v", err)
 	}
 	// The fix goes out, and is taken back in production: it does not come again.
@@ -209,7 +242,11 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	c.isPromoted(62, "commit-4")
 	c.deploys("commit-3", 70) // a branch that was reset
 	c.waits(72, "commit-3", "waits: the commit is blocked here: ida took it back: it is time")
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "blocked") {
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(
+		err,
+		fault.Conflict,
+	) ||
+		!strings.Contains(err.Error(), "blocked") {
 		t.Errorf("a person promotes what is blocked: %v", err)
 	}
 	must(t, c.s.UnblockCommit(t.Context(), c.production.ID, "commit-3", c.by(74)))
@@ -244,7 +281,10 @@ func (c *chain) compiles(p intent.Promotion, released bool) {
 	if released {
 		must(c.t, c.s.ReleaseVersion(c.t.Context(), c.production.ID, n, after(45)))
 	}
-	must(c.t, c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}))
+	must(
+		c.t,
+		c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}),
+	)
 }
 
 // A promotion tells what came of it, also when its commit compiles only at the second try.
@@ -281,17 +321,33 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	c.deploys("commit-1", 0)
 	c.judge(2)
 	must(t, c.s.PausePromotions(t.Context(), c.production.ID, true, c.by(3)))
-	must(t, c.s.PausePromotions(t.Context(), c.production.ID, true, intent.Actor{By: "bob", Reason: "me too", At: after(4)}))
-	if by := get(c.s.PromotionPause(t.Context(), c.production.ID))(t); by == nil || by.By != "ida" || !by.At.Equal(after(3)) {
+	must(
+		t,
+		c.s.PausePromotions(
+			t.Context(),
+			c.production.ID,
+			true,
+			intent.Actor{By: "bob", Reason: "me too", At: after(4)},
+		),
+	)
+	if by := get(c.s.PromotionPause(t.Context(), c.production.ID))(t); by == nil || by.By != "ida" ||
+		!by.At.Equal(after(3)) {
 		t.Errorf("paused by %+v", by)
 	}
 	c.waits(5, "commit-1", "waits: ida paused promotions: it is time; soak until 13:00 UTC; approval of this commit")
 	c.production.Halted = true
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "halted") {
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(
+		err,
+		fault.Conflict,
+	) ||
+		!strings.Contains(err.Error(), "halted") {
 		t.Errorf("halted: %v", err)
 	}
 	c.production.Halted = false
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-2", c.by(7)); !fault.Is(err, fault.Conflict) {
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-2", c.by(7)); !fault.Is(
+		err,
+		fault.Conflict,
+	) {
 		t.Errorf("another commit: %v", err)
 	}
 	p := get(c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(8)))(t)

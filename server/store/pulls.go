@@ -80,7 +80,11 @@ func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out
 }
 
 // PullRequest gives one.
-func (s *Store) PullRequest(ctx context.Context, env intent.EnvironmentID, number int) (out intent.PullRequest, err error) {
+func (s *Store) PullRequest(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+) (out intent.PullRequest, err error) {
 	err = s.read(ctx, "store.PullRequest", func(q querier) error {
 		row, err := one[pullRow](ctx, q, statements.PullGet, env, number)
 		if isNoRows(err) {
@@ -99,7 +103,11 @@ func (s *Store) PullRequest(ctx context.Context, env intent.EnvironmentID, numbe
 }
 
 // PullOfDryRun gives the pull request whose preview a dry run is; nil for other dry runs.
-func (s *Store) PullOfDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) (out *intent.PullRequest, err error) {
+func (s *Store) PullOfDryRun(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+) (out *intent.PullRequest, err error) {
 	err = s.read(ctx, "store.PullOfDryRun", func(q querier) error {
 		out = nil
 		row, err := one[pullRow](ctx, q, statements.PullOfDryRun, env, id)
@@ -120,8 +128,22 @@ func (s *Store) PullOfDryRun(ctx context.Context, env intent.EnvironmentID, id i
 // preview and comment. With comment, that is to be brought up to date.
 func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool, at time.Time) error {
 	return s.write(ctx, "store.SavePull", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.PullSave, p.Environment, p.Number, string(p.State), cleanText(p.Title), cleanText(p.URL), cleanText(p.Author),
-			p.Fork, p.Trusted, cleanText(p.Base), cleanText(p.Head), p.Updated, cleanText(p.Problem))
+		_, err := tx.Exec(
+			ctx,
+			statements.PullSave,
+			p.Environment,
+			p.Number,
+			string(p.State),
+			cleanText(p.Title),
+			cleanText(p.URL),
+			cleanText(p.Author),
+			p.Fork,
+			p.Trusted,
+			cleanText(p.Base),
+			cleanText(p.Head),
+			p.Updated,
+			cleanText(p.Problem),
+		)
 		if err == nil && comment {
 			err = addComment(ctx, tx, p.Environment, p.Number, at)
 		}
@@ -157,7 +179,13 @@ func movedOn(op string, p pullRow, commit string) error {
 
 // ApprovePull records that a person lets the code of one commit run; Conflict
 // when the pull request has another one, or is closed.
-func (s *Store) ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit string, by intent.Actor) error {
+func (s *Store) ApprovePull(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	commit string,
+	by intent.Actor,
+) error {
 	const op = "store.ApprovePull"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		p, err := lockPull(ctx, tx, op, env, number)
@@ -174,7 +202,11 @@ func (s *Store) ApprovePull(ctx context.Context, env intent.EnvironmentID, numbe
 
 // StartPullPreview records a dry run as the preview of a pull request; Conflict
 // when that moved on. The dry run before is told, to be cancelled.
-func (s *Store) StartPullPreview(ctx context.Context, number int, d intent.DryRun) (before *intent.ActionID, err error) {
+func (s *Store) StartPullPreview(
+	ctx context.Context,
+	number int,
+	d intent.DryRun,
+) (before *intent.ActionID, err error) {
 	const op = "store.StartPullPreview"
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
 		p, err := lockPull(ctx, tx, op, d.Environment, number)
@@ -221,7 +253,12 @@ func (s *Store) SetPullComment(ctx context.Context, env intent.EnvironmentID, nu
 }
 
 // JudgeVersion tells why a version would be held, were it to be released; nil: it would not.
-func (s *Store) JudgeVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) (hold *intent.Hold, err error) {
+func (s *Store) JudgeVersion(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	at time.Time,
+) (hold *intent.Hold, err error) {
 	err = s.write(ctx, "store.JudgeVersion", func(tx pgx.Tx) error {
 		row, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
 		if err != nil {

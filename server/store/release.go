@@ -24,7 +24,14 @@ func (s *Store) ConfirmVersion(ctx context.Context, env intent.EnvironmentID, nu
 
 // release judges a version and makes it the intent, or holds it. What it
 // finds it records, also where it refuses.
-func (s *Store) release(ctx context.Context, op string, env intent.EnvironmentID, number int, at time.Time, c *intent.Confirmation) error {
+func (s *Store) release(
+	ctx context.Context,
+	op string,
+	env intent.EnvironmentID,
+	number int,
+	at time.Time,
+	c *intent.Confirmation,
+) error {
 	var refused error
 	err := s.write(ctx, op, func(tx pgx.Tx) (err error) {
 		if _, err = lockEnvironment(ctx, tx, env); err == nil {
@@ -39,7 +46,15 @@ func (s *Store) release(ctx context.Context, op string, env intent.EnvironmentID
 }
 
 // releaseIn does so in a transaction that holds the lock of the environment.
-func releaseIn(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int, at time.Time, c *intent.Confirmation) (refused, err error) {
+func releaseIn(
+	ctx context.Context,
+	tx pgx.Tx,
+	op string,
+	env intent.EnvironmentID,
+	number int,
+	at time.Time,
+	c *intent.Confirmation,
+) (refused, err error) {
 	v, way, before, err := releasable(ctx, tx, op, env, number)
 	if err != nil {
 		return nil, err
@@ -87,7 +102,13 @@ type step struct {
 
 // releasable gives a version that may become the intent, what releasing it
 // has to look for, and the version that is the intent.
-func releasable(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, number int) (v intent.Version, way step, before *intent.Version, err error) {
+func releasable(
+	ctx context.Context,
+	tx pgx.Tx,
+	op string,
+	env intent.EnvironmentID,
+	number int,
+) (v intent.Version, way step, before *intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
 	if err == nil {
 		v, err = row.value()
@@ -151,7 +172,15 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, way step, c *int
 	return releaseStates(ctx, tx, env, v.Number, way, blocked, at)
 }
 
-func releaseStates(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, way step, blocked []int64, at time.Time) error {
+func releaseStates(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	number int,
+	way step,
+	blocked []int64,
+	at time.Time,
+) error {
 	added, err := tx.Exec(ctx, statements.ReleaseStates, env, number, blocked)
 	if err != nil {
 		return err

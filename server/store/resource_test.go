@@ -34,13 +34,19 @@ func TestDeploymentIsRecorded(t *testing.T) {
 	if st := states(t, s, env)[id]; st.Status() != intent.StatusDeploying {
 		t.Fatalf("it is being deployed: %+v", st)
 	}
-	if open := get(s.Actions(ctx, env, id, intent.ActionDeploy, 1))(t); len(open) != 1 || open[0].Finished != nil || open[0].Status != intent.StatusDeploying {
+	if open := get(s.Actions(ctx, env, id, intent.ActionDeploy, 1))(t); len(open) != 1 || open[0].Finished != nil ||
+		open[0].Status != intent.StatusDeploying {
 		t.Fatalf("open action: %+v", open)
 	}
 	end := deployed(states(t, s, env)[id], n, 7)
 	end.Action.ID, end.Action.Started = a.ID, a.Started
 	end.Action.Messages = []intent.LogLine{
-		{Level: "DEBUG", Message: "Calling read_resource", Time: after(5), Arguments: json.RawMessage(`{"odd":"\u0000\ud83d\ude00\udead"}`)},
+		{
+			Level:     "DEBUG",
+			Message:   "Calling read_resource",
+			Time:      after(5),
+			Arguments: json.RawMessage(`{"odd":"\u0000\ud83d\ude00\udead"}`),
+		},
 		{Level: "WARNING", Message: "zero \x00 and \xff", Time: after(6)},
 		{Level: "ERROR", Message: "it Burns", Time: after(6)},
 	}
@@ -49,15 +55,20 @@ func TestDeploymentIsRecorded(t *testing.T) {
 		must(t, s.FinishActions(ctx, env, []intent.FinishedAction{end}))
 	}
 	d := get(s.Resource(ctx, env, id))(t)
-	if d.State.Status() != intent.StatusDeployed || !d.State.LastSuccess.Equal(after(7)) || d.State.LastDeployed != n || !d.FirstGenerated.Equal(epoch) || d.Resource.Version != n {
+	if d.State.Status() != intent.StatusDeployed || !d.State.LastSuccess.Equal(after(7)) || d.State.LastDeployed != n ||
+		!d.FirstGenerated.Equal(epoch) ||
+		d.Resource.Version != n {
 		t.Errorf("detail: %+v", d)
 	}
-	if !cmp.Equal(d.RequiresStatus, map[intent.ResourceID]intent.Status{rs[0].ID: intent.StatusAvailable}) || !cmp.Equal(d.Provides, []intent.ResourceID{rs[8].ID}) {
+	if !cmp.Equal(d.RequiresStatus, map[intent.ResourceID]intent.Status{rs[0].ID: intent.StatusAvailable}) ||
+		!cmp.Equal(d.Provides, []intent.ResourceID{rs[8].ID}) {
 		t.Errorf("requires %v, provides %v", d.RequiresStatus, d.Provides)
 	}
 	got := get(s.Actions(ctx, env, id, "", 10))(t)
-	if len(got) != 1 || got[0].Status != intent.StatusDeployed || !got[0].Finished.Equal(after(7)) || len(got[0].Messages) != 3 ||
-		!cmp.Equal(got[0].Changes, end.Action.Changes) || got[0].Messages[1].Message != "zero \uFFFD and \uFFFD" {
+	if len(got) != 1 || got[0].Status != intent.StatusDeployed || !got[0].Finished.Equal(after(7)) ||
+		len(got[0].Messages) != 3 ||
+		!cmp.Equal(got[0].Changes, end.Action.Changes) ||
+		got[0].Messages[1].Message != "zero \uFFFD and \uFFFD" {
 		t.Errorf("action: %+v", got)
 	}
 	for name, test := range map[string]struct {
@@ -105,7 +116,9 @@ func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	}
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{older}))
 	st := states(t, s, env)[id]
-	if st.Compliance != intent.HasUpdate || st.DeployedHash != "second" || st.IntentHash != rs[0].AttributeHash || st.IsDeploying || st.Status() != intent.StatusAvailable {
+	if st.Compliance != intent.HasUpdate || st.DeployedHash != "second" || st.IntentHash != rs[0].AttributeHash ||
+		st.IsDeploying ||
+		st.Status() != intent.StatusAvailable {
 		t.Errorf("%+v", st)
 	}
 }
@@ -134,7 +147,8 @@ func TestCutOffIsNotAsIntended(t *testing.T) {
 		release(t, s, env, rs)
 		for i, r := range rs {
 			st := states(t, s, env)[r.ID]
-			if known := forget || i == 2; st.IsDeploying || known != (st.Compliance == intent.Compliant) || known != (st.DeployedHash != "") {
+			if known := forget || i == 2; st.IsDeploying || known != (st.Compliance == intent.Compliant) ||
+				known != (st.DeployedHash != "") {
 				t.Errorf("forget %t: %+v", forget, st)
 			}
 		}
@@ -161,7 +175,8 @@ func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	late := deployed(states(t, s, env)[rs[0].ID], 1, 20)
 	late.Action.ID = a.ID
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{late}))
-	if got := get(s.Actions(ctx, env, rs[0].ID, "", 1))(t); got[0].Status != intent.StatusCancelled || !got[0].Finished.Equal(after(9)) {
+	if got := get(s.Actions(ctx, env, rs[0].ID, "", 1))(t); got[0].Status != intent.StatusCancelled ||
+		!got[0].Finished.Equal(after(9)) {
 		t.Errorf("what ended stays as it ended: %+v", got)
 	}
 	if n := get(s.DeleteActionsBefore(ctx, env, after(5)))(t); n != 2 {
@@ -196,7 +211,11 @@ func TestConstraintsRefuseWrongStates(t *testing.T) {
 	bad.Action.Finished = nil
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{bad}), fault.Invalid)
 	c := enqueue(t, s, env, 1, nil)
-	want(t, s.FinishCompile(ctx, c, intent.CompileEnd{Success: true, At: after(2)}), fault.Conflict) // was never started
+	want(
+		t,
+		s.FinishCompile(ctx, c, intent.CompileEnd{Success: true, At: after(2)}),
+		fault.Conflict,
+	) // was never started
 	if st := states(t, s, env)[rs[0].ID]; st.LastRun != intent.RunNew {
 		t.Errorf("something was written: %+v", st)
 	}
@@ -237,7 +256,11 @@ func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 		expected[st.Status()]++
 	}
 	for status, n := range expected {
-		page := get(s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}))(t)
+		page := get(
+			s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}),
+		)(
+			t,
+		)
 		if page.Total != n {
 			t.Errorf("%s: %d in SQL, %d in Go", status, page.Total, n)
 		}
@@ -282,7 +305,10 @@ func TestAgentsArePausedByNameOrAllTogether(t *testing.T) {
 	must(t, s.SetAgentPaused(ctx, env, "not yet there", true, intent.Actor{By: "ann", At: after(9)}))
 	page := get(s.Agents(ctx, env, intent.ListQuery{}))(t)
 	if expected := []intent.Agent{{Name: "host0", Resources: 2}, {Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
-		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann", PausedAt: &at}}; !cmp.Equal(page.Items, expected) {
+		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann", PausedAt: &at}}; !cmp.Equal(
+		page.Items,
+		expected,
+	) {
 		t.Error(cmp.Diff(expected, page.Items))
 	}
 	must(t, s.SetAgentPaused(ctx, env, "", true, intent.Actor{By: "ann", At: after(9)}))
@@ -307,8 +333,16 @@ func TestDryRunCountsDown(t *testing.T) {
 	missing := run
 	missing.ID, missing.Version = uuid.New(), 9
 	want(t, s.CreateDryRun(ctx, missing), fault.NotFound)
-	one := intent.ResourceDiff{ID: rs[0].ID, Kind: intent.DiffModified, Attributes: map[string]intent.AttributeChange{"mode": {Current: "1", Desired: "2"}}}
-	two := intent.ResourceDiff{ID: rs[1].ID, Kind: intent.DiffUnmodified, Attributes: map[string]intent.AttributeChange{}}
+	one := intent.ResourceDiff{
+		ID:         rs[0].ID,
+		Kind:       intent.DiffModified,
+		Attributes: map[string]intent.AttributeChange{"mode": {Current: "1", Desired: "2"}},
+	}
+	two := intent.ResourceDiff{
+		ID:         rs[1].ID,
+		Kind:       intent.DiffUnmodified,
+		Attributes: map[string]intent.AttributeChange{},
+	}
 	must(t, s.AddDryRunDiffs(ctx, env, run.ID, []intent.ResourceDiff{one, one}))
 	must(t, s.AddDryRunDiffs(ctx, env, run.ID, []intent.ResourceDiff{one, two}))
 	got, diffs, err := s.DryRun(ctx, env, run.ID)
@@ -328,8 +362,23 @@ func TestParametersAndFacts(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
-	fact := intent.Parameter{ID: uuid.New(), Name: "ip", Value: "1", Source: "fact", Resource: file("a", 1), Updated: epoch, Expires: true}
-	parameter := intent.Parameter{ID: uuid.New(), Name: "ip", Value: "2", Source: "user", Updated: epoch, Metadata: map[string]any{"k": "v"}}
+	fact := intent.Parameter{
+		ID:       uuid.New(),
+		Name:     "ip",
+		Value:    "1",
+		Source:   "fact",
+		Resource: file("a", 1),
+		Updated:  epoch,
+		Expires:  true,
+	}
+	parameter := intent.Parameter{
+		ID:       uuid.New(),
+		Name:     "ip",
+		Value:    "2",
+		Source:   "user",
+		Updated:  epoch,
+		Metadata: map[string]any{"k": "v"},
+	}
 	must(t, s.SetParameter(ctx, env, fact))
 	must(t, s.SetParameter(ctx, env, parameter))
 	again := parameter
@@ -340,7 +389,8 @@ func TestParametersAndFacts(t *testing.T) {
 		t.Error(cmp.Diff(again, got))
 	}
 	for facts, expected := range map[bool]string{false: "3", true: "1"} {
-		if page := get(s.Parameters(ctx, env, facts, intent.ListQuery{}))(t); page.Total != 1 || page.Items[0].Value != expected {
+		if page := get(s.Parameters(ctx, env, facts, intent.ListQuery{}))(t); page.Total != 1 ||
+			page.Items[0].Value != expected {
 			t.Errorf("facts %v: %+v", facts, page)
 		}
 	}

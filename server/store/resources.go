@@ -32,8 +32,27 @@ type stateRow struct {
 }
 
 func (r *stateRow) targets() []any {
-	return []any{&r.ID, &r.Compliance, &r.LastRun, &r.Blocked, &r.IsDeploying, &r.LastRunAt, &r.LastSuccess, &r.LastDeployed, &r.DeployedHash,
-		&r.IntentHash, &r.LastEvents, &r.Attempts, &r.Orphaned, &r.Parked, &r.ParkedAt, &r.RetryAt, &r.FailedCode, (*[]byte)(&r.Heals), &r.Drifted}
+	return []any{
+		&r.ID,
+		&r.Compliance,
+		&r.LastRun,
+		&r.Blocked,
+		&r.IsDeploying,
+		&r.LastRunAt,
+		&r.LastSuccess,
+		&r.LastDeployed,
+		&r.DeployedHash,
+		&r.IntentHash,
+		&r.LastEvents,
+		&r.Attempts,
+		&r.Orphaned,
+		&r.Parked,
+		&r.ParkedAt,
+		&r.RetryAt,
+		&r.FailedCode,
+		(*[]byte)(&r.Heals),
+		&r.Drifted,
+	}
 }
 
 func (r stateRow) value() (intent.ResourceState, error) {
@@ -48,7 +67,9 @@ func (r stateRow) value() (intent.ResourceState, error) {
 		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun), Blocked: intent.Blocked(r.Blocked),
 		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess), LastDeployed: r.LastDeployed,
 		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts, Orphaned: r.Orphaned,
-		Parked: intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt), FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
+		Parked: intent.Parking(
+			r.Parked,
+		), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt), FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
 	}, err
 }
 
@@ -98,7 +119,11 @@ func (r listedRow) value() (intent.ResourceRow, error) {
 
 // Resources lists the resources of the active version with their states; a
 // filter on the status "orphaned" lists orphans too.
-func (s *Store) Resources(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.ResourceRow], error) {
+func (s *Store) Resources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceRow], error) {
 	return page(ctx, s, "store.Resources", lists.resources, withoutOrphans(q), listedRow.value, env)
 }
 
@@ -138,7 +163,11 @@ func (r detailRow) value() (intent.ResourceDetail, error) {
 }
 
 // Resource gives all about one resource.
-func (s *Store) Resource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (out intent.ResourceDetail, err error) {
+func (s *Store) Resource(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+) (out intent.ResourceDetail, err error) {
 	err = s.read(ctx, "store.Resource", func(q querier) error {
 		row, err := one[detailRow](ctx, q, statements.ResourceDetail, env, id.String())
 		if err == nil {
@@ -165,6 +194,11 @@ func (r historyRow) value() (intent.ResourceHistory, error) {
 }
 
 // ResourceHistory lists how the intent of a resource changed over the released versions.
-func (s *Store) ResourceHistory(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID, q intent.ListQuery) (intent.Page[intent.ResourceHistory], error) {
+func (s *Store) ResourceHistory(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	q intent.ListQuery,
+) (intent.Page[intent.ResourceHistory], error) {
 	return page(ctx, s, "store.ResourceHistory", lists.history, q, historyRow.value, env, id.String())
 }

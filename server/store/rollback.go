@@ -13,7 +13,12 @@ import (
 )
 
 // RollBack makes the content of an earlier version the intent again; see control.GitStore.
-func (s *Store) RollBack(ctx context.Context, env intent.EnvironmentID, to int, by intent.Actor) (number int, err error) {
+func (s *Store) RollBack(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	to int,
+	by intent.Actor,
+) (number int, err error) {
 	const op = "store.RollBack"
 	var refused error
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
@@ -43,10 +48,20 @@ func (s *Store) RollBack(ctx context.Context, env intent.EnvironmentID, to int, 
 }
 
 // rollbackOf gives the version that is the intent and the one to go back to.
-func rollbackOf(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, to int) (active, target intent.Version, err error) {
+func rollbackOf(
+	ctx context.Context,
+	tx pgx.Tx,
+	op string,
+	env intent.EnvironmentID,
+	to int,
+) (active, target intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionActive, env)
 	if isNoRows(err) {
-		return active, target, fault.New(op, fault.Conflict, "nothing is deployed yet, so there is nothing to roll back")
+		return active, target, fault.New(
+			op,
+			fault.Conflict,
+			"nothing is deployed yet, so there is nothing to roll back",
+		)
 	}
 	if err == nil {
 		active, err = row.value()
@@ -94,7 +109,10 @@ func copyVersion(ctx context.Context, tx pgx.Tx, active, target intent.Version, 
 		back.Branch = before.Branch
 	}
 	p.RolledBack = back
-	p.Trigger = intent.Trigger{Type: "rollback", Message: fmt.Sprintf("%s rolled back from version %d to %d: %s", back.By, back.From, back.To, back.Reason)}
+	p.Trigger = intent.Trigger{
+		Type:    "rollback",
+		Message: fmt.Sprintf("%s rolled back from version %d to %d: %s", back.By, back.From, back.To, back.Reason),
+	}
 	_, err := tx.Exec(ctx, statements.VersionCopy, active.Environment, target.Number, number, by.At, toJSON(p))
 	return err
 }
@@ -106,14 +124,25 @@ func rolledBack(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v inte
 	if b == nil {
 		return nil
 	}
-	by := intent.Actor{By: b.By, At: b.At, Reason: fmt.Sprintf("from version %d to %d, as version %d: %s", b.From, b.To, v.Number, b.Reason)}
+	by := intent.Actor{
+		By:     b.By,
+		At:     b.At,
+		Reason: fmt.Sprintf("from version %d to %d, as version %d: %s", b.From, b.To, v.Number, b.Reason),
+	}
 	if err := intervene(ctx, tx, env, intent.DidRollBack, "", by); err != nil || b.Blocked == "" {
 		return err
 	}
 	if _, err := tx.Exec(ctx, statements.GitBlockAdd, env, b.Blocked, b.By, b.Reason, b.At); err != nil {
 		return err
 	}
-	return intervene(ctx, tx, env, intent.DidBlock, "", intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason})
+	return intervene(
+		ctx,
+		tx,
+		env,
+		intent.DidBlock,
+		"",
+		intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason},
+	)
 }
 
 // refuseBlocked refuses a version whose commit a person took back. Asked where

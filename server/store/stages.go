@@ -91,7 +91,13 @@ func cut(start int64, text string) (starts []int64, pieces [][]byte) {
 
 // FinishStage ends a stage and sets the command that it ran; empty leaves the
 // one that it was started with.
-func (s *Store) FinishStage(ctx context.Context, stage intent.CompileID, command string, returnCode int, at time.Time) error {
+func (s *Store) FinishStage(
+	ctx context.Context,
+	stage intent.CompileID,
+	command string,
+	returnCode int,
+	at time.Time,
+) error {
 	return s.write(ctx, "store.FinishStage", func(tx pgx.Tx) error {
 		return affected(tx.Exec(ctx, statements.StageFinish, stage, command, returnCode, at))
 	})

@@ -165,7 +165,15 @@ func many[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, 
 
 // stream is many and convert in one, for lists that are long: row is read into
 // through targets, its fields in the order of the columns, again and again.
-func stream[R, V any](ctx context.Context, q querier, row *R, targets []any, f func(R) (V, error), sql string, args ...any) ([]V, error) {
+func stream[R, V any](
+	ctx context.Context,
+	q querier,
+	row *R,
+	targets []any,
+	f func(R) (V, error),
+	sql string,
+	args ...any,
+) ([]V, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
@@ -195,7 +203,14 @@ func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
 }
 
 // listed reads rows and makes values of them.
-func listed[R, V any](ctx context.Context, s *Store, op string, f func(R) (V, error), sql string, args ...any) (out []V, err error) {
+func listed[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	f func(R) (V, error),
+	sql string,
+	args ...any,
+) (out []V, err error) {
 	err = s.read(ctx, op, func(q querier) error {
 		rows, err := many[R](ctx, q, sql, args...)
 		if err == nil {

@@ -50,7 +50,13 @@ func newEnvironment(t testing.TB, s *store.Store) intent.EnvironmentID {
 	t.Helper()
 	p := intent.Project{ID: uuid.New(), Name: "project " + uuid.NewString()}
 	must(t, s.CreateProject(t.Context(), p))
-	e := intent.Environment{ID: uuid.New(), ProjectID: p.ID, Name: "test", Created: epoch, Source: intent.Source{URL: "file:///repo", Branch: "main"}}
+	e := intent.Environment{
+		ID:        uuid.New(),
+		ProjectID: p.ID,
+		Name:      "test",
+		Created:   epoch,
+		Source:    intent.Source{URL: "file:///repo", Branch: "main"},
+	}
 	must(t, s.CreateEnvironment(t.Context(), e))
 	return e.ID
 }
@@ -66,8 +72,14 @@ func resources(n int) []intent.Resource {
 	for i := range out {
 		id := file(fmt.Sprintf("host%d", i%4), i)
 		out[i] = intent.Resource{
-			ID:            id,
-			Attributes:    json.RawMessage(fmt.Sprintf(`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root","purged":false,"reload":false}`, id.Value, i)),
+			ID: id,
+			Attributes: json.RawMessage(
+				fmt.Sprintf(
+					`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root","purged":false,"reload":false}`,
+					id.Value,
+					i,
+				),
+			),
 			AttributeHash: fmt.Sprintf("%064d", i),
 			SendEvent:     true,
 		}
@@ -81,9 +93,15 @@ func resources(n int) []intent.Resource {
 func version(env intent.EnvironmentID, rs []intent.Resource) intent.NewVersion {
 	return intent.NewVersion{
 		Environment: env, Resources: rs,
-		Provenance: intent.Provenance{Compile: uuid.New(), Commit: "0123456789abcdef", Trigger: intent.Trigger{Type: "api"}},
+		Provenance: intent.Provenance{
+			Compile: uuid.New(),
+			Commit:  "0123456789abcdef",
+			Trigger: intent.Trigger{Type: "api"},
+		},
 		Code: []intent.ResourceCode{{Type: "fs::File", Requirements: []string{"x"},
-			Sources: []intent.SourceFile{{Module: "inmanta_plugins.fs", Path: "inmanta_plugins/fs/__init__.py", Hash: "ab"}}}},
+			Sources: []intent.SourceFile{
+				{Module: "inmanta_plugins.fs", Path: "inmanta_plugins/fs/__init__.py", Hash: "ab"},
+			}}},
 		Pip: intent.PipConfig{IndexURL: "https://index.example", Pre: new(true)},
 	}
 }
@@ -158,7 +176,10 @@ func TestAddressesThatLeadNowhereAreSaidInWords(t *testing.T) {
 	if s := err.Error(); strings.Contains(s, "hunter2") {
 		t.Errorf("the password is in the message: %s", s)
 	}
-	_, err = store.Open(t.Context(), store.Config{URL: "postgres:///x?host=" + t.TempDir(), Logger: storetest.Logger(t)})
+	_, err = store.Open(
+		t.Context(),
+		store.Config{URL: "postgres:///x?host=" + t.TempDir(), Logger: storetest.Logger(t)},
+	)
 	want(t, err, fault.Unavailable)
 }
 
@@ -181,17 +202,32 @@ func TestProjectsAndEnvironments(t *testing.T) {
 		Source: intent.Source{URL: "https://example.org/r.git", Branch: "main", Subdir: "sub"}}
 	must(t, s.CreateEnvironment(ctx, e))
 	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}), fault.Conflict)
-	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}), fault.NotFound)
+	want(
+		t,
+		s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
+		fault.NotFound,
+	)
 	must(t, s.SetSetting(ctx, e.ID, "auto_deploy", false))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", nil))
 	want(t, s.SetSetting(ctx, uuid.New(), "auto_deploy", true), fault.NotFound)
 	// What project.yml decides: the second time it names other settings, the
 	// first ones keep their values and are free again.
-	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"recompile_backoff": 2.5, "notification_retention": 9}, "project.yml"))
+	must(
+		t,
+		s.ProtectSettings(
+			ctx,
+			e.ID,
+			map[string]any{"recompile_backoff": 2.5, "notification_retention": 9},
+			"project.yml",
+		),
+	)
 	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"notification_retention": 10}, "project.yml"))
-	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 1 || got.Protected["notification_retention"] != "project.yml" ||
-		got.Int("notification_retention") != 10 || got.Float("recompile_backoff") != 2.5 || got.Bool("auto_deploy") {
+	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 1 ||
+		got.Protected["notification_retention"] != "project.yml" ||
+		got.Int("notification_retention") != 10 ||
+		got.Float("recompile_backoff") != 2.5 ||
+		got.Bool("auto_deploy") {
 		t.Fatalf("environment: %+v", got)
 	}
 	must(t, s.ProtectSettings(ctx, e.ID, nil, "project.yml"))
@@ -209,12 +245,17 @@ func TestProjectsAndEnvironments(t *testing.T) {
 		t.Fatalf("secrets: %q", secrets)
 	}
 	got := get(s.Environment(ctx, e.ID))(t)
-	if got.ProjectName != "a" || got.Source != e.Source || !got.Halted || got.Bool("auto_deploy") || got.Int("git_poll_interval") != 60 || !got.Created.Equal(epoch) {
+	if got.ProjectName != "a" || got.Source != e.Source || !got.Halted || got.Bool("auto_deploy") ||
+		got.Int("git_poll_interval") != 60 ||
+		!got.Created.Equal(epoch) {
 		t.Fatalf("environment: %+v", got)
 	}
 	got.Name, got.ProjectID, got.Source.Branch = "live", b.ID, "stable"
 	must(t, s.UpdateEnvironment(ctx, got))
-	if again := get(s.Environments(ctx))(t); len(again) != 1 || again[0].Name != "live" || again[0].ProjectName != "b" || again[0].Source.Branch != "stable" || !again[0].Halted {
+	if again := get(s.Environments(ctx))(t); len(again) != 1 || again[0].Name != "live" ||
+		again[0].ProjectName != "b" ||
+		again[0].Source.Branch != "stable" ||
+		!again[0].Halted {
 		t.Fatalf("environments: %+v", again)
 	}
 	must(t, s.DeleteProject(ctx, b.ID))
@@ -232,7 +273,13 @@ func TestClearedEnvironmentKeepsSettingsAndSecrets(t *testing.T) {
 	must(t, s.SetSecret(ctx, env, "webhook", []byte("sealed")))
 	must(t, s.EnqueueCompile(ctx, intent.Compile{ID: uuid.New(), Environment: env, Requested: epoch}))
 	n := release(t, s, env, resources(5))
-	must(t, s.CreateDryRun(ctx, intent.DryRun{ID: uuid.New(), Environment: env, Version: n, Date: epoch, Total: 5, Todo: 5}))
+	must(
+		t,
+		s.CreateDryRun(
+			ctx,
+			intent.DryRun{ID: uuid.New(), Environment: env, Version: n, Date: epoch, Total: 5, Todo: 5},
+		),
+	)
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{deployed(states(t, s, env)[file("host0", 0)], n, 5)}))
 	must(t, s.SetParameter(ctx, env, intent.Parameter{Name: "p", Updated: epoch}))
 	must(t, s.ClearEnvironment(ctx, env))

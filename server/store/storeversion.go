@@ -37,7 +37,13 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 	var scratch []byte
 	for i := range resources {
 		r := &resources[i]
-		in := incoming{id: r.ID.String(), from: r, requires: idTexts(r.Requires), undefined: r.Undefined, attributes: string(r.Attributes)}
+		in := incoming{
+			id:         r.ID.String(),
+			from:       r,
+			requires:   idTexts(r.Requires),
+			undefined:  r.Undefined,
+			attributes: string(r.Attributes),
+		}
 		if _, err := intent.ParseResourceID(in.id); err != nil {
 			return nil, fault.Wrap(op, fault.Invalid, err)
 		}
@@ -206,7 +212,13 @@ type knownRow struct {
 
 // storeResources adds the resources and contents that are new and gives the
 // keys of all contents in order.
-func storeResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, all []incoming, at time.Time) ([]int64, error) {
+func storeResources(
+	ctx context.Context,
+	tx pgx.Tx,
+	env intent.EnvironmentID,
+	all []incoming,
+	at time.Time,
+) ([]int64, error) {
 	ids, digests := make([]string, len(all)), make([]uuid.UUID, len(all))
 	for i := range all {
 		ids[i], digests[i] = all[i].id, all[i].digest
@@ -265,12 +277,16 @@ func addResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, fres
 	if err != nil {
 		return err
 	}
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"resource"}, []string{"key", "environment", "id", "type", "agent", "value", "first_seen"},
+	_, err = tx.CopyFrom(
+		ctx,
+		pgx.Identifier{"resource"},
+		[]string{"key", "environment", "id", "type", "agent", "value", "first_seen"},
 		pgx.CopyFromSlice(len(fresh), func(i int) ([]any, error) {
 			in := fresh[i]
 			in.resource = keys[i]
 			return []any{keys[i], env, in.id, in.from.ID.Type, in.from.ID.Agent, in.from.ID.Value, at}, nil
-		}))
+		}),
+	)
 	return err
 }
 
@@ -282,13 +298,39 @@ func addContents(ctx context.Context, tx pgx.Tx, changed []*incoming) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"resource_content"},
-		[]string{"key", "resource", "digest", "attributes", "attribute_hash", "requires", "resource_set", "undefined", "send_event", "receive_events", "purged"},
+	_, err = tx.CopyFrom(
+		ctx,
+		pgx.Identifier{"resource_content"},
+		[]string{
+			"key",
+			"resource",
+			"digest",
+			"attributes",
+			"attribute_hash",
+			"requires",
+			"resource_set",
+			"undefined",
+			"send_event",
+			"receive_events",
+			"purged",
+		},
 		pgx.CopyFromSlice(len(changed), func(i int) ([]any, error) {
 			in := changed[i]
 			in.content = keys[i]
-			return []any{keys[i], in.resource, in.digest, in.attributes, in.from.AttributeHash, in.requires, in.from.ResourceSet,
-				in.undefined, in.from.SendEvent, in.from.ReceiveEvents, in.from.Purged}, nil
-		}))
+			return []any{
+				keys[i],
+				in.resource,
+				in.digest,
+				in.attributes,
+				in.from.AttributeHash,
+				in.requires,
+				in.from.ResourceSet,
+				in.undefined,
+				in.from.SendEvent,
+				in.from.ReceiveEvents,
+				in.from.Purged,
+			}, nil
+		}),
+	)
 	return err
 }

@@ -32,7 +32,10 @@ func TestVersionComesBackAsItWasStored(t *testing.T) {
 		t.Fatalf("the next version is %d", n)
 	}
 	got := get(s.VersionResources(ctx, env, 1))(t)
-	slices.SortFunc(v.Resources, func(a, b intent.Resource) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(
+		v.Resources,
+		func(a, b intent.Resource) int { return strings.Compare(a.ID.String(), b.ID.String()) },
+	)
 	for i := range v.Resources {
 		v.Resources[i].Version = 1
 	}
@@ -56,7 +59,9 @@ func TestVersionComesBackAsItWasStored(t *testing.T) {
 	_, err = s.VersionOrigins(ctx, env, 3)
 	want(t, err, fault.NotFound)
 	info := get(s.Version(ctx, env, 1))(t)
-	if info.Status != intent.VersionCandidate || info.Total != 9 || info.Provenance.Commit != v.Provenance.Commit || !info.Created.Equal(epoch) || info.Released != nil {
+	if info.Status != intent.VersionCandidate || info.Total != 9 || info.Provenance.Commit != v.Provenance.Commit ||
+		!info.Created.Equal(epoch) ||
+		info.Released != nil {
 		t.Errorf("%+v", info)
 	}
 	_, err = s.VersionResources(ctx, env, 3)
@@ -133,7 +138,10 @@ func TestReleaseSaysWhatIsToDo(t *testing.T) {
 			t.Errorf("resource %d: %s, %+v", i, st.Status(), st)
 		}
 	}
-	if counts := get(s.ResourceCounts(ctx, env))(t); !cmp.Equal(counts, map[intent.Status]int{intent.StatusDeployed: 6, intent.StatusAvailable: 1}) {
+	if counts := get(s.ResourceCounts(ctx, env))(t); !cmp.Equal(
+		counts,
+		map[intent.Status]int{intent.StatusDeployed: 6, intent.StatusAvailable: 1},
+	) {
 		t.Errorf("counts: %v", counts)
 	}
 	release(t, s, env, rs) // back to what is deployed
@@ -222,7 +230,10 @@ func TestDiffOfVersions(t *testing.T) {
 			}
 		}
 	}
-	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified, rs[5].ID: intent.DiffAdded}; !cmp.Equal(kinds, expected) {
+	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified, rs[5].ID: intent.DiffAdded}; !cmp.Equal(
+		kinds,
+		expected,
+	) {
 		t.Error(cmp.Diff(expected, kinds))
 	}
 	_, err := s.DiffVersions(ctx, env, 1, 3)
@@ -243,7 +254,8 @@ func TestPruneKeepsWhatIsStillNeeded(t *testing.T) {
 	if n := get(s.PruneVersions(ctx, env, 2))(t); n != 3 {
 		t.Fatalf("%d versions were pruned", n)
 	}
-	if page := get(s.Versions(ctx, env, intent.ListQuery{}))(t); page.Total != 3 || page.Items[0].Number != 6 || page.Items[2].Number != 4 {
+	if page := get(s.Versions(ctx, env, intent.ListQuery{}))(t); page.Total != 3 || page.Items[0].Number != 6 ||
+		page.Items[2].Number != 4 {
 		t.Fatalf("left: %+v", page)
 	}
 	for _, number := range []int{4, 5, 6} {
@@ -292,8 +304,14 @@ func TestACircleIsNotStored(t *testing.T) {
 	_, err := s.StoreVersion(t.Context(), version(env, rs), epoch)
 	want(t, err, fault.Invalid)
 	text := err.Error()
-	if !strings.Contains(text, rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+rs[16].ID.String()) &&
-		!strings.Contains(text, rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()) {
+	if !strings.Contains(
+		text,
+		rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+rs[16].ID.String(),
+	) &&
+		!strings.Contains(
+			text,
+			rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String(),
+		) {
 		t.Error(text)
 	}
 	own := resources(3)
@@ -307,9 +325,17 @@ func TestACircleIsNotStored(t *testing.T) {
 	}
 	long := resources(3)
 	for i := range 30 {
-		long = append(long, intent.Resource{ID: file("ring", i), AttributeHash: "x", Requires: []intent.ResourceID{file("ring", (i+1)%30)}})
+		long = append(
+			long,
+			intent.Resource{
+				ID:            file("ring", i),
+				AttributeHash: "x",
+				Requires:      []intent.ResourceID{file("ring", (i+1)%30)},
+			},
+		)
 	}
-	if _, err = s.StoreVersion(t.Context(), version(env, long), epoch); err == nil || !strings.Contains(err.Error(), "…") {
+	if _, err = s.StoreVersion(t.Context(), version(env, long), epoch); err == nil ||
+		!strings.Contains(err.Error(), "…") {
 		t.Error(err)
 	}
 }

@@ -70,7 +70,11 @@ func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (ou
 }
 
 // Versions lists versions.
-func (s *Store) Versions(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Version], error) {
+func (s *Store) Versions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Version], error) {
 	return page(ctx, s, "store.Versions", lists.versions, q, versionRow.value, env)
 }
 
@@ -96,8 +100,21 @@ type keptRow struct {
 }
 
 func (r *keptRow) targets() []any {
-	return []any{&r.ID, &r.Type, &r.Agent, &r.Value, (*[]byte)(&r.Attributes), &r.AttributeHash, &r.Requires, &r.ResourceSet, &r.Undefined,
-		&r.SendEvent, &r.ReceiveEvents, &r.Purged, &r.KeptRequires}
+	return []any{
+		&r.ID,
+		&r.Type,
+		&r.Agent,
+		&r.Value,
+		(*[]byte)(&r.Attributes),
+		&r.AttributeHash,
+		&r.Requires,
+		&r.ResourceSet,
+		&r.Undefined,
+		&r.SendEvent,
+		&r.ReceiveEvents,
+		&r.Purged,
+		&r.KeptRequires,
+	}
 }
 
 func (r resourceRow) value(version int) (intent.Resource, error) {
@@ -143,7 +160,11 @@ func idTexts(ids []intent.ResourceID) []string {
 
 // VersionResources gives all resources of a version by id. Of what is purged it
 // says what it required when it was kept, as the active version has it.
-func (s *Store) VersionResources(ctx context.Context, env intent.EnvironmentID, number int) (out []intent.Resource, err error) {
+func (s *Store) VersionResources(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+) (out []intent.Resource, err error) {
 	err = s.read(ctx, "store.VersionResources", func(q querier) error {
 		var row keptRow
 		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionResources, env, number)
@@ -159,13 +180,29 @@ func (s *Store) VersionResources(ctx context.Context, env intent.EnvironmentID, 
 
 // VersionChanges gives what a version has and another has not, and how many it has
 // in all; see deployer.Store.
-func (s *Store) VersionChanges(ctx context.Context, env intent.EnvironmentID, from, number int, purged []intent.ResourceID) (out []intent.Resource, total int, err error) {
+func (s *Store) VersionChanges(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	from, number int,
+	purged []intent.ResourceID,
+) (out []intent.Resource, total int, err error) {
 	err = s.read(ctx, "store.VersionChanges", func(q querier) error {
 		if err := q.QueryRow(ctx, statements.VersionTotal, env, number).Scan(&total); err != nil {
 			return err
 		}
 		var row keptRow
-		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionChanges, env, from, number, idTexts(purged))
+		out, err = stream(
+			ctx,
+			q,
+			&row,
+			row.targets(),
+			keptAtVersion(number),
+			statements.VersionChanges,
+			env,
+			from,
+			number,
+			idTexts(purged),
+		)
 		return err
 	})
 	return out, total, err
@@ -180,7 +217,12 @@ func requireVersion(ctx context.Context, q querier, env intent.EnvironmentID, nu
 }
 
 // VersionResourcePage lists the resources of a version.
-func (s *Store) VersionResourcePage(ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery) (intent.Page[intent.Resource], error) {
+func (s *Store) VersionResourcePage(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	q intent.ListQuery,
+) (intent.Page[intent.Resource], error) {
 	const op = "store.VersionResourcePage"
 	if err := s.read(ctx, op, func(q querier) error { return requireVersion(ctx, q, env, number) }); err != nil {
 		return intent.Page[intent.Resource]{}, err
@@ -189,7 +231,12 @@ func (s *Store) VersionResourcePage(ctx context.Context, env intent.EnvironmentI
 }
 
 // VersionResource finds one resource as a version has it.
-func (s *Store) VersionResource(ctx context.Context, env intent.EnvironmentID, number int, id intent.ResourceID) (out intent.Resource, err error) {
+func (s *Store) VersionResource(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+) (out intent.Resource, err error) {
 	err = s.read(ctx, "store.VersionResource", func(q querier) error {
 		row, err := one[resourceRow](ctx, q, statements.VersionResource, env, number, id.String())
 		if err == nil {
@@ -207,7 +254,11 @@ type codeJSON struct {
 }
 
 // VersionCode gives what executors load for a version.
-func (s *Store) VersionCode(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.ResourceCode, intent.PipConfig, error) {
+func (s *Store) VersionCode(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+) ([]intent.ResourceCode, intent.PipConfig, error) {
 	var document codeJSON
 	err := s.read(ctx, "store.VersionCode", func(q querier) error {
 		var raw []byte
@@ -240,7 +291,8 @@ func (s *Store) DeleteVersion(ctx context.Context, env intent.EnvironmentID, num
 			return err
 		}
 		if v.Status == string(intent.VersionActive) {
-			return fault.New(op, fault.Conflict, "the active version cannot be deleted").Hint("release another one first")
+			return fault.New(op, fault.Conflict, "the active version cannot be deleted").
+				Hint("release another one first")
 		}
 		return deleteVersions(ctx, tx, env, []int{number})
 	})

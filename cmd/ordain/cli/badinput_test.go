@@ -49,9 +49,13 @@ func brokenProjects() map[string]broken {
 		"a project file with a list":       settings("- name\n- modulepath\n").tells("E0406"),
 		"a project file with a wrong type": settings("name: {a: 1}\nmodulepath: 7\n").tells("E0406"),
 		"an alias of itself":               settings("name: &a [*a]\n").tells("E0406"),
-		"aliases that multiply":            settings("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: *f\nmodulepath: libs\n").tells("E0406"),
-		"a deep project file":              settings("name: " + strings.Repeat("[", 20000) + "\n").tells("E0406"),
-		"settings that are no section":     settings("name: x\nmodulepath: libs\nenvironment_settings: 3\n").tells("E0406"),
+		"aliases that multiply": settings(
+			"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: *f\nmodulepath: libs\n",
+		).tells("E0406"),
+		"a deep project file": settings("name: " + strings.Repeat("[", 20000) + "\n").tells("E0406"),
+		"settings that are no section": settings(
+			"name: x\nmodulepath: libs\nenvironment_settings: 3\n",
+		).tells("E0406"),
 		"a constraint that is none": broken{files: map[string]string{
 			"main.cf": "import a\n", "project.yml": "name: x\nmodulepath: libs\nrequires: ['a >>> 1']\n",
 			"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: none\n", "libs/a/model/_init.cf": "",
@@ -71,8 +75,16 @@ func brokenProjects() map[string]broken {
 		"a module whose description is junk": broken{files: map[string]string{
 			"main.cf": "import a\n", "libs/a/module.yml": junk, "libs/a/model/_init.cf": "",
 		}}.tells("E0401"),
-		"a module that is a file":     broken{files: map[string]string{"main.cf": "import a\n", "libs/a": "x"}}.tells("E0401"),
-		"a modulepath that is a file": broken{files: map[string]string{"main.cf": "import a\n", "libs": "x"}}.tells("E0401"),
+		"a module that is a file": broken{
+			files: map[string]string{"main.cf": "import a\n", "libs/a": "x"},
+		}.tells(
+			"E0401",
+		),
+		"a modulepath that is a file": broken{
+			files: map[string]string{"main.cf": "import a\n", "libs": "x"},
+		}.tells(
+			"E0401",
+		),
 		"plug-ins without __init__": inModule(goes).spoiled(func(dir string) error {
 			return os.Rename(in(dir, "libs/m/plugins/__init__.py"), in(dir, "libs/m/plugins/other.py"))
 		}).tells("__init__.py"),
@@ -80,16 +92,25 @@ func brokenProjects() map[string]broken {
 			os.RemoveAll(in(dir, "libs/m/plugins"))
 			return os.Symlink("plugins", in(dir, "libs/m/plugins"))
 		}).tells("E0"),
-		"a model folder in itself": inModule(goes).spoiled(func(dir string) error { return os.Symlink("..", in(dir, "libs/m/plugins/up")) }).compiles(),
+		"a model folder in itself": inModule(
+			goes,
+		).spoiled(func(dir string) error { return os.Symlink("..", in(dir, "libs/m/plugins/up")) }).
+			compiles(),
 		"an entry file that is a loop": model("").spoiled(func(dir string) error {
 			os.Remove(in(dir, "main.cf"))
 			return os.Symlink("main.cf", in(dir, "main.cf"))
 		}).tells("E0"),
-		"an entry file that is a folder": model("").spoiled(func(dir string) error { os.Remove(in(dir, "main.cf")); return os.Mkdir(in(dir, "main.cf"), 0o755) }).tells("E0"),
+		"an entry file that is a folder": model(
+			"",
+		).spoiled(func(dir string) error { os.Remove(in(dir, "main.cf")); return os.Mkdir(in(dir, "main.cf"), 0o755) }).
+			tells("E0"),
 		"a name that is not UTF-8": inModule(goes).spoiled(func(dir string) error {
 			return os.WriteFile(in(dir, "libs/m/plugins/b\xff.py"), []byte("x = 1\n"), 0o644)
 		}).tells(""),
-		"a module file nobody may read": inModule(goes).spoiled(func(dir string) error { return os.Chmod(in(dir, "libs/m/plugins/__init__.py"), 0) }).tells("E0"),
+		"a module file nobody may read": inModule(
+			goes,
+		).spoiled(func(dir string) error { return os.Chmod(in(dir, "libs/m/plugins/__init__.py"), 0) }).
+			tells("E0"),
 
 		"plug-ins that are empty":            inModule("").tells("E0"),
 		"plug-ins of binary junk":            inModule(junk).tells("E0410"),
@@ -97,14 +118,22 @@ func brokenProjects() map[string]broken {
 		"plug-ins that vanish when imported": inModule("import os\nos._exit(0)\n").tells("E0410"),
 		"plug-ins that crash when imported":  inModule("import ctypes\nctypes.string_at(0)\n").tells("E0410"),
 		"plug-ins that recurse":              inModule("def f(): return f()\nf()\n").tells("E0410"),
-		"plug-ins that print":                inModule("import os, sys\nprint('{' * 70000)\nos.write(1, b'\\xff\\xfe\\0')\nprint('x', file=sys.stderr)\n" + goes).compiles(),
+		"plug-ins that print": inModule(
+			"import os, sys\nprint('{' * 70000)\nos.write(1, b'\\xff\\xfe\\0')\nprint('x', file=sys.stderr)\n" + goes,
+		).compiles(),
 		"plug-ins that import each other": broken{files: map[string]string{
 			"main.cf": "import m\nm::go()\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
 			"libs/m/plugins/__init__.py": "from inmanta_plugins.m.a import x\n" + goes, "libs/m/plugins/a.py": "from inmanta_plugins.m import go as x\n",
 		}}.tells("E0410"),
-		"a plug-in that exits":             inModule("import sys\n" + strings.Replace(goes, "pass", "sys.exit('enough')", 1)).tells("E0303"),
-		"a plug-in that crashes":           inModule("import ctypes\n" + strings.Replace(goes, "pass", "ctypes.string_at(0)", 1)).tells("E0"),
-		"a plug-in with a message of junk": inModule(strings.Replace(goes, "pass", `raise Exception("\udcff\x00\x1b[31m" * 9)`, 1)).tells("E0303"),
+		"a plug-in that exits": inModule(
+			"import sys\n" + strings.Replace(goes, "pass", "sys.exit('enough')", 1),
+		).tells("E0303"),
+		"a plug-in that crashes": inModule(
+			"import ctypes\n" + strings.Replace(goes, "pass", "ctypes.string_at(0)", 1),
+		).tells("E0"),
+		"a plug-in with a message of junk": inModule(
+			strings.Replace(goes, "pass", `raise Exception("\udcff\x00\x1b[31m" * 9)`, 1),
+		).tells("E0303"),
 	}
 }
 
@@ -123,7 +152,25 @@ func TestBrokenProjects(t *testing.T) {
 				}
 			}
 			var stdout, stderr bytes.Buffer
-			code := Main([]string{"compile", "--project", dir, "--no-std", "--python", python, "--cache-dir", cache, "--plugin-timeout", "20s", "-o", "json"}, strings.NewReader(""), &stdout, &stderr)
+			code := Main(
+				[]string{
+					"compile",
+					"--project",
+					dir,
+					"--no-std",
+					"--python",
+					python,
+					"--cache-dir",
+					cache,
+					"--plugin-timeout",
+					"20s",
+					"-o",
+					"json",
+				},
+				strings.NewReader(""),
+				&stdout,
+				&stderr,
+			)
 			var told struct {
 				Success     bool
 				Diagnostics []diag.Diagnostic
@@ -131,7 +178,9 @@ func TestBrokenProjects(t *testing.T) {
 			if err := json.Unmarshal(stdout.Bytes(), &told); err != nil {
 				t.Fatalf("%v in\n%.2000s\n%.2000s", err, &stdout, &stderr)
 			}
-			if root := os.Geteuid() == 0 && strings.Contains(name, "nobody may read"); c.fine || c.want == "" && code == 0 || root {
+			if root := os.Geteuid() == 0 && strings.Contains(name, "nobody may read"); c.fine ||
+				c.want == "" && code == 0 ||
+				root {
 				if code != 0 || !told.Success {
 					t.Errorf("it ends with %d\n%.3000s", code, &stdout)
 				}

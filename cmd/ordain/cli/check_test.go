@@ -51,7 +51,8 @@ func TestCheckRunsNothing(t *testing.T) {
 	if status != 0 || stdout != "no errors\n" || stderr != "" {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
-	if status, _, stderr := ordain("", "compile", "--project", dir, "--no-std"); status != 1 || !strings.Contains(stderr, "E0202") {
+	if status, _, stderr := ordain("", "compile", "--project", dir, "--no-std"); status != 1 ||
+		!strings.Contains(stderr, "E0202") {
 		t.Errorf("compile: status %d, %q", status, stderr)
 	}
 }
@@ -68,7 +69,8 @@ func TestCompileReportsAsJSON(t *testing.T) {
 	if status != 1 || report.Success || report.Version != diag.ReportVersion || len(report.Diagnostics) != 2 {
 		t.Errorf("status %d, report %+v", status, report)
 	}
-	if status, _, stderr := ordain("", "compile", "--project", dir, "-o", "xml"); status != 2 || !strings.Contains(stderr, "xml") {
+	if status, _, stderr := ordain("", "compile", "--project", dir, "-o", "xml"); status != 2 ||
+		!strings.Contains(stderr, "xml") {
 		t.Errorf("another format: status %d, %q", status, stderr)
 	}
 	good := project(t, map[string]string{"main.cf": "x = 1\n"})

@@ -94,7 +94,9 @@ func TestCompileWithoutPython(t *testing.T) {
 	if r := ordainCompile(t, dir, "--no-std", "--main", "other.cf"); string(r.Variables["__config__::y"]) != "2" {
 		t.Errorf("--main other.cf gave %+v", r)
 	}
-	if r := ordainCompile(t, dir, "--no-std", "--main", filepath.Join(dir, "third.cf")); string(r.Variables["__config__::z"]) != "3" {
+	if r := ordainCompile(t, dir, "--no-std", "--main", filepath.Join(dir, "third.cf")); string(
+		r.Variables["__config__::z"],
+	) != "3" {
 		t.Errorf("--main with an absolute path gave %+v", r)
 	}
 }
@@ -145,7 +147,8 @@ func TestPluginsInTheDocument(t *testing.T) {
 	}
 	module["libs/m/plugins/__init__.py"] = "\nimport nosuchpackage\n"
 	r = ordainCompile(t, project(t, module), "--no-std", "--python", python)
-	if r.Error == nil || r.Error.Location == nil || r.Error.Location.Line != 2 || !strings.Contains(r.Error.Message, "nosuchpackage") {
+	if r.Error == nil || r.Error.Location == nil || r.Error.Location.Line != 2 ||
+		!strings.Contains(r.Error.Message, "nosuchpackage") {
 		t.Errorf("the import gave %+v", r.Error)
 	}
 }
@@ -171,10 +174,12 @@ func TestAPluginThatHangs(t *testing.T) {
 		"main.cf":                    "import m\nm::hang()\n",
 	})
 	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t), "--plugin-timeout", "1s")
-	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" || !strings.Contains(r.stderr, "did not return within 1s") {
+	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" ||
+		!strings.Contains(r.stderr, "did not return within 1s") {
 		t.Errorf("gave %+v\n%s", r.Error, r.stderr)
 	}
-	if strings.Contains(r.stderr, "ordain_worker") || strings.Contains(r.stderr, "inmanta/plugins.py") || strings.Count(r.stderr, "in hang") != 1 {
+	if strings.Contains(r.stderr, "ordain_worker") || strings.Contains(r.stderr, "inmanta/plugins.py") ||
+		strings.Count(r.stderr, "in hang") != 1 {
 		t.Errorf("the stack is not that of the plug-in alone, once:\n%s", r.stderr)
 	}
 }

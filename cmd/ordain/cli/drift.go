@@ -11,25 +11,29 @@ func newDrift() *cobra.Command {
 	r := &remote{}
 	var open bool
 	var resource string
-	list := command("list ENVIRONMENT", "List what was found to be other than the intent, newest first", func(c *cobra.Command, args []string) error {
-		path := "/api/v2/drift?limit=1000"
-		if open {
-			path += "&filter.open=true"
-		}
-		if resource != "" {
-			path += "&filter.resource_id=" + escape(resource)
-		}
-		var rows []row
-		if err := r.in(c, args[0], get, path, nil, &rows); err != nil {
-			return err
-		}
-		for _, one := range rows {
-			if one["ending"] == nil {
-				one["ending"] = "open"
+	list := command(
+		"list ENVIRONMENT",
+		"List what was found to be other than the intent, newest first",
+		func(c *cobra.Command, args []string) error {
+			path := "/api/v2/drift?limit=1000"
+			if open {
+				path += "&filter.open=true"
 			}
-		}
-		return r.show(c, rows, "since", "ending", "resource_id", "attribute", "desired", "found", "ended")
-	})
+			if resource != "" {
+				path += "&filter.resource_id=" + escape(resource)
+			}
+			var rows []row
+			if err := r.in(c, args[0], get, path, nil, &rows); err != nil {
+				return err
+			}
+			for _, one := range rows {
+				if one["ending"] == nil {
+					one["ending"] = "open"
+				}
+			}
+			return r.show(c, rows, "since", "ending", "resource_id", "attribute", "desired", "found", "ended")
+		},
+	)
 	list.Flags().BoolVar(&open, "open", false, "only what still is otherwise")
 	list.Flags().StringVar(&resource, "resource", "", "only of resources whose id holds this")
 	return r.group("drift", "What was changed by others than the model", list)

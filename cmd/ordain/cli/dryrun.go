@@ -11,7 +11,10 @@ import (
 
 // errIncomplete ends the command of a dry run that could not tell about
 // everything, or that did not come to its end.
-var errIncomplete = exitError{code: 3, text: "the dry run is incomplete: of some resources it is not known what would change"}
+var errIncomplete = exitError{
+	code: 3,
+	text: "the dry run is incomplete: of some resources it is not known what would change",
+}
 
 // exitError is an error with an exit code of its own.
 type exitError struct {
@@ -31,10 +34,20 @@ type choice struct {
 
 func (f *choice) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.commit, "commit", "", "a commit (its hash, or the beginning of it), branch or tag: it is compiled beside the environment's own compiles, and never released")
+	flags.StringVar(
+		&f.commit,
+		"commit",
+		"",
+		"a commit (its hash, or the beginning of it), branch or tag: it is compiled beside the environment's own compiles, and never released",
+	)
 	flags.IntVar(&f.version, "version", 0, "a version, released or not")
 	flags.StringArrayVar(&f.agents, "agent", nil, "only of this agent; * and ? stand for other text; may be repeated")
-	flags.StringArrayVar(&f.types, "type", nil, "only resources of this type, such as fs::File; * and ? stand for other text; may be repeated")
+	flags.StringArrayVar(
+		&f.types,
+		"type",
+		nil,
+		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated",
+	)
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this resource; may be repeated")
 	flags.BoolVar(&f.noWait, "no-wait", false, "print the id of the dry run and do not wait for its end")
 }
@@ -60,14 +73,20 @@ func (f *choice) body() (map[string]any, error) {
 // newDryRun makes `ordain dryrun`.
 func newDryRun() *cobra.Command {
 	r := &remote{}
-	group := r.group("dryrun", "What a version or a commit would change",
-		command("start ENVIRONMENT VERSION", "Start a dry run of a version and print its id", func(c *cobra.Command, args []string) error {
-			version, err := strconv.Atoi(args[1])
-			if err != nil {
-				return usageError{fmt.Errorf("%q is not a version", printable(args[1]))}
-			}
-			return r.startDryRun(c, args[0], &choice{version: version, noWait: true})
-		}),
+	group := r.group(
+		"dryrun",
+		"What a version or a commit would change",
+		command(
+			"start ENVIRONMENT VERSION",
+			"Start a dry run of a version and print its id",
+			func(c *cobra.Command, args []string) error {
+				version, err := strconv.Atoi(args[1])
+				if err != nil {
+					return usageError{fmt.Errorf("%q is not a version", printable(args[1]))}
+				}
+				return r.startDryRun(c, args[0], &choice{version: version, noWait: true})
+			},
+		),
 		command("list ENVIRONMENT", "List dry runs, newest first", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/dryrun", nil, &rows); err != nil {
@@ -75,9 +94,13 @@ func newDryRun() *cobra.Command {
 			}
 			return r.show(c, rows, "id", "date", "state", "model", "commit", "todo", "total", "unknown")
 		}),
-		command("show ENVIRONMENT VERSION ID", "Show what a dry run of a version found; its id alone is for `report`", func(c *cobra.Command, args []string) error {
-			return r.showDryRun(c, args[0], args[2])
-		}),
+		command(
+			"show ENVIRONMENT VERSION ID",
+			"Show what a dry run of a version found; its id alone is for `report`",
+			func(c *cobra.Command, args []string) error {
+				return r.showDryRun(c, args[0], args[2])
+			},
+		),
 		command("report ENVIRONMENT ID", "Show what a dry run found", func(c *cobra.Command, args []string) error {
 			return r.showDryRun(c, args[0], args[1])
 		}),
@@ -212,9 +235,26 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 		fmt.Fprintln(out, reason)
 	}
 	counts, _ := summary["counts"].(row)
-	fmt.Fprintf(out, "%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, %s no longer managed; %s of %s resources not looked at\n",
-		cell(summary, "state"), cell(counts, "created"), cell(counts, "changed"), cell(counts, "purged"), cell(counts, "unchanged"),
-		cell(counts, "unknown"), cell(counts, "undefined"), cell(counts, "no_longer_managed"), cell(summary, "todo"), cell(summary, "total"))
+	fmt.Fprintf(
+		out,
+		"%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, %s no longer managed; %s of %s resources not looked at\n",
+		cell(
+			summary,
+			"state",
+		),
+		cell(counts, "created"),
+		cell(counts, "changed"),
+		cell(counts, "purged"),
+		cell(counts, "unchanged"),
+		cell(
+			counts,
+			"unknown",
+		),
+		cell(counts, "undefined"),
+		cell(counts, "no_longer_managed"),
+		cell(summary, "todo"),
+		cell(summary, "total"),
+	)
 	return nil
 }
 
@@ -246,23 +286,27 @@ func changesLine(attributes row) string {
 func newFact() *cobra.Command {
 	r := &remote{}
 	var all bool
-	refresh := &cobra.Command{Use: "refresh ENVIRONMENT [RESOURCE…]", Short: "Ask resources for their facts", RunE: func(c *cobra.Command, args []string) error {
-		if len(args) == 0 || (len(args) > 1) == all {
-			return usageError{errors.New("usage: ordain fact refresh ENVIRONMENT RESOURCE… | --all")}
-		}
-		body := map[string]any{}
-		if !all {
-			body["resource_ids"] = args[1:]
-		}
-		var asked []string
-		if err := r.in(c, args[0], post, "/api/v2/facts/refresh", body, &asked); err != nil {
-			return err
-		}
-		for _, id := range asked {
-			fmt.Fprintln(c.OutOrStdout(), printable(id))
-		}
-		return nil
-	}}
+	refresh := &cobra.Command{
+		Use:   "refresh ENVIRONMENT [RESOURCE…]",
+		Short: "Ask resources for their facts",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 || (len(args) > 1) == all {
+				return usageError{errors.New("usage: ordain fact refresh ENVIRONMENT RESOURCE… | --all")}
+			}
+			body := map[string]any{}
+			if !all {
+				body["resource_ids"] = args[1:]
+			}
+			var asked []string
+			if err := r.in(c, args[0], post, "/api/v2/facts/refresh", body, &asked); err != nil {
+				return err
+			}
+			for _, id := range asked {
+				fmt.Fprintln(c.OutOrStdout(), printable(id))
+			}
+			return nil
+		},
+	}
 	refresh.Flags().BoolVar(&all, "all", false, "all that have facts which expire, or whose facts the model waits for")
 	return r.group("fact", "What resources told",
 		command("list ENVIRONMENT", "List facts", func(c *cobra.Command, args []string) error {

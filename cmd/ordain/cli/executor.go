@@ -19,16 +19,39 @@ func newExecutor() *cobra.Command {
 			return err
 		}
 		if !all.Here {
-			fmt.Fprintln(c.ErrOrStderr(), "This server does not run the environment's executors now: another one has the environment, or it is starting.")
+			fmt.Fprintln(
+				c.ErrOrStderr(),
+				"This server does not run the environment's executors now: another one has the environment, or it is starting.",
+			)
 		}
 		rows := map[string][]row{"processes": all.Processes, "folders": all.Folders}[part]
 		return r.show(c, rows, columns...)
 	}
-	return r.group("executor", "What runs the handlers of an environment",
+	return r.group(
+		"executor",
+		"What runs the handlers of an environment",
 		command("list ENVIRONMENT", "List the processes, oldest first", func(c *cobra.Command, args []string) error {
-			return report(c, args[0], "processes", "blueprint", "pid", "memory_bytes", "agents", "running", "started", "idle_since", "ending", "modules")
+			return report(
+				c,
+				args[0],
+				"processes",
+				"blueprint",
+				"pid",
+				"memory_bytes",
+				"agents",
+				"running",
+				"started",
+				"idle_since",
+				"ending",
+				"modules",
+			)
 		}),
-		command("disk ENVIRONMENT", "List virtual environments and sources, used last first", func(c *cobra.Command, args []string) error {
-			return report(c, args[0], "folders", "kind", "hash", "bytes", "bytes_alone", "last_used", "in_use")
-		}))
+		command(
+			"disk ENVIRONMENT",
+			"List virtual environments and sources, used last first",
+			func(c *cobra.Command, args []string) error {
+				return report(c, args[0], "folders", "kind", "hash", "bytes", "bytes_alone", "last_used", "in_use")
+			},
+		),
+	)
 }

@@ -47,7 +47,8 @@ func configuredExport(project string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fault.Wrap("cli.compile", fault.Invalid, err).Say("the configuration file " + name + " cannot be read")
+			return "", fault.Wrap("cli.compile", fault.Invalid, err).
+				Say("the configuration file " + name + " cannot be read")
 		}
 		if section := parsed.Section("config"); section.HasKey("export") {
 			text = section.Key("export").Value()

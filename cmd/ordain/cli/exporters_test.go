@@ -47,7 +47,20 @@ def broken(exporter, types):
 		c := newRoot()
 		c.SetOut(&out)
 		c.SetErr(&out)
-		c.SetArgs(append([]string{"compile", "--no-std", "--project", dir, "--cache-dir", cache, "--python", plugintest.Python(t)}, args...))
+		c.SetArgs(
+			append(
+				[]string{
+					"compile",
+					"--no-std",
+					"--project",
+					dir,
+					"--cache-dir",
+					cache,
+					"--python",
+					plugintest.Python(t),
+				},
+				args...),
+		)
 		err := c.ExecuteContext(t.Context())
 		return out.String(), err
 	}

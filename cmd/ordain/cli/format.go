@@ -70,7 +70,9 @@ func (f *formatter) run(stdin io.Reader, args []string) error {
 			return usageError{errors.New("- stands alone: standard input is formatted to standard output")}
 		}
 		if f.say.json() {
-			return usageError{errors.New("- writes the formatted text to standard output, where -o json writes a report")}
+			return usageError{
+				errors.New("- writes the formatted text to standard output, where -o json writes a report"),
+			}
 		}
 		text, err := io.ReadAll(stdin)
 		if err != nil {

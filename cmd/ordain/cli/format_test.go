@@ -37,7 +37,8 @@ func TestFormatAProject(t *testing.T) {
 	}
 	status, stdout, stderr := ordain("", "format", "--check", dir)
 	wantList := filepath.Join(dir, "libs/a/model/_init.cf") + "\n" + main + "\n"
-	if status != 1 || stdout != wantList || !strings.Contains(stderr, "bad.cf") || !strings.Contains(stderr, "entity :") {
+	if status != 1 || stdout != wantList || !strings.Contains(stderr, "bad.cf") ||
+		!strings.Contains(stderr, "entity :") {
 		t.Errorf("check: status %d, %q, %s", status, stdout, stderr)
 	}
 	status, stdout, _ = ordain("", "format", "--diff", main)
@@ -67,7 +68,8 @@ func TestFormatStandardInput(t *testing.T) {
 	if status, stdout, stderr := ordain("x=1", "format", "-"); status != 0 || stdout != "x = 1\n" {
 		t.Errorf("status %d, %q, %s", status, stdout, stderr)
 	}
-	if status, stdout, stderr := ordain("x=", "format", "-"); status != 1 || stdout != "" || !strings.Contains(stderr, "<stdin>") {
+	if status, stdout, stderr := ordain("x=", "format", "-"); status != 1 || stdout != "" ||
+		!strings.Contains(stderr, "<stdin>") {
 		t.Errorf("status %d, %q, %s", status, stdout, stderr)
 	}
 	if status, _, _ := ordain("x=1\n", "format", "-", "--check"); status != 1 {

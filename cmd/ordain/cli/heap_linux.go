@@ -22,7 +22,8 @@ const hugePage = 2 << 20
 // piece as large as the heap may become before its first collection is taken,
 // marked and given back untouched.
 func largePages() {
-	if mayAsk() && !givenBack("/sys/module/page_reporting/parameters/page_reporting_order") && freeLarge("/proc/buddyinfo") >= 2*firstCollection/hugePage {
+	if mayAsk() && !givenBack("/sys/module/page_reporting/parameters/page_reporting_order") &&
+		freeLarge("/proc/buddyinfo") >= 2*firstCollection/hugePage {
 		askForLarge()
 	}
 }

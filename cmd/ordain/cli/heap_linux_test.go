@@ -19,7 +19,10 @@ func TestTheHeapGrowsIntoLargePages(t *testing.T) {
 	}
 	askForLarge()
 	model := make([]byte, firstCollection/2) // more than other tests leave free
-	if flags := flagsAt(t, uintptr(unsafe.Pointer(unsafe.SliceData(model)))+uintptr(len(model))/2); !slices.Contains(flags, "hg") {
+	if flags := flagsAt(t, uintptr(unsafe.Pointer(unsafe.SliceData(model)))+uintptr(len(model))/2); !slices.Contains(
+		flags,
+		"hg",
+	) {
 		t.Errorf("the kernel was not asked for large pages there: %v", flags)
 	}
 }

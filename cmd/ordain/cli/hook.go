@@ -29,7 +29,8 @@ func newHook() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			secret, err := os.ReadFile(secretFile)
 			if err != nil {
-				return fault.Wrap("cli.hook", fault.Invalid, err).Say("the file with the webhook's secret cannot be read")
+				return fault.Wrap("cli.hook", fault.Invalid, err).
+					Say("the file with the webhook's secret cannot be read")
 			}
 			return sendPushes(c, url, bytes.TrimSpace(secret))
 		},
@@ -39,7 +40,10 @@ func newHook() *cobra.Command {
 	_ = send.MarkFlagRequired("url")
 	_ = send.MarkFlagRequired("secret-file")
 	r := &remote{}
-	return r.group("hook", "Webhooks: those that were received, and how a repository without a forge sends them", append(deliveryCommands(r), send)...)
+	return r.group(
+		"hook",
+		"Webhooks: those that were received, and how a repository without a forge sends them",
+		append(deliveryCommands(r), send)...)
 }
 
 // sendPushes reads what git tells a post-receive hook, a line for each ref
@@ -62,8 +66,11 @@ func sendPushes(c *cobra.Command, url string, secret []byte) error {
 		}
 		body, err := json.Marshal(map[string]any{
 			"ref": fields[2], "before": fields[0], "after": fields[1],
-			"deleted":    strings.Trim(fields[1], "0") == "",
-			"repository": map[string]string{"full_name": filepath.Base(repository), "clone_url": "file://" + repository},
+			"deleted": strings.Trim(fields[1], "0") == "",
+			"repository": map[string]string{
+				"full_name": filepath.Base(repository),
+				"clone_url": "file://" + repository,
+			},
 		})
 		if err != nil {
 			return err
@@ -77,7 +84,8 @@ func sendPushes(c *cobra.Command, url string, secret []byte) error {
 		req.Header.Set("X-Hub-Signature-256", webhooks.Sign(body, secret))
 		resp, err := client.Do(req)
 		if err != nil {
-			return fault.Wrap("cli.hook", fault.Unavailable, err).Say("the server was not told of the push; it finds out by polling")
+			return fault.Wrap("cli.hook", fault.Unavailable, err).
+				Say("the server was not told of the push; it finds out by polling")
 		}
 		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		_ = resp.Body.Close()

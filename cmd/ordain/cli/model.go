@@ -203,7 +203,11 @@ func explainResource(out *compiler.Outcome, q question) (provenance.Explanation,
 func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Explanation, error) {
 	var e provenance.Explanation
 	if !q.isResource() {
-		return e, usageError{fmt.Errorf("a server knows resources, such as mod::Type[agent,name=x]; instances are known where the project is")}
+		return e, usageError{
+			fmt.Errorf(
+				"a server knows resources, such as mod::Type[agent,name=x]; instances are known where the project is",
+			),
+		}
 	}
 	version := strconv.Itoa(f.version)
 	if f.version == 0 {
@@ -218,7 +222,14 @@ func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Expla
 		}
 		version = strconv.Itoa(active[0].Version)
 	}
-	err := f.in(c, f.environment, http.MethodGet, "/api/v2/desiredstate/"+version+"/resource/"+escape(q.subject)+"/provenance", nil, &e)
+	err := f.in(
+		c,
+		f.environment,
+		http.MethodGet,
+		"/api/v2/desiredstate/"+version+"/resource/"+escape(q.subject)+"/provenance",
+		nil,
+		&e,
+	)
 	if fault.Is(err, fault.NotFound) {
 		if near := f.near(c, version, q.subject); len(near) > 0 && near[0] != q.subject {
 			return e, unmatched("resource", q.subject+" in version "+version, near)

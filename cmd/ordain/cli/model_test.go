@@ -47,8 +47,15 @@ func committed(t *testing.T, dir string) {
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "all of it"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=Ada\x1b[2J", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org")
+		cmd.Env = append(
+			os.Environ(),
+			"GIT_CONFIG_GLOBAL="+os.DevNull,
+			"GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=Ada\x1b[2J",
+			"GIT_AUTHOR_EMAIL=ada@example.org",
+			"GIT_COMMITTER_NAME=Ada",
+			"GIT_COMMITTER_EMAIL=ada@example.org",
+		)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
@@ -81,7 +88,12 @@ func TestExplainAnInstance(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte(strings.Replace(explained, `"team `, `"people of `, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, stdout, _ = ordain("", "model", "explain", "--project", dir, "--no-std", "shop.owner"); !strings.Contains(stdout, `"people of shop"`) || !strings.Contains(stdout, "not committed") || !strings.Contains(stdout, "Ada") {
+	if _, stdout, _ = ordain("", "model", "explain", "--project", dir, "--no-std", "shop.owner"); !strings.Contains(
+		stdout,
+		`"people of shop"`,
+	) ||
+		!strings.Contains(stdout, "not committed") ||
+		!strings.Contains(stdout, "Ada") {
 		t.Errorf("the changed line:\n%s", stdout)
 	}
 }
@@ -109,7 +121,9 @@ func TestExplainSaysWhatThereIs(t *testing.T) {
 	}
 	status, stdout, _ := ordain("", "model", "explain", "--project", dir, "--no-std", "-o", "json", "shop.port")
 	var e provenance.Explanation
-	if err := json.Unmarshal([]byte(stdout), &e); status != 0 || err != nil || len(e.Attributes) != 1 || string(e.Attributes[0].Value) != "80" || e.Attributes[0].Settings[0].Kind != provenance.Default {
+	if err := json.Unmarshal([]byte(stdout), &e); status != 0 || err != nil || len(e.Attributes) != 1 ||
+		string(e.Attributes[0].Value) != "80" ||
+		e.Attributes[0].Settings[0].Kind != provenance.Default {
 		t.Errorf("status %d, %v: %s", status, err, stdout)
 	}
 	if status, _, stderr := ordain("", "model", "explain"); status != 2 {
@@ -130,8 +144,11 @@ func TestExplainAsksAServer(t *testing.T) {
 		case r.URL.Path == "/api/v2/desiredstate":
 			fmt.Fprint(w, `{"data": [{"version": 7}]}`)
 		case r.URL.Path == "/api/v2/desiredstate/7/resource/"+id+"/provenance":
-			fmt.Fprint(w, `{"data": {"subject": "fs::File[web1,path=/etc/motd]", "version": 7, "attributes": [{"name": "content", "value": "hello", "settings":
-				[{"kind": "argument", "file": "main.cf", "line": 3, "source": "content=\"hello\"", "column": 1, "commit": {"id": "abcdef0123456789", "author": "Noor"}, "steps": []}]}]}}`)
+			fmt.Fprint(
+				w,
+				`{"data": {"subject": "fs::File[web1,path=/etc/motd]", "version": 7, "attributes": [{"name": "content", "value": "hello", "settings":
+				[{"kind": "argument", "file": "main.cf", "line": 3, "source": "content=\"hello\"", "column": 1, "commit": {"id": "abcdef0123456789", "author": "Noor"}, "steps": []}]}]}}`,
+			)
 		case r.URL.Path == "/api/v2/desiredstate/7":
 			fmt.Fprintf(w, `{"data": [{"resource_id": %q}]}`, id)
 		default:
@@ -140,11 +157,30 @@ func TestExplainAsksAServer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	status, stdout, stderr := ordain("", "model", "explain", "--server", server.URL, "--environment", "prod", id+".content")
-	if status != 0 || !strings.Contains(stdout, `.content = "hello"`) || !strings.Contains(stdout, "main.cf:3") || !strings.Contains(stdout, "abcdef0123 Noor") {
+	status, stdout, stderr := ordain(
+		"",
+		"model",
+		"explain",
+		"--server",
+		server.URL,
+		"--environment",
+		"prod",
+		id+".content",
+	)
+	if status != 0 || !strings.Contains(stdout, `.content = "hello"`) || !strings.Contains(stdout, "main.cf:3") ||
+		!strings.Contains(stdout, "abcdef0123 Noor") {
 		t.Errorf("status %d: %s%s (asked %v)", status, stdout, stderr, asked)
 	}
-	status, _, stderr = ordain("", "model", "explain", "--server", server.URL, "--environment", "prod", "fs::File[web1,path=/etc/motdd]")
+	status, _, stderr = ordain(
+		"",
+		"model",
+		"explain",
+		"--server",
+		server.URL,
+		"--environment",
+		"prod",
+		"fs::File[web1,path=/etc/motdd]",
+	)
 	if status != 1 || !strings.Contains(stderr, "did you mean\n    "+id) {
 		t.Errorf("status %d: %s", status, stderr)
 	}

@@ -59,11 +59,19 @@ func (l *local) install(c *cobra.Command, update bool) error {
 		return err
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	maker, err := venv.New(venv.Config{Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"), Logger: quiet})
+	maker, err := venv.New(
+		venv.Config{Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"), Logger: quiet},
+	)
 	if err != nil {
 		return err
 	}
-	git, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(l.cache, "mirrors")), Logger: quiet, SSHAgent: os.Getenv("SSH_AUTH_SOCK")})
+	git, err := gitsync.New(
+		gitsync.Config{
+			MirrorDir: gitsync.Below(filepath.Join(l.cache, "mirrors")),
+			Logger:    quiet,
+			SSHAgent:  os.Getenv("SSH_AUTH_SOCK"),
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -74,13 +82,18 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	result, err := installer.Install(c.Context(), install.Request{
 		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
 		Out: func(stdout, stderr string) {
-			fmt.Fprint(c.OutOrStdout(), plaintext.Lines(stdout)) // what repositories and packages are called is not ours
+			fmt.Fprint(
+				c.OutOrStdout(),
+				plaintext.Lines(stdout),
+			) // what repositories and packages are called is not ours
 			fmt.Fprint(c.ErrOrStderr(), plaintext.Lines(stderr))
 		},
 	})
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind == fault.Forbidden && errors.Is(err, fs.ErrPermission) {
-		return f.Hint("the folder of the project must be writable for this; `ordain compile` alone installs packages into its cache instead")
+		return f.Hint(
+			"the folder of the project must be writable for this; `ordain compile` alone installs packages into its cache instead",
+		)
 	}
 	if err != nil {
 		return err
@@ -114,33 +127,37 @@ func newProjectFreeze() *cobra.Command {
 	l := &local{}
 	var f install.Freeze
 	var out string
-	c := command("freeze", "Write the versions of the modules into project.yml", func(c *cobra.Command, _ []string) error {
-		p, err := module.OpenProject(l.dir)
-		if err != nil {
-			return err
-		}
-		if f.Operator == "" {
-			f.Operator = p.Metadata.FreezeOperator
-		}
-		if !slices.Contains([]string{"==", "~=", ">="}, f.Operator) {
-			return usageError{fmt.Errorf("--operator is ==, ~= or >=, not %q", f.Operator)}
-		}
-		if !c.Flags().Changed("recursive") {
-			f.Recursive = p.Metadata.FreezeRecursive
-		}
-		text, err := f.Project(p, l.main)
-		if err != nil {
-			return err
-		}
-		if out == "-" {
-			_, err := c.OutOrStdout().Write(text)
-			return err
-		}
-		if out == "" {
-			out = filepath.Join(p.Dir, "project.yml")
-		}
-		return writeFile(out, func(w io.Writer) error { _, err := w.Write(text); return err })
-	})
+	c := command(
+		"freeze",
+		"Write the versions of the modules into project.yml",
+		func(c *cobra.Command, _ []string) error {
+			p, err := module.OpenProject(l.dir)
+			if err != nil {
+				return err
+			}
+			if f.Operator == "" {
+				f.Operator = p.Metadata.FreezeOperator
+			}
+			if !slices.Contains([]string{"==", "~=", ">="}, f.Operator) {
+				return usageError{fmt.Errorf("--operator is ==, ~= or >=, not %q", f.Operator)}
+			}
+			if !c.Flags().Changed("recursive") {
+				f.Recursive = p.Metadata.FreezeRecursive
+			}
+			text, err := f.Project(p, l.main)
+			if err != nil {
+				return err
+			}
+			if out == "-" {
+				_, err := c.OutOrStdout().Write(text)
+				return err
+			}
+			if out == "" {
+				out = filepath.Join(p.Dir, "project.yml")
+			}
+			return writeFile(out, func(w io.Writer) error { _, err := w.Write(text); return err })
+		},
+	)
 	c.Long = "Replaces requires in project.yml by the versions of the modules that are there: those that main.cf imports and std,\n" +
 		"or with --recursive all that the model uses. Everything else in the file stays as it is."
 	c.Flags().BoolVarP(&f.Recursive, "recursive", "r", false, "all modules (default: freeze_recursive of project.yml)")
@@ -151,7 +168,12 @@ func newProjectFreeze() *cobra.Command {
 
 func newModule() *cobra.Command {
 	r := &remote{}
-	c := &cobra.Command{Use: "module", Short: "Modules of a project", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{
+		Use:   "module",
+		Short: "Modules of a project",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	c.AddCommand(newModuleList(r), newProjectInstall("update", "Take the newest versions that the constraints allow",
 		"The same as `ordain project update`.", true))
 	return c
@@ -175,7 +197,17 @@ func newModuleList(r *remote) *cobra.Command {
 			})
 		}
 		for _, m := range scan.Missing {
-			rows = append(rows, row{"name": m.Name, "version": "", "kind": "missing", "wanted": wanted(wishes[m.Name]), "match": "no", "where": importedAt(m)})
+			rows = append(
+				rows,
+				row{
+					"name":    m.Name,
+					"version": "",
+					"kind":    "missing",
+					"wanted":  wanted(wishes[m.Name]),
+					"match":   "no",
+					"where":   importedAt(m),
+				},
+			)
 		}
 		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
 		return r.show(c, rows, "name", "version", "kind", "wanted", "match", "where")

@@ -58,8 +58,12 @@ func TestModulesOfAProject(t *testing.T) {
 	})
 	out, _, status := run(t, "module", "list", "--project", dir)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	want := [][]string{{"NAME", "VERSION", "KIND", "WANTED", "MATCH", "WHERE"}, {"a", "1.2", "v1", "<1", "no", "libs/a"},
-		{"b", "missing", "*", "no", "imported", "at", "main.cf:2"}, {"std", "8.0", "v1", "*", "yes", "libs/std"}}
+	want := [][]string{
+		{"NAME", "VERSION", "KIND", "WANTED", "MATCH", "WHERE"},
+		{"a", "1.2", "v1", "<1", "no", "libs/a"},
+		{"b", "missing", "*", "no", "imported", "at", "main.cf:2"},
+		{"std", "8.0", "v1", "*", "yes", "libs/std"},
+	}
 	for i, line := range lines {
 		if i >= len(want) || strings.Join(strings.Fields(line), " ") != strings.Join(want[i], " ") {
 			t.Errorf("line %d is %q", i, line)
@@ -68,7 +72,8 @@ func TestModulesOfAProject(t *testing.T) {
 	if status != 0 || len(lines) != len(want) {
 		t.Errorf("status %d, %d lines", status, len(lines))
 	}
-	if _, said, status := run(t, "project", "freeze", "--project", dir); status != 1 || !strings.Contains(said, "not there: b; run `ordain project install` first") {
+	if _, said, status := run(t, "project", "freeze", "--project", dir); status != 1 ||
+		!strings.Contains(said, "not there: b; run `ordain project install` first") {
 		t.Errorf("status %d, %s", status, said)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import a\n"), 0o644); err != nil {
@@ -78,7 +83,8 @@ func TestModulesOfAProject(t *testing.T) {
 		t.Fatal(said)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "project.yml"))
-	if want := "name: x\nmodulepath: libs\nrequires:\n  - a == 1.2\n  - std == 8.0\n"; err != nil || string(text) != want {
+	if want := "name: x\nmodulepath: libs\nrequires:\n  - a == 1.2\n  - std == 8.0\n"; err != nil ||
+		string(text) != want {
 		t.Errorf("project.yml is now\n%s", text)
 	}
 	if _, _, status := run(t, "project", "freeze", "--project", dir, "--operator", "<"); status != 2 {

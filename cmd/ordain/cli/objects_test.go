@@ -22,7 +22,15 @@ func TestACancelledCompileNamesTheNewer(t *testing.T) {
 	defer server.Close()
 	shown := func() string {
 		t.Helper()
-		status, out, errs := ordain("", "compile-report", "show", r.Production.Name, r.Running.String(), "--server", server.URL)
+		status, out, errs := ordain(
+			"",
+			"compile-report",
+			"show",
+			r.Production.Name,
+			r.Running.String(),
+			"--server",
+			server.URL,
+		)
 		if status != 0 {
 			t.Fatal(errs)
 		}

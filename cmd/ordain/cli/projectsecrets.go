@@ -29,40 +29,48 @@ func (r *remote) inProject(c *cobra.Command, name, method, path string, body, in
 }
 
 func newProjectSecret(r *remote) *cobra.Command {
-	return command("secret NAME SECRET", "Set a secret for all environments of a project, read from standard input: webhook, git-username, git-password, git-ssh-key, git-ssh-passphrase, or git-proxy; empty removes it", func(c *cobra.Command, args []string) error {
-		value, err := readSecret(c)
-		if err != nil {
-			return err
-		}
-		return r.inProject(c, args[0], put, "/secret/"+escape(args[1]), row{"value": value}, nil)
-	})
+	return command(
+		"secret NAME SECRET",
+		"Set a secret for all environments of a project, read from standard input: webhook, git-username, git-password, git-ssh-key, git-ssh-passphrase, or git-proxy; empty removes it",
+		func(c *cobra.Command, args []string) error {
+			value, err := readSecret(c)
+			if err != nil {
+				return err
+			}
+			return r.inProject(c, args[0], put, "/secret/"+escape(args[1]), row{"value": value}, nil)
+		},
+	)
 }
 
 // newKnownHosts makes `ordain project known-hosts`.
 func newKnownHosts(r *remote) *cobra.Command {
 	var add, replace bool
-	c := command("known-hosts NAME", "Show the keys of SSH servers that a project knows; with --add or --replace, change them", func(c *cobra.Command, args []string) error {
-		if add && replace {
-			return usageError{fmt.Errorf("--add and --replace exclude each other")}
-		}
-		var now string
-		if err := r.inProject(c, args[0], get, "/known_hosts", nil, &now); err != nil {
-			return err
-		}
-		if !add && !replace {
-			_, err := io.WriteString(c.OutOrStdout(), now)
-			return err
-		}
-		given, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
-		if err != nil {
-			return err
-		}
-		lines := string(given)
-		if add {
-			lines = now + lines
-		}
-		return r.inProject(c, args[0], put, "/known_hosts", row{"lines": lines}, nil)
-	})
+	c := command(
+		"known-hosts NAME",
+		"Show the keys of SSH servers that a project knows; with --add or --replace, change them",
+		func(c *cobra.Command, args []string) error {
+			if add && replace {
+				return usageError{fmt.Errorf("--add and --replace exclude each other")}
+			}
+			var now string
+			if err := r.inProject(c, args[0], get, "/known_hosts", nil, &now); err != nil {
+				return err
+			}
+			if !add && !replace {
+				_, err := io.WriteString(c.OutOrStdout(), now)
+				return err
+			}
+			given, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
+			if err != nil {
+				return err
+			}
+			lines := string(given)
+			if add {
+				lines = now + lines
+			}
+			return r.inProject(c, args[0], put, "/known_hosts", row{"lines": lines}, nil)
+		},
+	)
 	c.Flags().BoolVar(&add, "add", false, "add the lines on standard input")
 	c.Flags().BoolVar(&replace, "replace", false, "replace all by the lines on standard input")
 	return c

@@ -22,32 +22,38 @@ func newPull() *cobra.Command {
 		return "/api/v2/pull/" + strconv.Itoa(n), nil
 	}
 	var by string
-	approve := command("approve ENVIRONMENT NUMBER COMMIT", "Let the code of exactly this commit run for a preview", func(c *cobra.Command, args []string) error {
-		path, err := number(args[1])
-		if err != nil {
-			return err
-		}
-		if by == "" {
-			me, err := user.Current()
+	approve := command(
+		"approve ENVIRONMENT NUMBER COMMIT",
+		"Let the code of exactly this commit run for a preview",
+		func(c *cobra.Command, args []string) error {
+			path, err := number(args[1])
 			if err != nil {
-				return usageError{errors.New("say who you are with --by")}
+				return err
 			}
-			by = me.Username
-		}
-		var done row
-		if err := r.in(c, args[0], post, path+"/approve", row{"commit": args[2], "by": by}, &done); err != nil {
-			return err
-		}
-		if r.format == "json" {
-			return r.showJSON(c, done)
-		}
-		fmt.Fprintf(c.OutOrStdout(), "approved %s; its preview is computed\n", printable(args[2]))
-		return nil
-	})
+			if by == "" {
+				me, err := user.Current()
+				if err != nil {
+					return usageError{errors.New("say who you are with --by")}
+				}
+				by = me.Username
+			}
+			var done row
+			if err := r.in(c, args[0], post, path+"/approve", row{"commit": args[2], "by": by}, &done); err != nil {
+				return err
+			}
+			if r.format == "json" {
+				return r.showJSON(c, done)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "approved %s; its preview is computed\n", printable(args[2]))
+			return nil
+		},
+	)
 	approve.Long = "Let the code of exactly this commit of a pull request run for a preview. Its model, plug-ins and handlers run on the server, " +
 		"as those of the environment's own commits do: look at what it changes first. Commits that are pushed later need another approval."
 	approve.Flags().StringVar(&by, "by", "", "who approves; your user name when left out")
-	return r.group("pull", "Pull and merge requests, and what they would change",
+	return r.group(
+		"pull",
+		"Pull and merge requests, and what they would change",
 		command("list ENVIRONMENT", "List pull requests, open ones first", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/pull", nil, &rows); err != nil {
@@ -55,31 +61,48 @@ func newPull() *cobra.Command {
 			}
 			return r.show(c, rows, "number", "state", "preview", "author", "head", "title")
 		}),
-		command("show ENVIRONMENT NUMBER", "Show what one would change, as its comment does", func(c *cobra.Command, args []string) error {
-			path, err := number(args[1])
-			if err != nil {
-				return err
-			}
-			var one row
-			if err := r.in(c, args[0], get, path, nil, &one); err != nil {
-				return err
-			}
-			if r.format == "json" {
-				return r.showJSON(c, one)
-			}
-			out := c.OutOrStdout()
-			fmt.Fprintf(out, "#%s %s\n%s, by %s, at %s: %s\n", cell(one, "number"), cell(one, "title"), cell(one, "state"), cell(one, "author"), cell(one, "head"), cell(one, "preview"))
-			text, _ := one["text"].(string)
-			fmt.Fprint(out, "\n"+plaintext.Lines(text))
-			return nil
-		}),
-		command("preview ENVIRONMENT NUMBER", "Compute its preview, again or for the first time", func(c *cobra.Command, args []string) error {
-			path, err := number(args[1])
-			if err != nil {
-				return err
-			}
-			return r.in(c, args[0], post, path+"/preview", nil, nil)
-		}),
+		command(
+			"show ENVIRONMENT NUMBER",
+			"Show what one would change, as its comment does",
+			func(c *cobra.Command, args []string) error {
+				path, err := number(args[1])
+				if err != nil {
+					return err
+				}
+				var one row
+				if err := r.in(c, args[0], get, path, nil, &one); err != nil {
+					return err
+				}
+				if r.format == "json" {
+					return r.showJSON(c, one)
+				}
+				out := c.OutOrStdout()
+				fmt.Fprintf(
+					out,
+					"#%s %s\n%s, by %s, at %s: %s\n",
+					cell(one, "number"),
+					cell(one, "title"),
+					cell(one, "state"),
+					cell(one, "author"),
+					cell(one, "head"),
+					cell(one, "preview"),
+				)
+				text, _ := one["text"].(string)
+				fmt.Fprint(out, "\n"+plaintext.Lines(text))
+				return nil
+			},
+		),
+		command(
+			"preview ENVIRONMENT NUMBER",
+			"Compute its preview, again or for the first time",
+			func(c *cobra.Command, args []string) error {
+				path, err := number(args[1])
+				if err != nil {
+					return err
+				}
+				return r.in(c, args[0], post, path+"/preview", nil, nil)
+			},
+		),
 		approve,
 	)
 }
@@ -87,16 +110,26 @@ func newPull() *cobra.Command {
 // newForge makes `ordain forge`.
 func newForge() *cobra.Command {
 	r := &remote{}
-	return r.group("forge", "What the forge of an environment is told",
-		command("outbox ENVIRONMENT", "List what waits for the forge, what was sent, and what is dead", func(c *cobra.Command, args []string) error {
-			var rows []row
-			if err := r.in(c, args[0], get, "/api/v2/forge/outbox", nil, &rows); err != nil {
-				return err
-			}
-			return r.show(c, rows, "id", "state", "topic", "attempts", "next", "problem")
-		}),
-		command("retry ENVIRONMENT ID", "Give what is dead another chance", func(c *cobra.Command, args []string) error {
-			return r.in(c, args[0], post, "/api/v2/forge/outbox/"+escape(args[1])+"/retry", nil, nil)
-		}),
+	return r.group(
+		"forge",
+		"What the forge of an environment is told",
+		command(
+			"outbox ENVIRONMENT",
+			"List what waits for the forge, what was sent, and what is dead",
+			func(c *cobra.Command, args []string) error {
+				var rows []row
+				if err := r.in(c, args[0], get, "/api/v2/forge/outbox", nil, &rows); err != nil {
+					return err
+				}
+				return r.show(c, rows, "id", "state", "topic", "attempts", "next", "problem")
+			},
+		),
+		command(
+			"retry ENVIRONMENT ID",
+			"Give what is dead another chance",
+			func(c *cobra.Command, args []string) error {
+				return r.in(c, args[0], post, "/api/v2/forge/outbox/"+escape(args[1])+"/retry", nil, nil)
+			},
+		),
 	)
 }

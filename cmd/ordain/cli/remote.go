@@ -123,7 +123,12 @@ func printable(s string) string { return plaintext.Line(s) }
 
 // group makes a command that only holds others.
 func (r *remote) group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	r.add(c)
 	c.AddCommand(commands...)
 	return c

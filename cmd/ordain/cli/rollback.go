@@ -79,7 +79,12 @@ func newRollback() *cobra.Command {
 func showRollback(c *cobra.Command, done row) error {
 	out := c.OutOrStdout()
 	if back, ok := done["rolled_back"].(row); ok {
-		fmt.Fprintf(out, "version %s is the intent now: the content of version %s\n", cell(done, "version"), cell(back, "to"))
+		fmt.Fprintf(
+			out,
+			"version %s is the intent now: the content of version %s\n",
+			cell(done, "version"),
+			cell(back, "to"),
+		)
 		if commit := cell(back, "blocked"); commit != "" {
 			fmt.Fprintf(out, "commit %s is blocked\n", commit)
 		}

@@ -24,7 +24,8 @@ func TestCommandsThatAreMadeAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if alone.Name() != name || alone.Short != among.Short || alone.Flags().FlagUsages() != among.Flags().FlagUsages() {
+		if alone.Name() != name || alone.Short != among.Short ||
+			alone.Flags().FlagUsages() != among.Flags().FlagUsages() {
 			t.Errorf("ordain %s is %q alone and %q among all", name, alone.Short, among.Short)
 		}
 	}
@@ -55,7 +56,9 @@ func TestCommandsThatAreNotUnderstood(t *testing.T) {
 			continue
 		}
 		var report diag.Report
-		if err := json.Unmarshal(stdout.Bytes(), &report); err != nil || report.Success || len(report.Diagnostics) != 1 || report.Diagnostics[0].Code != "E0903" {
+		if err := json.Unmarshal(stdout.Bytes(), &report); err != nil || report.Success ||
+			len(report.Diagnostics) != 1 ||
+			report.Diagnostics[0].Code != "E0903" {
 			t.Errorf("%q: %v in %s", c.args, err, &stdout)
 		}
 	}
@@ -110,7 +113,9 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 			status := Main(append(args, "-o", "json"), nil, &stdout, &stderr)
 			var report diag.Report
 			err := json.Unmarshal(stdout.Bytes(), &report)
-			if err != nil || status != 1 || report.Success || len(report.Diagnostics) != 1 || report.Diagnostics[0].Code != code || report.Diagnostics[0].Message == "" {
+			if err != nil || status != 1 || report.Success || len(report.Diagnostics) != 1 ||
+				report.Diagnostics[0].Code != code ||
+				report.Diagnostics[0].Message == "" {
 				t.Errorf("for programs: status %d, want %s, %v in %s", status, code, err, &stdout)
 			}
 		})
@@ -130,13 +135,16 @@ func TestFormatReports(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		status := Main(append([]string{"format", "-o", "json"}, c.args...), nil, &stdout, &stderr)
 		var report diag.Report
-		if err := json.Unmarshal(stdout.Bytes(), &report); err != nil || report.Success != c.success || (status == 0) != c.success ||
-			!slices.Equal(report.Output, []string{"main.cf"}) || len(report.Diagnostics) > 0 {
+		if err := json.Unmarshal(stdout.Bytes(), &report); err != nil || report.Success != c.success ||
+			(status == 0) != c.success ||
+			!slices.Equal(report.Output, []string{"main.cf"}) ||
+			len(report.Diagnostics) > 0 {
 			t.Errorf("%q: status %d, %v in %s", c.args, status, err, &stdout)
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if status := Main([]string{"format", "-", "-o", "json"}, strings.NewReader("x=1"), &stdout, &stderr); status != 2 || !strings.Contains(stdout.String(), "E0903") {
+	if status := Main([]string{"format", "-", "-o", "json"}, strings.NewReader("x=1"), &stdout, &stderr); status != 2 ||
+		!strings.Contains(stdout.String(), "E0903") {
 		t.Errorf("standard input: status %d, %s", status, &stdout)
 	}
 }

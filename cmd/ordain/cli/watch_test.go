@@ -143,7 +143,19 @@ def say(n: "int") -> None:
 	c := newRoot()
 	c.SetOut(s)
 	c.SetErr(s)
-	c.SetArgs([]string{"compile", "--watch", "--no-std", "--project", dir, "--cache-dir", t.TempDir(), "--python", plugintest.Python(t)})
+	c.SetArgs(
+		[]string{
+			"compile",
+			"--watch",
+			"--no-std",
+			"--project",
+			dir,
+			"--cache-dir",
+			t.TempDir(),
+			"--python",
+			plugintest.Python(t),
+		},
+	)
 	go func() { ended <- c.ExecuteContext(ctx) }()
 	s.wait(t, "began cold 0")
 	s.wait(t, "compiled in ")

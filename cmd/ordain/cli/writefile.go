@@ -32,7 +32,8 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return unwritable(err)
 	}
 	written := replaceWhole(path, mode, func(file *os.File) error { return write(file) })
-	if err == nil && errors.Is(written, fs.ErrPermission) { // a folder that takes no new files may hold one that takes text
+	if err == nil &&
+		errors.Is(written, fs.ErrPermission) { // a folder that takes no new files may hold one that takes text
 		return writeInto(path, write)
 	}
 	return written

@@ -77,7 +77,9 @@ func (d *demo) start(ctx context.Context) (err error) {
 	d.n.chapter("A server, with a database of its own")
 	o := d.cfg.Options
 	o.StateDir, o.LogDir = filepath.Join(d.cfg.Dir, "state"), filepath.Join(d.cfg.Dir, "log")
-	d.server, err = server.New(server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took})
+	d.server, err = server.New(
+		server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took},
+	)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,15 @@ func (d *demo) bind(ctx context.Context) (err error) {
 	if err := os.WriteFile(secretFile, []byte(secret), 0o600); err != nil {
 		return err
 	}
-	notify := append(append([]string{}, d.cfg.Program...), "hook", "send", "--url", d.server.URL()+"/hooks/github", "--secret-file", secretFile)
+	notify := append(
+		append([]string{}, d.cfg.Program...),
+		"hook",
+		"send",
+		"--url",
+		d.server.URL()+"/hooks/github",
+		"--secret-file",
+		secretFile,
+	)
 	if d.repo, err = newRepository(ctx, d.cfg.Dir, d.root, notify); err != nil {
 		return err
 	}
@@ -107,8 +117,12 @@ func (d *demo) bind(ctx context.Context) (err error) {
 		return err
 	}
 	env, err := c.CreateEnvironment(ctx, control.NewEnvironment{
-		Environment: intent.Environment{ProjectID: project.ID, Name: "bakery", Source: intent.Source{URL: "file://" + d.repo.bare, Branch: "main"}},
-		Secrets:     map[string]string{control.SecretWebhook: secret},
+		Environment: intent.Environment{
+			ProjectID: project.ID,
+			Name:      "bakery",
+			Source:    intent.Source{URL: "file://" + d.repo.bare, Branch: "main"},
+		},
+		Secrets: map[string]string{control.SecretWebhook: secret},
 	})
 	if err != nil {
 		return err

@@ -81,7 +81,10 @@ func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
 }
 
 // tellDeployment tells each deployment as it ends, until every resource is as intended.
-func (d *demo) tellDeployment(ctx context.Context, before map[intent.ActionID]bool) (deployed []intent.Action, total int, err error) {
+func (d *demo) tellDeployment(
+	ctx context.Context,
+	before map[intent.ActionID]bool,
+) (deployed []intent.Action, total int, err error) {
 	c := d.server.Control()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
 		counts, err := c.ResourceCounts(ctx, d.env) // before the actions: what it counts as deployed has ended
@@ -99,7 +102,13 @@ func (d *demo) tellDeployment(ctx context.Context, before map[intent.ActionID]bo
 			}
 			before[a.ID] = true
 			deployed = append(deployed, a)
-			d.n.say("%-8s %-8s %s (%s)", a.Status, a.Change, a.Resource, a.Finished.Sub(a.Started).Round(time.Millisecond))
+			d.n.say(
+				"%-8s %-8s %s (%s)",
+				a.Status,
+				a.Change,
+				a.Resource,
+				a.Finished.Sub(a.Started).Round(time.Millisecond),
+			)
 			if a.Status == intent.StatusFailed || a.Status == intent.StatusUnavailable {
 				for _, m := range a.Messages {
 					if m.Level == "ERROR" {
@@ -113,7 +122,11 @@ func (d *demo) tellDeployment(ctx context.Context, before map[intent.ActionID]bo
 			total += n
 		}
 		if counts[intent.StatusFailed] > 0 && counts[intent.StatusDeploying]+counts[intent.StatusAvailable] == 0 {
-			return false, fmt.Errorf("%d resources failed; the console at %s tells why", counts[intent.StatusFailed], d.server.URL())
+			return false, fmt.Errorf(
+				"%d resources failed; the console at %s tells why",
+				counts[intent.StatusFailed],
+				d.server.URL(),
+			)
 		}
 		return total > 0 && counts[intent.StatusDeployed] == total, nil
 	})

@@ -72,7 +72,10 @@ func newCounter(t *testing.T) *counter {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.calls = append(c.calls, fmt.Sprintf("%s %s %v %s", r.Method, r.URL.Path, body["level"], r.Header.Get("X-Site")))
+		c.calls = append(
+			c.calls,
+			fmt.Sprintf("%s %s %v %s", r.Method, r.URL.Path, body["level"], r.Header.Get("X-Site")),
+		)
 		w.Header().Set("Content-Type", "application/json")
 		if c.down {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -130,7 +133,10 @@ func TestPublishedAdaptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := func(text string, purged bool) map[string]string {
-		return map[string]string{"main.cf": strings.NewReplacer("SITE", p.site, "TEXT", text, "URL", service.URL, "PURGED", fmt.Sprint(purged)).Replace(adaptorsModel)}
+		return map[string]string{
+			"main.cf": strings.NewReplacer("SITE", p.site, "TEXT", text, "URL", service.URL, "PURGED", fmt.Sprint(purged)).
+				Replace(adaptorsModel),
+		}
 	}
 	p.push("a site", merge(siteModule, model("welcome", false), map[string]string{
 		"git_ops/active/greetings/hello@v1.yaml": "place: " + p.site + "/hello\ntext: hello from a slice\n",
@@ -157,7 +163,8 @@ func TestPublishedAdaptors(t *testing.T) {
 	mentions(t, logText(p.action("exec::Run", "groupadd")), "Unless cmd", "returncode: 0")
 
 	ran, err := p.control.Executors(t.Context(), p.env)
-	if err != nil || !ran.Here || len(ran.Processes) != 1 || ran.Processes[0].Agents != 1 || !slices.Contains(ran.Processes[0].Modules, "files") {
+	if err != nil || !ran.Here || len(ran.Processes) != 1 || ran.Processes[0].Agents != 1 ||
+		!slices.Contains(ran.Processes[0].Modules, "files") {
 		t.Errorf("the executors: %+v, %v", ran, err)
 	}
 	if len(ran.Folders) != 2 || !ran.Folders[0].InUse || !ran.Folders[1].InUse || ran.Disk < 1<<20 {
@@ -200,7 +207,8 @@ func TestPublishedAdaptors(t *testing.T) {
 	p.allDeployed()
 	p.onDisk(whole("welcome"))
 	repaired := p.action("files::TextFile", "/conf/motd")
-	if repaired.Change != intent.Updated || repaired.Changes["content"] != (intent.AttributeChange{Current: "graffiti", Desired: "welcome"}) {
+	if repaired.Change != intent.Updated ||
+		repaired.Changes["content"] != (intent.AttributeChange{Current: "graffiti", Desired: "welcome"}) {
 		t.Errorf("the repair is told as %s %v", repaired.Change, repaired.Changes)
 	}
 
@@ -344,7 +352,13 @@ func (p *place) logsOnDisk(a intent.Action) {
 		}
 	}
 	if len(lines) != len(a.Messages) {
-		p.t.Fatalf("%d lines of the repair are in the log, the record has %d:\n%s\n%s", len(lines), len(a.Messages), strings.Join(lines, ""), logText(a))
+		p.t.Fatalf(
+			"%d lines of the repair are in the log, the record has %d:\n%s\n%s",
+			len(lines),
+			len(a.Messages),
+			strings.Join(lines, ""),
+			logText(a),
+		)
 	}
 	for i, m := range a.Messages {
 		first, _, _ := strings.Cut(m.Message, "\n")

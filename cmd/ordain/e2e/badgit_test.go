@@ -33,7 +33,11 @@ func deployed(t *testing.T, w *world) *place {
 // recompile asks for a compile as a person does.
 func (p *place) recompile() {
 	p.t.Helper()
-	_, _, err := p.control.RequestCompile(p.t.Context(), p.env, control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}})
+	_, _, err := p.control.RequestCompile(
+		p.t.Context(),
+		p.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}},
+	)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -128,7 +132,10 @@ func TestCredentialsOverHTTP(t *testing.T) {
 	p := w.unbound(t)
 	url := gitOverHTTP(t, filepath.Dir(p.bare), user, password) + "/repo.git"
 	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
-	p.bind(intent.Source{URL: url, Branch: "main"}, map[string]string{control.SecretGitUser: user, control.SecretGitPassword: password})
+	p.bind(
+		intent.Source{URL: url, Branch: "main"},
+		map[string]string{control.SecretGitUser: user, control.SecretGitPassword: password},
+	)
 	p.compiledWell()
 	p.settled()
 	if p.note("a") != "one" {
@@ -159,7 +166,12 @@ func gitOverHTTP(t *testing.T, dir, user, password string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := &cgi.Handler{Path: git, Args: []string{"http-backend"}, Dir: dir, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+	backend := &cgi.Handler{
+		Path: git,
+		Args: []string{"http-backend"},
+		Dir:  dir,
+		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
+	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, pw, _ := r.BasicAuth(); u != user || pw != password {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
@@ -250,7 +262,13 @@ func TestRollback(t *testing.T) {
 	if code, _, errs := p.ordain(t, "", "rollback", e.Name); code == 0 || !strings.Contains(errs, "--reason") {
 		t.Errorf("without a reason it ends with %d: %s", code, errs)
 	}
-	mentions(t, p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"), "version 3", "content of version 1", bad+" is blocked")
+	mentions(
+		t,
+		p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"),
+		"version 3",
+		"content of version 1",
+		bad+" is blocked",
+	)
 	p.settled()
 	if p.note("a") != "one" {
 		t.Errorf("after the rollback a is %q", p.note("a"))
@@ -384,7 +402,8 @@ func TestCommitsThatAreNoText(t *testing.T) {
 		if strings.Contains(text, "owned") {
 			told++
 		}
-		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, `\u001b`) || strings.Contains(text, "<script>alert") && what != "API" && what[0] == 'p' {
+		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, `\u001b`) ||
+			strings.Contains(text, "<script>alert") && what != "API" && what[0] == 'p' {
 			t.Errorf("%s does harm:\n%q", what, text)
 		}
 	}

@@ -64,7 +64,14 @@ func TestBrokenCommits(t *testing.T) {
 			if after := p.deployedState(); after != before {
 				t.Errorf("a failed compile changed what is deployed:\n%s\nbecame\n%s", before, after)
 			}
-			p.push("mended", merge(labModule, p.model([3]string{"a", "two", "calm"}), map[string]string{"libs/lab/plugins/broken.py": ""}))
+			p.push(
+				"mended",
+				merge(
+					labModule,
+					p.model([3]string{"a", "two", "calm"}),
+					map[string]string{"libs/lab/plugins/broken.py": ""},
+				),
+			)
 			p.compiledWell()
 			p.settled()
 			if p.note("a") != "two" {

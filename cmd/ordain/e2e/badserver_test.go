@@ -159,7 +159,13 @@ func TestDiskFull(t *testing.T) {
 	p := deployed(t, w)
 	ballast := filepath.Join(state, "ballast")
 	fill(t, ballast)
-	p.push("no space for this", merge(p.model([3]string{"a", "two", "calm"}), map[string]string{"big.bin": strings.Repeat("0123456789abcdef", 1<<16)}))
+	p.push(
+		"no space for this",
+		merge(
+			p.model([3]string{"a", "two", "calm"}),
+			map[string]string{"big.bin": strings.Repeat("0123456789abcdef", 1<<16)},
+		),
+	)
 	c, stages := p.compiled()
 	if *c.Success {
 		t.Fatal("the compile succeeded on a full disk:\n" + report(stages))
@@ -218,7 +224,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		<-time.After(delay * time.Millisecond)
 		u.kill()
 		u = startChild(t, dir)
-		waitFor(t, func() bool { return r.note("a") == text }, func() string { return "a is " + r.note("a") + ", want " + text + "\n" + u.log() })
+		waitFor(
+			t,
+			func() bool { return r.note("a") == text },
+			func() string { return "a is " + r.note("a") + ", want " + text + "\n" + u.log() },
+		)
 		u.waitDeployed(env, 2)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "state", "server", ".scratch", "*"))

@@ -39,7 +39,23 @@ func TestTheCommandLine(t *testing.T) {
 	w := sharedWorld(t)
 	p := w.unbound(t)
 	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
-	mentions(t, w.must(t, "environment", "create", "cli-lab", "--project", "cli", "--repo", "file://"+p.bare, "--branch", "main"), "cli-lab", p.bare)
+	mentions(
+		t,
+		w.must(
+			t,
+			"environment",
+			"create",
+			"cli-lab",
+			"--project",
+			"cli",
+			"--repo",
+			"file://"+p.bare,
+			"--branch",
+			"main",
+		),
+		"cli-lab",
+		p.bare,
+	)
 	mentions(t, w.must(t, "project", "list"), "cli")
 	envs, err := w.control.Environments(t.Context())
 	if err != nil {
@@ -62,9 +78,15 @@ func TestTheCommandLine(t *testing.T) {
 	mentions(t, w.must(t, "version", "list", "cli-lab"), "active", "retired")
 	mentions(t, w.must(t, "compile-report", "list", "cli-lab"), "ordain environment sync")
 	mentions(t, w.must(t, "compile-report", "show", "cli-lab", second.ID.String()), "Recompiling configuration model")
-	mentions(t, w.must(t, "settings", "set", "cli-lab", "auto_deploy", "false")+w.must(t, "settings", "list", "cli-lab"), "auto_deploy", "false")
+	mentions(
+		t,
+		w.must(t, "settings", "set", "cli-lab", "auto_deploy", "false")+w.must(t, "settings", "list", "cli-lab"),
+		"auto_deploy",
+		"false",
+	)
 	w.must(t, "settings", "reset", "cli-lab", "auto_deploy")
-	if code, _, errs := w.ordain(t, "", "settings", "set", "cli-lab", "follow_soak", "yesterday"); code != 1 || errs != "ordain: setting follow_soak: yesterday is not of the type int\n" {
+	if code, _, errs := w.ordain(t, "", "settings", "set", "cli-lab", "follow_soak", "yesterday"); code != 1 ||
+		errs != "ordain: setting follow_soak: yesterday is not of the type int\n" {
 		t.Errorf("a setting that cannot be: %d %s", code, errs)
 	}
 	mentions(t, w.must(t, "agent", "list", "cli-lab"), "desk", "up")
@@ -81,7 +103,13 @@ func TestTheCommandLine(t *testing.T) {
 	p.push("changed", p.model([3]string{"a", "two", "calm"}))
 	third := p.compiledWell()
 	p.settled()
-	mentions(t, w.must(t, "version", "diff", "cli-lab", strconv.Itoa(*second.Version), strconv.Itoa(*third.Version)), id, "modified", "two")
+	mentions(
+		t,
+		w.must(t, "version", "diff", "cli-lab", strconv.Itoa(*second.Version), strconv.Itoa(*third.Version)),
+		id,
+		"modified",
+		"two",
+	)
 	run := strings.TrimSpace(w.must(t, "dryrun", "start", "cli-lab", strconv.Itoa(*second.Version)))
 	p.until("the dry run", func() bool {
 		out := w.must(t, "dryrun", "show", "cli-lab", strconv.Itoa(*second.Version), run, "-o", "json")
@@ -101,7 +129,9 @@ func TestTheCommandLine(t *testing.T) {
 		if found.Summary.Todo > 0 {
 			return false
 		}
-		if len(found.Diff) != 1 || found.Diff[0].Status != "modified" || found.Diff[0].Attributes["text"].From != "two" || found.Diff[0].Attributes["text"].To != "one" {
+		if len(found.Diff) != 1 || found.Diff[0].Status != "modified" ||
+			found.Diff[0].Attributes["text"].From != "two" ||
+			found.Diff[0].Attributes["text"].To != "one" {
 			t.Errorf("the dry run of the version before found %+v", found.Diff)
 		}
 		return true
@@ -113,7 +143,8 @@ func TestTheCommandLine(t *testing.T) {
 	w.must(t, "environment", "resume", "cli-lab")
 	w.must(t, "environment", "clear", "cli-lab")
 	w.must(t, "environment", "delete", "cli-lab")
-	if code, _, errs := w.ordain(t, "", "environment", "sync", "cli-lab"); code != 1 || !strings.Contains(errs, "no environment cli-lab") {
+	if code, _, errs := w.ordain(t, "", "environment", "sync", "cli-lab"); code != 1 ||
+		!strings.Contains(errs, "no environment cli-lab") {
 		t.Errorf("a deleted environment: %d %s", code, errs)
 	}
 }
@@ -132,12 +163,21 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 	if code, _, errs := w.ordain(t, secret+"\n", "environment", "secret", e.Name, "webhook"); code != 0 {
 		t.Fatal(errs)
 	}
-	if code, _, errs := w.ordain(t, "x", "environment", "secret", e.Name, "pin"); code != 1 || !strings.Contains(errs, "webhook") {
+	if code, _, errs := w.ordain(t, "x", "environment", "secret", e.Name, "pin"); code != 1 ||
+		!strings.Contains(errs, "webhook") {
 		t.Errorf("an unknown secret: %d %s", code, errs)
 	}
-	body := `{"object_kind":"push","ref":"refs/heads/main","after":"` + strings.Repeat("1", 40) + `","project":{"git_http_url":"file://` + p.bare + `"},"repository":{"git_http_url":"file://` + p.bare + `"}}`
+	body := `{"object_kind":"push","ref":"refs/heads/main","after":"` + strings.Repeat(
+		"1",
+		40,
+	) + `","project":{"git_http_url":"file://` + p.bare + `"},"repository":{"git_http_url":"file://` + p.bare + `"}}`
 	for token, want := range map[string]int{secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL()+"/hooks/gitlab", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			w.server.URL()+"/hooks/gitlab",
+			strings.NewReader(body),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +192,10 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 			t.Errorf("with the token %q the webhook answers %d, want %d", token, resp.StatusCode, want)
 		}
 	}
-	if strings.Contains(w.must(t, "environment", "list", "-o", "json")+w.must(t, "settings", "list", e.Name, "-o", "json"), secret) {
+	if strings.Contains(
+		w.must(t, "environment", "list", "-o", "json")+w.must(t, "settings", "list", e.Name, "-o", "json"),
+		secret,
+	) {
 		t.Error("the secret can be read back")
 	}
 }

@@ -53,7 +53,12 @@ end
 	}))
 	eve := p.head()
 	p.author = "Noor"
-	p.push("a room for guests", map[string]string{"main.cf": "import shelf\n\nshelf::Room(name=\"guests\", path=\"" + filepath.Join(p.site, "a") + "\")\n"})
+	p.push(
+		"a room for guests",
+		map[string]string{
+			"main.cf": "import shelf\n\nshelf::Room(name=\"guests\", path=\"" + filepath.Join(p.site, "a") + "\")\n",
+		},
+	)
 	noor := p.head()
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
@@ -65,11 +70,14 @@ end
 	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")), &told); err != nil {
 		t.Fatal(err)
 	}
-	if told.Commit != noor || len(told.Attributes) != 1 || string(told.Attributes[0].Value) != `"shelf of guests"` || len(told.Attributes[0].Settings) != 1 {
+	if told.Commit != noor || len(told.Attributes) != 1 || string(told.Attributes[0].Value) != `"shelf of guests"` ||
+		len(told.Attributes[0].Settings) != 1 {
 		t.Fatalf("told %+v", told)
 	}
 	set := told.Attributes[0].Settings[0]
-	if set.File != "libs/shelf/model/_init.cf" || set.Line != 21 || set.Commit == nil || set.Commit.ID != eve || set.Commit.Author != "Eve" || set.Commit.Subject != "notes and shelves" {
+	if set.File != "libs/shelf/model/_init.cf" || set.Line != 21 || set.Commit == nil || set.Commit.ID != eve ||
+		set.Commit.Author != "Eve" ||
+		set.Commit.Subject != "notes and shelves" {
 		t.Errorf("it was set at %s:%d by %+v", set.File, set.Line, set.Commit)
 	}
 	var chain []string
@@ -79,17 +87,43 @@ end
 	if strings.Join(chain, " ") != "shelf::noted shelf::furnished" {
 		t.Fatalf("the chain is %q", chain)
 	}
-	if made := set.Steps[1]; made.Made.File != "main.cf" || made.Made.Line != 3 || made.MadeCommit == nil || made.MadeCommit.ID != noor || made.MadeCommit.Author != "Noor" {
+	if made := set.Steps[1]; made.Made.File != "main.cf" || made.Made.Line != 3 || made.MadeCommit == nil ||
+		made.MadeCommit.ID != noor ||
+		made.MadeCommit.Author != "Noor" {
 		t.Errorf("the room was made at %+v by %+v", made.Made, made.MadeCommit)
 	}
 
-	mentions(t, w.must(t, "model", "explain", id+".text", "--environment", env),
-		"set at libs/shelf/model/_init.cf:21", "text=self.label", eve[:10]+" Eve <eve@example.org>", "notes and shelves",
-		"in implementation shelf::noted of", "in implementation shelf::furnished of", "made at main.cf:3", noor[:10]+" Noor <noor@example.org>", "a room for guests")
+	mentions(
+		t,
+		w.must(t, "model", "explain", id+".text", "--environment", env),
+		"set at libs/shelf/model/_init.cf:21",
+		"text=self.label",
+		eve[:10]+" Eve <eve@example.org>",
+		"notes and shelves",
+		"in implementation shelf::noted of",
+		"in implementation shelf::furnished of",
+		"made at main.cf:3",
+		noor[:10]+" Noor <noor@example.org>",
+		"a room for guests",
+	)
 
 	page := w.page(t, "/e/"+env+"/resource?id="+url.QueryEscape(id))
-	row := regexp.MustCompile(`(?s)<tr[^>]*><th scope="row" class="mono">text</th>.*?</tr>`).FindString(strings.ReplaceAll(page, "<wbr>", ""))
-	mentions(t, row, "shelf of guests", "libs/shelf/model/_init.cf:21", eve[:7], "Eve", "shelf::noted", "shelf::furnished", "main.cf:3", noor[:7], "Noor", "a room for guests")
+	row := regexp.MustCompile(`(?s)<tr[^>]*><th scope="row" class="mono">text</th>.*?</tr>`).
+		FindString(strings.ReplaceAll(page, "<wbr>", ""))
+	mentions(
+		t,
+		row,
+		"shelf of guests",
+		"libs/shelf/model/_init.cf:21",
+		eve[:7],
+		"Eve",
+		"shelf::noted",
+		"shelf::furnished",
+		"main.cf:3",
+		noor[:7],
+		"Noor",
+		"a room for guests",
+	)
 	if !strings.Contains(page, "Decided") {
 		t.Error("the page has no column that says who decided")
 	}

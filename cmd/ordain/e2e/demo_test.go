@@ -54,8 +54,23 @@ func TestDemo(t *testing.T) {
 	if len(versions) == 4 && (versions[0] != 1 || versions[1] != 2 || versions[3] != 2) {
 		t.Errorf("the active versions after the chapters are %v", versions)
 	}
-	mentions(t, out.String(), s.URL(), "5 of 5 resources deployed", "1 of 5 resources deployed", "main.cf:", "^", "version 2 is still the intent",
-		intent.StageClone, intent.StageCheckout, intent.StageVenv, intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease)
+	mentions(
+		t,
+		out.String(),
+		s.URL(),
+		"5 of 5 resources deployed",
+		"1 of 5 resources deployed",
+		"main.cf:",
+		"^",
+		"version 2 is still the intent",
+		intent.StageClone,
+		intent.StageCheckout,
+		intent.StageVenv,
+		intent.StageInstall,
+		intent.StageCompile,
+		intent.StageExport,
+		intent.StageRelease,
+	)
 }
 
 func checkChapter(t *testing.T, e demo.Ending) {
@@ -76,12 +91,14 @@ func checkChapter(t *testing.T, e demo.Ending) {
 			t.Errorf("the first push deployed %d resources", len(e.Deployed))
 		}
 	case "change":
-		if len(e.Deployed) != 1 || filepath.Base(e.Deployed[0].Resource.Value) != "cakes.html" || e.Deployed[0].Change != intent.Updated {
+		if len(e.Deployed) != 1 || filepath.Base(e.Deployed[0].Resource.Value) != "cakes.html" ||
+			e.Deployed[0].Change != intent.Updated {
 			t.Errorf("the second push deployed %+v, want cakes.html alone", e.Deployed)
 		}
 		mentions(t, page("cakes.html"), "one day ahead")
 	case "damage":
-		if r := e.Deployed[0]; filepath.Base(r.Resource.Value) != "bread.html" || r.Change != intent.Updated || len(r.Changes) == 0 {
+		if r := e.Deployed[0]; filepath.Base(r.Resource.Value) != "bread.html" || r.Change != intent.Updated ||
+			len(r.Changes) == 0 {
 			t.Errorf("the repair was %+v", r)
 		}
 		mentions(t, page("bread.html"), "<h1>Bread</h1>")
@@ -89,7 +106,8 @@ func checkChapter(t *testing.T, e demo.Ending) {
 		if e.Compile.Success == nil || *e.Compile.Success || e.Compile.Version != nil {
 			t.Errorf("the broken push led to %+v", e.Compile)
 		}
-		if len(e.Diags) == 0 || e.Diags[0].Location == nil || e.Diags[0].Location.Line != 17 || e.Diags[0].Location.Column == 0 {
+		if len(e.Diags) == 0 || e.Diags[0].Location == nil || e.Diags[0].Location.Line != 17 ||
+			e.Diags[0].Location.Column == 0 {
 			t.Errorf("the diagnostics are %+v, want main.cf line 17 with a column", e.Diags)
 		}
 		mentions(t, page("bread.html"), "<h1>Bread</h1>")

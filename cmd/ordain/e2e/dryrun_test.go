@@ -56,17 +56,40 @@ func (p *place) dryRunOf(q control.DryRunRequest) (intent.DryRun, map[string]int
 func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).unbound(t)
-	p.push("main", merge(labModule, p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "one", "calm"}, [3]string{"left", "one", "calm"})))
+	p.push(
+		"main",
+		merge(
+			labModule,
+			p.model(
+				[3]string{"kept", "one", "calm"},
+				[3]string{"changed", "one", "calm"},
+				[3]string{"left", "one", "calm"},
+			),
+		),
+	)
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	p.settled()
 	before := p.deployedState()
 	p.git("checkout", "-q", "-b", "feature")
-	p.commit("a feature", p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}, [3]string{"new", "one", "calm"}, [3]string{"sore", "one", "raise"}))
+	p.commit(
+		"a feature",
+		p.model(
+			[3]string{"kept", "one", "calm"},
+			[3]string{"changed", "two", "calm"},
+			[3]string{"new", "one", "calm"},
+			[3]string{"sore", "one", "raise"},
+		),
+	)
 	p.git("push", "-q", "origin", "feature")
 	p.git("checkout", "-q", "main")
 	run, by := p.dryRunOf(control.DryRunRequest{Commit: "feature"})
-	kinds := map[string]intent.DiffKind{"kept": intent.DiffUnmodified, "changed": intent.DiffModified, "new": intent.DiffAdded, "sore": intent.DiffUnknown}
+	kinds := map[string]intent.DiffKind{
+		"kept":    intent.DiffUnmodified,
+		"changed": intent.DiffModified,
+		"new":     intent.DiffAdded,
+		"sore":    intent.DiffUnknown,
+	}
 	for name, kind := range kinds {
 		if by[name].Kind != kind {
 			t.Errorf("%s: %+v, want %s", name, by[name], kind)
@@ -75,7 +98,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	if d := by["changed"].Attributes["text"]; d.Current != "one" || d.Desired != "two" {
 		t.Errorf("%+v", by["changed"])
 	}
-	if !strings.Contains(by["sore"].Reason, "pencil") || run.Ending != intent.DryRunDone || run.Unknown != 1 || run.Complete() {
+	if !strings.Contains(by["sore"].Reason, "pencil") || run.Ending != intent.DryRunDone || run.Unknown != 1 ||
+		run.Complete() {
 		t.Errorf("%+v %+v", by["sore"], run)
 	}
 	gone, err := p.control.NoLongerManaged(t.Context(), run)
@@ -85,7 +109,10 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	if after := p.deployedState(); after != before {
 		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
 	}
-	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(by) != 1 || !run.Complete() {
+	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
+		by,
+	) != 1 ||
+		!run.Complete() {
 		t.Errorf("%+v %+v", run, by)
 	}
 }
@@ -127,12 +154,16 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 	p := (&world{dir: dir}).unbound(t)
 	files := map[string]string{}
 	for name, text := range labModule {
-		files[name] = strings.ReplaceAll(text, "    def read_resource(self, ctx, resource):\n", `    def read_resource(self, ctx, resource):
+		files[name] = strings.ReplaceAll(
+			text,
+			"    def read_resource(self, ctx, resource):\n",
+			`    def read_resource(self, ctx, resource):
         if ctx.is_dry_run() and resource.mood == "wait":
             open(resource.path + ".waits", "w").close()
             while not os.path.exists(resource.path + ".go"):
                 time.sleep(0.02)
-`)
+`,
+		)
 	}
 	var notes [][3]string
 	for i := range 8 {
@@ -163,7 +194,8 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 			var r report
-			if err := server.Call(t.Context(), http.MethodGet, "/api/v2/dryrun-report/"+id, env, nil, &r); err == nil && done(r) {
+			if err := server.Call(t.Context(), http.MethodGet, "/api/v2/dryrun-report/"+id, env, nil, &r); err == nil &&
+				done(r) {
 				return r
 			}
 			if time.Now().After(deadline) {

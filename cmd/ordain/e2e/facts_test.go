@@ -23,7 +23,8 @@ lab::Note(path="` + p.site + `/c", text=std::environment_name())
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	rows := p.settled()
-	if rows["b"].State.Status() != intent.StatusUndefined || p.note("a") != "one" || p.note("c") != "TestFactsReachTheModel" {
+	if rows["b"].State.Status() != intent.StatusUndefined || p.note("a") != "one" ||
+		p.note("c") != "TestFactsReachTheModel" {
 		t.Fatalf("without the fact: %v, a is %q, c is %q", rows, p.note("a"), p.note("c"))
 	}
 	set := func(value string) {
@@ -46,7 +47,8 @@ lab::Note(path="` + p.site + `/c", text=std::environment_name())
 		}
 		log, _ := os.ReadFile(filepath.Join(p.dir, "log", "server.log"))
 		for line := range strings.Lines(string(log)) {
-			if strings.Contains(line, "warm worker") || strings.Contains(line, "recipe") || strings.Contains(line, "template") {
+			if strings.Contains(line, "warm worker") || strings.Contains(line, "recipe") ||
+				strings.Contains(line, "template") {
 				t.Log(strings.TrimSpace(line))
 			}
 		}

@@ -28,7 +28,15 @@ func (p *place) has(h *host, what string, done func() bool) {
 		case <-ctx.Done():
 			outbox, err := p.control.Outbox(context.Background(), p.env)
 			pulls, _ := p.control.PullRequests(context.Background(), p.env)
-			p.t.Fatalf("waited in vain for %s\nstatuses: %+v\noutbox: %+v %v\npulls: %+v\n%s", what, h.Statuses(), outbox, err, pulls, p.story())
+			p.t.Fatalf(
+				"waited in vain for %s\nstatuses: %+v\noutbox: %+v %v\npulls: %+v\n%s",
+				what,
+				h.Statuses(),
+				outbox,
+				err,
+				pulls,
+				p.story(),
+			)
 		}
 	}
 }
@@ -148,13 +156,44 @@ func TestFromThePushToTheComment(t *testing.T) {
 			}
 			before := p.deployedState() + p.released()
 
-			head := p.branch("origin", "feature", "main", p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}))
+			head := p.branch(
+				"origin",
+				"feature",
+				"main",
+				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}),
+			)
 			h.opens(7, "ida", hostRepo, "feature")
-			first := p.comment(h, 7, "#### Changed", "- text: one", "+ text: two", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |", head[:7])
+			first := p.comment(
+				h,
+				7,
+				"#### Changed",
+				"- text: one",
+				"+ text: two",
+				"| 0 | 1 | 0 | 0 | 1 | 0 | 0 |",
+				head[:7],
+			)
 			dropped := p.previewOf(7)
 			// The author thinks again; one of the notes lies where nobody answers.
-			head = p.branch("origin", "feature", "main", p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "three", "calm"}, [3]string{"far", "x", "away"}))
-			second := p.comment(h, 7, "+ text: three", "#### Unknown", "far", "no route to desk", "| 0 | 1 | 0 | 0 | 1 | 1 | 0 |", head[:7])
+			head = p.branch(
+				"origin",
+				"feature",
+				"main",
+				p.model(
+					[3]string{"kept", "one", "calm"},
+					[3]string{"changed", "three", "calm"},
+					[3]string{"far", "x", "away"},
+				),
+			)
+			second := p.comment(
+				h,
+				7,
+				"+ text: three",
+				"#### Unknown",
+				"far",
+				"no route to desk",
+				"| 0 | 1 | 0 | 0 | 1 | 1 | 0 |",
+				head[:7],
+			)
 			if second.ID != first.ID || second.Edits == 0 || strings.Contains(second.Body, "two") {
 				t.Errorf("the comment was not brought up to date: %+v", second)
 			}
@@ -172,7 +211,12 @@ func TestFromThePushToTheComment(t *testing.T) {
 			p.settled()
 			p.told(h, base, "deploy", "success")
 			p.comment(h, 7, "No preview", "main.cf", head[:7]) // the same lines
-			p.branch("origin", "feature", "main", p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "three", "calm"}))
+			p.branch(
+				"origin",
+				"feature",
+				"main",
+				p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "three", "calm"}),
+			)
 			p.comment(h, 7, "+ text: three", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |")
 			p.push("beside", map[string]string{"README": "hello\n"})
 			base = p.head()
@@ -237,7 +281,12 @@ func (p *place) stranger(h *host) {
 	h.create("mallory/shop")
 	fork := h.url("mallory", "mallory/shop")
 	stolen := filepath.Join(p.site, "..", "stolen")
-	evil := map[string]string{"libs/lab/plugins/__init__.py": fmt.Sprintf("open(%q, 'w').write('x')\n", stolen) + labModule["libs/lab/plugins/__init__.py"]}
+	evil := map[string]string{
+		"libs/lab/plugins/__init__.py": fmt.Sprintf(
+			"open(%q, 'w').write('x')\n",
+			stolen,
+		) + labModule["libs/lab/plugins/__init__.py"],
+	}
 	head := p.branch(fork, "gift", "main", evil)
 	h.opens(8, "mallory", "mallory/shop", "gift")
 	env := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
@@ -250,11 +299,16 @@ func (p *place) stranger(h *host) {
 			t.Errorf("ordain %v: %d %s", args, code, errs)
 		}
 	}
-	notes := p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"}, [3]string{"gift", "one", "calm"})
+	notes := p.model(
+		[3]string{"kept", "five", "calm"},
+		[3]string{"changed", "one", "calm"},
+		[3]string{"gift", "one", "calm"},
+	)
 	notes["libs/lab/plugins/__init__.py"] = labModule["libs/lab/plugins/__init__.py"]
 	harmless := p.branch(fork, "gift", "main", notes)
 	p.comment(h, 8, "Needs approval", harmless)
-	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", head); code == 0 || !strings.Contains(errs, harmless) {
+	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", head); code == 0 ||
+		!strings.Contains(errs, harmless) {
 		t.Errorf("a commit that was replaced was approved: %d %s", code, errs)
 	}
 	if q := p.previewOf(8); q.Preview != nil || q.Approved != "" {
@@ -262,7 +316,11 @@ func (p *place) stranger(h *host) {
 	}
 	mentions(t, p.must(t, "pull", "approve", env, "8", harmless, "--by", "ida"), "approved")
 	p.comment(h, 8, "#### Created", "gift", "approved by `ida`", harmless[:7])
-	notes = p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"}, [3]string{"gift", "two", "calm"})
+	notes = p.model(
+		[3]string{"kept", "five", "calm"},
+		[3]string{"changed", "one", "calm"},
+		[3]string{"gift", "two", "calm"},
+	)
 	later := p.branch(fork, "gift", "main", notes)
 	p.comment(h, 8, "Needs approval", later)
 	mentions(t, p.must(t, "pull", "show", env, "8"), "Needs approval", later)
@@ -271,7 +329,8 @@ func (p *place) stranger(h *host) {
 	}
 	h.closes(8, false)
 	p.comment(h, 8, "closed")
-	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", later); code == 0 || !strings.Contains(errs, "closed") {
+	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", later); code == 0 ||
+		!strings.Contains(errs, "closed") {
 		t.Errorf("a closed one was approved: %d %s", code, errs)
 	}
 }

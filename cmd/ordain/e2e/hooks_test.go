@@ -24,7 +24,12 @@ func (p *place) notify(secret string) {
 	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	hook := fmt.Sprintf("#!/bin/sh\nexec '%s' hook send --url '%s/hooks/github' --secret-file '%s'\n", os.Args[0], p.server.URL(), file)
+	hook := fmt.Sprintf(
+		"#!/bin/sh\nexec '%s' hook send --url '%s/hooks/github' --secret-file '%s'\n",
+		os.Args[0],
+		p.server.URL(),
+		file,
+	)
 	if err := os.WriteFile(filepath.Join(p.bare, "hooks", "post-receive"), []byte(hook), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
@@ -60,13 +65,17 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 		files["shop/"+name] = text
 	}
 	p.push("a project in a folder", files)
-	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main", Subdir: "shop"}, map[string]string{"webhook": "the-hook's-secret"})
+	p.bind(
+		intent.Source{URL: "file://" + p.bare, Branch: "main", Subdir: "shop"},
+		map[string]string{"webhook": "the-hook's-secret"},
+	)
 	p.compiledWell()
 	p.notify("the-hook's-secret")
 
 	p.push("beside the project", map[string]string{"bank/main.cf": "x = 1\n", "README.md": "hello\n"})
 	got := p.deliveries(1)[0]
-	if o := got.Outcomes[0]; o.State != intent.OutcomeSkipped || !strings.Contains(o.Reason, "nothing of shop changed") {
+	if o := got.Outcomes[0]; o.State != intent.OutcomeSkipped ||
+		!strings.Contains(o.Reason, "nothing of shop changed") {
 		t.Errorf("a push beside the project: %+v", o)
 	}
 	model := p.model([3]string{"a", "two", "calm"})
@@ -90,7 +99,8 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list := p.must(t, "hook", "list", e.Name); !strings.Contains(list, "it follows main, not next") || strings.Contains(list, "the-hook's-secret") {
+	if list := p.must(t, "hook", "list", e.Name); !strings.Contains(list, "it follows main, not next") ||
+		strings.Contains(list, "the-hook's-secret") {
 		t.Errorf("ordain hook list:\n%s", list)
 	}
 	id := all[1].ID.String()
@@ -100,7 +110,8 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 	if again := p.must(t, "hook", "redeliver", e.Name, id); !strings.Contains(again, "refs/heads/next") {
 		t.Errorf("ordain hook redeliver:\n%s", again)
 	}
-	if d := p.deliveries(5)[0]; d.ReplayOf == nil || *d.ReplayOf != all[1].ID || d.Outcomes[0].Reason != "it follows main, not next" {
+	if d := p.deliveries(5)[0]; d.ReplayOf == nil || *d.ReplayOf != all[1].ID ||
+		d.Outcomes[0].Reason != "it follows main, not next" {
 		t.Errorf("sent again: %+v", d)
 	}
 }
@@ -174,7 +185,14 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 				waiting++
 			}
 		}
-		return err == nil && len(rows) == n && waiting == 0, fmt.Sprintf("%d of %d webhooks, %d wait: %v", len(rows), n, waiting, err)
+		return err == nil && len(rows) == n &&
+				waiting == 0, fmt.Sprintf(
+				"%d of %d webhooks, %d wait: %v",
+				len(rows),
+				n,
+				waiting,
+				err,
+			)
 	})
 	c.waitDeployed(env, 1)
 }
@@ -212,11 +230,16 @@ func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	for i, answer := range answers {
 		counts[answer]++
 		again := 0
-		waitFor(t, func() bool { again = send(i); return again != http.StatusServiceUnavailable }, func() string { return "the database does not come back" })
+		waitFor(
+			t,
+			func() bool { again = send(i); return again != http.StatusServiceUnavailable },
+			func() string { return "the database does not come back" },
+		)
 		switch {
 		case answer == http.StatusAccepted && again != http.StatusOK:
 			t.Errorf("the %d. was answered with %d; when it came again, with %d", i, answer, again)
-		case answer != http.StatusAccepted && answer != http.StatusServiceUnavailable, again != http.StatusOK && again != http.StatusAccepted:
+		case answer != http.StatusAccepted && answer != http.StatusServiceUnavailable,
+			again != http.StatusOK && again != http.StatusAccepted:
 			t.Errorf("the %d. was answered with %d, then with %d", i, answer, again)
 		}
 	}

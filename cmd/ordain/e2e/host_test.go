@@ -62,7 +62,14 @@ func newHost(t *testing.T, kind, server string) *host {
 	if kind == "gitlab" { // a signing token
 		key = "whsec_" + base64.StdEncoding.EncodeToString([]byte(key))
 	}
-	h := &host{Server: forgetest.New(t, kind), t: t, root: t.TempDir(), server: server, secret: key, requests: map[int]*request{}}
+	h := &host{
+		Server:   forgetest.New(t, kind),
+		t:        t,
+		root:     t.TempDir(),
+		server:   server,
+		secret:   key,
+		requests: map[int]*request{},
+	}
 	h.Other = http.HandlerFunc(h.serveGit)
 	h.create(hostRepo)
 	return h
@@ -99,8 +106,15 @@ func (h *host) try(repo string, args ...string) (string, error) {
 	if cmd.Dir = h.root; repo != "" {
 		cmd.Dir = filepath.Join(h.root, repo+".git")
 	}
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=forge", "GIT_AUTHOR_EMAIL=forge@example.org",
-		"GIT_COMMITTER_NAME=forge", "GIT_COMMITTER_EMAIL=forge@example.org")
+	cmd.Env = append(
+		os.Environ(),
+		"GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=forge",
+		"GIT_AUTHOR_EMAIL=forge@example.org",
+		"GIT_COMMITTER_NAME=forge",
+		"GIT_COMMITTER_EMAIL=forge@example.org",
+	)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -202,7 +216,19 @@ func (h *host) opens(number int, author, repo, branch string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	head := h.run(repo, "rev-parse", "refs/heads/"+branch)
-	q := &request{forgetest.Pull{Number: number, State: "open", Title: "A change", Author: author, Fork: repo != hostRepo, Base: "main", Head: head}, repo, branch}
+	q := &request{
+		forgetest.Pull{
+			Number: number,
+			State:  "open",
+			Title:  "A change",
+			Author: author,
+			Fork:   repo != hostRepo,
+			Base:   "main",
+			Head:   head,
+		},
+		repo,
+		branch,
+	}
 	h.requests[number] = q
 	h.refresh(q)
 	h.tellPull(q, "opened", "")
@@ -342,7 +368,11 @@ func (h *host) tellPull(q *request, action, before string) {
 func (h *host) tellMerge(q *request, action, before string) {
 	p := h.payload("gitlab-merge.json")
 	attributes := p["object_attributes"].(map[string]any)
-	h.set(p, "object_attributes.action", map[string]string{"opened": "open", "synchronize": "update", "closed": "close"}[action])
+	h.set(
+		p,
+		"object_attributes.action",
+		map[string]string{"opened": "open", "synchronize": "update", "closed": "close"}[action],
+	)
 	if q.State == "merged" {
 		h.set(p, "object_attributes.action", "merge")
 	}
@@ -435,7 +465,11 @@ func (w *world) hosted(t *testing.T, kind string, module map[string]string) (*pl
 		t.Fatal(err)
 	}
 	e, err := p.control.CreateEnvironment(t.Context(), control.NewEnvironment{
-		Environment: intent.Environment{ProjectID: project.ID, Name: name, Source: intent.Source{URL: h.URL + "/" + hostRepo + ".git", Branch: "main"}},
+		Environment: intent.Environment{
+			ProjectID: project.ID,
+			Name:      name,
+			Source:    intent.Source{URL: h.URL + "/" + hostRepo + ".git", Branch: "main"},
+		},
 		Secrets: map[string]string{control.SecretForgeToken: forgetest.Token, control.SecretWebhook: h.secret,
 			control.SecretGitUser: "ordain", control.SecretGitPassword: hostPassword},
 	})

@@ -62,7 +62,12 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := "production-of-" + e.Name
-	made, err := w.control.CreateEnvironment(t.Context(), control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: intent.Source{URL: source.URL}}})
+	made, err := w.control.CreateEnvironment(
+		t.Context(),
+		control.NewEnvironment{
+			Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: intent.Source{URL: source.URL}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	for _, s := range [][2]string{{"follow_approval", "true"}, {"follow_soak", "1"}, {"follow", e.Name}} {
 		w.must(t, "settings", "set", name, s[0], s[1])
 	}
-	if code, _, errs := w.ordain(t, "", "settings", "set", e.Name, "follow", name); code == 0 || !strings.Contains(errs, "circle") {
+	if code, _, errs := w.ordain(t, "", "settings", "set", e.Name, "follow", name); code == 0 ||
+		!strings.Contains(errs, "circle") {
 		t.Errorf("a circle: %d %s", code, errs)
 	}
 	staging.settled()
@@ -83,7 +89,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	bad := staging.head()
 	production.held(bad, "1 resource is not compliant: lab::Note[desk,path="+filepath.Join(staging.site, e.Name)+"-a]")
 	mentions(t, w.must(t, "git", "approve", name, bad[:12], "--reason", "in a hurry"), "in a hurry", "not compliant")
-	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason", "that one"); code == 0 || !strings.Contains(errs, bad) {
+	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason", "that one"); code == 0 ||
+		!strings.Contains(errs, bad) {
 		t.Errorf("approving what does not wait: %d %s", code, errs)
 	}
 	// The fix is another commit: it soaks, and the approval does not count for it.
@@ -100,13 +107,18 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	production.held(good, "record of drift is open")
 	w.must(t, "git", "approve", name, good, "--reason", "it looks well", "--by", "ida")
 	production.held(good, "record of drift is open")
-	if v, err := w.control.ActiveVersion(t.Context(), production.env); err != nil || v != nil && v.Provenance.Commit == good {
+	if v, err := w.control.ActiveVersion(t.Context(), production.env); err != nil ||
+		v != nil && v.Provenance.Commit == good {
 		t.Errorf("promoted while staging drifts: %+v, %v", v, err)
 	}
 	w.must(t, "settings", "set", e.Name, "drift_policy", "heal")
-	f := production.promoting("the promotion", func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 })
+	f := production.promoting(
+		"the promotion",
+		func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 },
+	)
 	v, err := w.control.ActiveVersion(t.Context(), production.env)
-	if err != nil || v == nil || v.Provenance.Commit != good || v.Provenance.Trigger.Type != "promotion" || f.Promotions[0].Made != v.Number {
+	if err != nil || v == nil || v.Provenance.Commit != good || v.Provenance.Trigger.Type != "promotion" ||
+		f.Promotions[0].Made != v.Number {
 		t.Fatalf("production has %+v, %v", v, err)
 	}
 	production.settled()
@@ -115,7 +127,14 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	}
 	w.must(t, "settings", "set", e.Name, "autostart_agent_repair_interval", "0")
 	list := w.must(t, "git", "promotions", name)
-	mentions(t, list, "follows      "+e.Name, good, "promoted; it is version", "superseded: "+e.Name+" moved on to "+good[:7])
+	mentions(
+		t,
+		list,
+		"follows      "+e.Name,
+		good,
+		"promoted; it is version",
+		"superseded: "+e.Name+" moved on to "+good[:7],
+	)
 
 	// What staging takes back never comes; a webhook or poll of the branch changes nothing.
 	w.must(t, "git", "pause", name, "--reason", "the fair", "--by", "ida")
@@ -137,7 +156,10 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	better := staging.head()
 	production.held(better, "approval")
 	mentions(t, w.must(t, "promote", name, better, "--reason", "customers wait", "--by", "ida"), better[:7], "promoted")
-	production.promoting("the better idea", func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better })
+	production.promoting(
+		"the better idea",
+		func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better },
+	)
 	mentions(t, w.must(t, "override", "history", name), "customers wait", "the fair is over", "approval of this commit")
 	page, err := w.control.Compiles(t.Context(), production.env, intent.ListQuery{})
 	if err != nil {
@@ -180,11 +202,29 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	var made struct {
 		ID string `json:"id"`
 	}
-	call(http.MethodPut, "/api/v2/environment", "", map[string]any{"project_id": e.Project, "name": "production", "repository": "", "branch": ""}, &made)
+	call(
+		http.MethodPut,
+		"/api/v2/environment",
+		"",
+		map[string]any{"project_id": e.Project, "name": "production", "repository": "", "branch": ""},
+		&made,
+	)
 	// It is bound after it is told whom to follow, so it never compiles its branch.
 	production := made.ID
-	call(http.MethodPost, "/api/v2/environment_settings/server_compile", production, map[string]any{"value": false}, nil)
-	call(http.MethodPost, "/api/v2/environment/"+production, "", map[string]any{"name": "production", "repository": "file://" + p.bare, "branch": "main"}, nil)
+	call(
+		http.MethodPost,
+		"/api/v2/environment_settings/server_compile",
+		production,
+		map[string]any{"value": false},
+		nil,
+	)
+	call(
+		http.MethodPost,
+		"/api/v2/environment/"+production,
+		"",
+		map[string]any{"name": "production", "repository": "file://" + p.bare, "branch": "main"},
+		nil,
+	)
 	const soak = 20
 	for name, value := range map[string]any{"follow_soak": soak, "follow": "e"} {
 		call(http.MethodPost, "/api/v2/environment_settings/"+name, production, map[string]any{"value": value}, nil)
@@ -216,8 +256,12 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	})
 	c.kill()
 	c = startChild(t, dir)
-	after := wait("the promotion", func(f following) bool { return len(f.Promotions) > 0 && f.Promotions[0].State == "promoted" })
-	if len(after.Promotions) != 1 || after.Promotions[0].Since != before.Promotions[0].Since || after.Promotions[0].Commit != p.head() {
+	after := wait(
+		"the promotion",
+		func(f following) bool { return len(f.Promotions) > 0 && f.Promotions[0].State == "promoted" },
+	)
+	if len(after.Promotions) != 1 || after.Promotions[0].Since != before.Promotions[0].Since ||
+		after.Promotions[0].Commit != p.head() {
 		t.Errorf("%+v became %+v", before, after)
 	}
 	at := func(text string) time.Time {
@@ -228,7 +272,8 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 		}
 		return when
 	}
-	if soaked := at(*after.Promotions[0].Ended).Sub(at(after.Promotions[0].Since)); soaked < soak*time.Second || soaked > soak*time.Second+patience {
+	if soaked := at(*after.Promotions[0].Ended).Sub(at(after.Promotions[0].Since)); soaked < soak*time.Second ||
+		soaked > soak*time.Second+patience {
 		t.Errorf("it soaked %s", soaked)
 	}
 	c.waitDeployed(production, 1)

@@ -113,11 +113,21 @@ func TestAShelfIsEmptied(t *testing.T) {
 	model := func(purged bool) map[string]string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "import shelf\nkept = shelf::Folder(agent=\"desk\", path=%q)\n", filepath.Join(p.site, "kept"))
-		fmt.Fprintf(&b, "shelf::Leaf(agent=\"desk\", path=%q, requires=[kept])\n", filepath.Join(p.site, "kept", "note"))
+		fmt.Fprintf(
+			&b,
+			"shelf::Leaf(agent=\"desk\", path=%q, requires=[kept])\n",
+			filepath.Join(p.site, "kept", "note"),
+		)
 		fmt.Fprintf(&b, "folder = shelf::Folder(agent=\"desk\", path=%q, purged=%t, requires=[kept])\n", shelf, purged)
 		for i := range leaves {
 			// On two agents, so that the order holds between them.
-			fmt.Fprintf(&b, "shelf::Leaf(agent=\"desk%d\", path=%q, purged=%t, requires=[folder])\n", i%2, filepath.Join(shelf, fmt.Sprintf("f%02d", i)), purged)
+			fmt.Fprintf(
+				&b,
+				"shelf::Leaf(agent=\"desk%d\", path=%q, purged=%t, requires=[folder])\n",
+				i%2,
+				filepath.Join(shelf, fmt.Sprintf("f%02d", i)),
+				purged,
+			)
 		}
 		return map[string]string{"main.cf": b.String()}
 	}
@@ -135,28 +145,38 @@ func TestAShelfIsEmptied(t *testing.T) {
 
 	p.push("an empty shelf", model(true))
 	c, stages := p.compiled()
-	if c.Success == nil || !*c.Success || !strings.Contains(report(stages), "held: version 2 is not released: it takes away 13 of 15 resources") {
+	if c.Success == nil || !*c.Success ||
+		!strings.Contains(report(stages), "held: version 2 is not released: it takes away 13 of 15 resources") {
 		t.Fatalf("the report does not say that the version is held\n%s", report(stages))
 	}
-	if err := p.control.Release(t.Context(), p.env, 2); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "ordain version confirm") {
+	if err := p.control.Release(t.Context(), p.env, 2); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "ordain version confirm") {
 		t.Fatalf("a plain release: %v", err)
 	}
 	if there() != leaves || !strings.Contains(p.deployedState(), "version 1") {
 		t.Fatalf("something of a held version was deployed: %s", p.deployedState())
 	}
 	p.until("the notification", func() bool {
-		page, err := p.control.Notifications(t.Context(), p.env, intent.ListQuery{Filters: map[string][]string{"read": {"false"}}})
-		return err == nil && len(page.Items) == 1 && page.Items[0].Title == "Version 2 is held" && page.Items[0].Times == 2 && *page.Items[0].Compile == c.ID
+		page, err := p.control.Notifications(
+			t.Context(),
+			p.env,
+			intent.ListQuery{Filters: map[string][]string{"read": {"false"}}},
+		)
+		return err == nil && len(page.Items) == 1 && page.Items[0].Title == "Version 2 is held" &&
+			page.Items[0].Times == 2 &&
+			*page.Items[0].Compile == c.ID
 	})
 
 	name := p.t.Name() // of the environment
 	mentions(t, p.must(t, "version", "list", name), "held: it takes away 13 of 15 resources")
 	mentions(t, p.must(t, "version", "show", name, "2"), "candidate", "13 of 15", "f11] (purged)", "/shelf] (purged)")
 	mentions(t, p.must(t, "notification", "list", name), "Version 2 is held", "warning")
-	if code, _, errs := p.ordain(t, "", "version", "release", name, "2"); code == 0 || !strings.Contains(errs, "ordain version confirm") {
+	if code, _, errs := p.ordain(t, "", "version", "release", name, "2"); code == 0 ||
+		!strings.Contains(errs, "ordain version confirm") {
 		t.Errorf("a release on the command line: %d %s", code, errs)
 	}
-	if code, _, errs := p.ordain(t, "", "version", "confirm", name, "2"); code == 0 || !strings.Contains(errs, "--reason") {
+	if code, _, errs := p.ordain(t, "", "version", "confirm", name, "2"); code == 0 ||
+		!strings.Contains(errs, "--reason") {
 		t.Errorf("a confirmation without a reason: %d %s", code, errs)
 	}
 
@@ -167,7 +187,8 @@ func TestAShelfIsEmptied(t *testing.T) {
 		}
 	}
 	set("shelf::Leaf[*/f05]")
-	if err := p.control.Confirm(t.Context(), p.env, 2, "ida", "spring cleaning"); !fault.Is(err, fault.Conflict) || there() != leaves {
+	if err := p.control.Confirm(t.Context(), p.env, 2, "ida", "spring cleaning"); !fault.Is(err, fault.Conflict) ||
+		there() != leaves {
 		t.Fatalf("what is protected was confirmed away: %v", err)
 	}
 	set("")
@@ -175,8 +196,14 @@ func TestAShelfIsEmptied(t *testing.T) {
 	p.must(t, "version", "confirm", name, "2", "--by", "ida", "--reason", "spring cleaning")
 	mentions(t, p.must(t, "version", "show", name, "2"), "active", "by ida at", "spring cleaning")
 	rows := p.settled()
-	if rows["f03"].State.Status() != intent.StatusFailed || rows["shelf"].State.Status() != intent.StatusSkipped || there() != 1 {
-		t.Fatalf("f03 is %s, the shelf %s, %d leaves are there", rows["f03"].State.Status(), rows["shelf"].State.Status(), there())
+	if rows["f03"].State.Status() != intent.StatusFailed || rows["shelf"].State.Status() != intent.StatusSkipped ||
+		there() != 1 {
+		t.Fatalf(
+			"f03 is %s, the shelf %s, %d leaves are there",
+			rows["f03"].State.Status(),
+			rows["shelf"].State.Status(),
+			there(),
+		)
 	}
 	mentions(t, p.logOf("shelf"), "requires shelf::Leaf[desk1", "f03")
 
@@ -247,7 +274,10 @@ shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 	if err := p.control.SetSetting(t.Context(), p.env, "protected_resources", ""); err != nil {
 		t.Fatal(err)
 	}
-	p.until("the shelf to go", func() bool { _, err := os.Stat(filepath.Join(p.site, "shelf")); return os.IsNotExist(err) })
+	p.until(
+		"the shelf to go",
+		func() bool { _, err := os.Stat(filepath.Join(p.site, "shelf")); return os.IsNotExist(err) },
+	)
 }
 
 // A note of ten megabytes goes the whole way: compiled, stored, deployed by a
@@ -257,7 +287,13 @@ func TestAVeryLargeNote(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).unbound(t)
 	model := func(size int) map[string]string {
-		return map[string]string{"main.cf": fmt.Sprintf("import lab\nimport pad\nlab::Note(path=%q, text=pad::fill(%d))\n", filepath.Join(p.site, "a"), size)}
+		return map[string]string{
+			"main.cf": fmt.Sprintf(
+				"import lab\nimport pad\nlab::Note(path=%q, text=pad::fill(%d))\n",
+				filepath.Join(p.site, "a"),
+				size,
+			),
+		}
 	}
 	padding := map[string]string{
 		"libs/pad/module.yml":          "name: pad\nversion: 1.0.0\nlicense: Apache 2.0\n",

@@ -31,7 +31,8 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	if n := len(p.attempts("b")); n != 2 || p.note("b") != "three" {
 		t.Errorf("b was deployed %d times and is %q", n, p.note("b"))
 	}
-	if got := p.attempts("b")[0]; got.Change != intent.Updated || got.Changes["text"].Current != "two" || got.Changes["text"].Desired != "three" {
+	if got := p.attempts("b")[0]; got.Change != intent.Updated || got.Changes["text"].Current != "two" ||
+		got.Changes["text"].Desired != "three" {
 		t.Errorf("the change of b is told as %s %v", got.Change, got.Changes)
 	}
 	if *second.Version != *first.Version+1 {
@@ -41,7 +42,9 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Provenance.Subject != "b is three" || v.Provenance.Author != "Eve" || v.Provenance.Commit != second.Revision.Commit || v.Provenance.Modules["lab"] != "1.0.0" {
+	if v.Provenance.Subject != "b is three" || v.Provenance.Author != "Eve" ||
+		v.Provenance.Commit != second.Revision.Commit ||
+		v.Provenance.Modules["lab"] != "1.0.0" {
 		t.Errorf("provenance is %+v", v.Provenance)
 	}
 	p.push("a goes", p.model([3]string{"b", "three", "calm"}))

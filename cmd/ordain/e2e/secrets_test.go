@@ -130,8 +130,12 @@ spy::Watch(folder="` + p.site + `")
 	if _, err := p.control.Deploy(t.Context(), p.env, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until("the discovery", func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) })
-	if found := p.discovered(); !strings.Contains(found, `"values":{"name":"secret"}`) || strings.Contains(found, "nonsense") {
+	p.until(
+		"the discovery",
+		func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) },
+	)
+	if found := p.discovered(); !strings.Contains(found, `"values":{"name":"secret"}`) ||
+		strings.Contains(found, "nonsense") {
 		t.Errorf("discovered is %s", found)
 	}
 	p.settled()
@@ -140,7 +144,9 @@ spy::Watch(folder="` + p.site + `")
 	for _, place := range p.search(url, secret) {
 		t.Errorf("the secret is in %s", place)
 	}
-	if places := p.search(url, "could not cope with ***"); len(places) < 2 { // the search finds what is there, in the record and in a log
+	if places := p.search(url, "could not cope with ***"); len(
+		places,
+	) < 2 { // the search finds what is there, in the record and in a log
 		t.Errorf("what is masked is in %q only", places)
 	}
 }
@@ -188,7 +194,10 @@ func (p *place) search(url, text string) []string {
 		p.t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'")
+	rows, err := conn.Query(
+		ctx,
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
+	)
 	if err != nil {
 		p.t.Fatal(err)
 	}

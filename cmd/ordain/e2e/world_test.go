@@ -247,7 +247,13 @@ func (w *world) unbound(t *testing.T) *place {
 	t.Helper()
 	t.Cleanup(func() { racedetector.Check(t) })
 	dir := t.TempDir()
-	p := &place{world: w, t: t, bare: filepath.Join(dir, "repo.git"), work: filepath.Join(dir, "work"), site: filepath.Join(dir, "site")}
+	p := &place{
+		world: w,
+		t:     t,
+		bare:  filepath.Join(dir, "repo.git"),
+		work:  filepath.Join(dir, "work"),
+		site:  filepath.Join(dir, "site"),
+	}
 	for _, d := range []string{p.work, p.site} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)

@@ -112,7 +112,11 @@ func otherExport(want, got *Document) string {
 			return d
 		}
 	}
-	return cmp.Or(different(want.ResourceSets, got.ResourceSets), different(want.RemovedSets, got.RemovedSets), different(want.Unknowns, got.Unknowns))
+	return cmp.Or(
+		different(want.ResourceSets, got.ResourceSets),
+		different(want.RemovedSets, got.RemovedSets),
+		different(want.Unknowns, got.Unknowns),
+	)
 }
 
 func sameKind(a, b *Error) bool {
@@ -120,7 +124,8 @@ func sameKind(a, b *Error) bool {
 }
 
 func sameLine(a, b *Error) bool {
-	return a.File == b.File && a.Line == b.Line && slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameLine(&x, &y) })
+	return a.File == b.File && a.Line == b.Line &&
+		slices.EqualFunc(a.Causes, b.Causes, func(x, y Error) bool { return sameLine(&x, &y) })
 }
 
 var (

@@ -110,7 +110,10 @@ func split(area string, archive *txtar.Archive) ([]Case, error) {
 		if !known {
 			i = len(cases)
 			at[name] = i
-			cases = append(cases, Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export, Wide: wide})
+			cases = append(
+				cases,
+				Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export, Wide: wide},
+			)
 		}
 		switch path {
 		case "std":
@@ -159,7 +162,16 @@ func options(comment string) (std, export, wide bool) {
 	for line := range strings.Lines(comment) {
 		if words, ok := strings.CutPrefix(line, "options:"); ok {
 			fields := strings.Fields(words)
-			std, export, wide = slices.Contains(fields, "std"), slices.Contains(fields, "export"), slices.Contains(fields, "wide")
+			std, export, wide = slices.Contains(
+				fields,
+				"std",
+			), slices.Contains(
+				fields,
+				"export",
+			), slices.Contains(
+				fields,
+				"wide",
+			)
 		}
 	}
 	return std, export, wide

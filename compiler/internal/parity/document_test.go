@@ -9,8 +9,10 @@ func of(t *testing.T, ids [3]string, last string) *Document {
 	child := func(id, name string) string {
 		return `{"id":"` + id + `","type":"m::Child","attributes":{"name":"` + name + `"},"relations":{}}`
 	}
-	d, err := Normalise([]byte(`{"success":true,"instances":[` + child("1", "x") + "," + child("2", "x") + "," + child("3", last) +
-		`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] + `"}]},"output":[],"warnings":[],"error":null}`))
+	d, err := Normalise(
+		[]byte(`{"success":true,"instances":[` + child("1", "x") + "," + child("2", "x") + "," + child("3", last) +
+			`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] + `"}]},"output":[],"warnings":[],"error":null}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

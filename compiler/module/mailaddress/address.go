@@ -184,7 +184,11 @@ func checkLocal(name string, quoted bool) string {
 	}
 	wide := func(c rune) bool { return isAtom(c) || c >= 0x80 }
 	bad := others(name, func(c rune) bool { return wide(c) || c == '.' })
-	dots := checkDots(name, "An email address cannot start with a period.", "An email address cannot have a period immediately before the @-sign.")
+	dots := checkDots(
+		name,
+		"An email address cannot start with a period.",
+		"An email address cannot have a period immediately before the @-sign.",
+	)
 	switch {
 	case bad == "" && dots == "":
 		if others(name, func(c rune) bool { return isAtom(c) || c == '.' }) == "" {
@@ -203,7 +207,8 @@ func checkLocal(name string, quoted bool) string {
 }
 
 func isAtom(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_!#$%&'*+-/=?^`{|}~", c)
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		strings.ContainsRune("_!#$%&'*+-/=?^`{|}~", c)
 }
 
 func checkDots(text, start, end string) string {
@@ -236,7 +241,11 @@ func checkLength(original, normal string) string {
 		return fmt.Sprintf("The email address is too long (%s character%s too many).", count, plural(over))
 	}
 	if over = len(normal) - longestAddress; over > 0 {
-		return fmt.Sprintf("The email address is too long after normalization (%d byte%s too many).", over, plural(over))
+		return fmt.Sprintf(
+			"The email address is too long after normalization (%d byte%s too many).",
+			over,
+			plural(over),
+		)
 	}
 	return ""
 }

@@ -31,9 +31,17 @@ var (
 		return regexp.MustCompile(`^` + label + `(?:\.` + label + `)*$`)
 	})
 	oddDashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:^|\.)(?:[^x.].|x[^n.])--`) })
-	mapped    = sync.OnceValue(func() *idna.Profile { return idna.New(idna.MapForLookup(), idna.StrictDomainName(false)) })
-	encoded   = sync.OnceValue(func() *idna.Profile {
-		return idna.New(idna.MapForLookup(), idna.StrictDomainName(true), idna.ValidateLabels(true), idna.CheckJoiners(true), idna.BidiRule())
+	mapped    = sync.OnceValue(
+		func() *idna.Profile { return idna.New(idna.MapForLookup(), idna.StrictDomainName(false)) },
+	)
+	encoded = sync.OnceValue(func() *idna.Profile {
+		return idna.New(
+			idna.MapForLookup(),
+			idna.StrictDomainName(true),
+			idna.ValidateLabels(true),
+			idna.CheckJoiners(true),
+			idna.BidiRule(),
+		)
 	})
 )
 
@@ -71,7 +79,8 @@ func checkDomain(domain string) (host, wrong string) {
 		if ascii, err = encoded().ToASCII(domain); err == nil && slices.Contains(strings.Split(ascii, "."), "") {
 			err = errors.New("a label is empty")
 		}
-		if long := func(l string) bool { return len(l) > longestLabel }; wide && err == nil && slices.ContainsFunc(strings.Split(ascii, "."), long) {
+		if long := func(l string) bool { return len(l) > longestLabel }; wide && err == nil &&
+			slices.ContainsFunc(strings.Split(ascii, "."), long) {
 			return "", "The part after the @-sign is invalid (Label too long)."
 		}
 		if err != nil {
@@ -100,12 +109,19 @@ func checkHostDots(host string) string {
 // checkHost looks at the name that the system of names is asked for.
 func checkHost(host string) string {
 	if over := len(host) - longestDomain; over > 0 {
-		return fmt.Sprintf("The email address is too long after the @-sign (%d byte%s too many after IDNA encoding).", over, plural(over))
+		return fmt.Sprintf(
+			"The email address is too long after the @-sign (%d byte%s too many after IDNA encoding).",
+			over,
+			plural(over),
+		)
 	}
 	labels := strings.Split(host, ".")
 	for _, l := range labels {
 		if len(l) > longestLabel {
-			return "After the @-sign, periods cannot be separated by so many characters " + tooMany(len(l), longestLabel) + "."
+			return "After the @-sign, periods cannot be separated by so many characters " + tooMany(
+				len(l),
+				longestLabel,
+			) + "."
 		}
 	}
 	last := labels[len(labels)-1]

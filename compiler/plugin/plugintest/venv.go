@@ -50,7 +50,16 @@ var All = Set{
 		"inmanta-module-rest==1.0.1", "inmanta-module-openstack==6.1.2", "inmanta-module-ssh==1.0.5",
 		"inmanta-module-terraform==1.3.14", "inmanta-tfplugin==5.2.0",
 	}, newest...),
-	Imports: []string{"requests", "jq", "python-dateutil<3", "openstacksdk", "typing_inspect", "msgpack", "protobuf", "grpcio"},
+	Imports: []string{
+		"requests",
+		"jq",
+		"python-dateutil<3",
+		"openstacksdk",
+		"typing_inspect",
+		"msgpack",
+		"protobuf",
+		"grpcio",
+	},
 }
 
 // PyYAML is a set without modules, for the reader of YAML that ours follows.
@@ -186,7 +195,9 @@ func find(name string) string {
 // Site gives the folder of packages of an interpreter's virtual environment.
 func Site(t testing.TB, interpreter string) string {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "lib", "python3*", "site-packages"))
+	found, _ := filepath.Glob(
+		filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "lib", "python3*", "site-packages"),
+	)
 	if len(found) != 1 {
 		t.Fatalf("site-packages of %s: %v", interpreter, found)
 	}

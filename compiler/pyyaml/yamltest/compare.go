@@ -33,10 +33,15 @@ func (c Comparison) WithPyYAML(t *testing.T) {
 	seed := setting(t, "PYYAML_SEED", time.Now().UnixNano())
 	t.Logf("PYYAML_SEED=%d", seed)
 	classes := map[string]int{}
-	err := Ask(python, c.Args, c.Texts(rand.New(rand.NewPCG(uint64(seed), 0)), int(count)), func(text []byte, want Answer) {
-		classes[want.Class]++
-		c.check(t, text, want)
-	})
+	err := Ask(
+		python,
+		c.Args,
+		c.Texts(rand.New(rand.NewPCG(uint64(seed), 0)), int(count)),
+		func(text []byte, want Answer) {
+			classes[want.Class]++
+			c.check(t, text, want)
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

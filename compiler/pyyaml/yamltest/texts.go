@@ -23,7 +23,20 @@ var pieces = []string{
 }
 
 // forbidden is what no text may hold. It hides all else, so it is rare.
-var forbidden = []string{"\x00", "\x07", "\x7f", "\x9f", "\ufffe", "\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xe2\x82", "\xf0\x9f\x98", "\xf4\x90"}
+var forbidden = []string{
+	"\x00",
+	"\x07",
+	"\x7f",
+	"\x9f",
+	"\ufffe",
+	"\xff",
+	"\xc3",
+	"\xc0\x80",
+	"\xed\xa0\x80",
+	"\xe2\x82",
+	"\xf0\x9f\x98",
+	"\xf4\x90",
+}
 
 // Seeds are texts that are right, with all that YAML has.
 var Seeds = []string{
@@ -119,8 +132,36 @@ func change(r *rand.Rand, t []byte) []byte {
 }
 
 var (
-	tags     = []string{"", "", "!!int ", "!!float ", "!!bool ", "!!null ", "!!str ", "!!timestamp ", "!!binary ", "!!seq ", "!!map ", "!!set ", "!!omap ", "!!pairs ", "! ", "!x "}
-	anchored = []string{"{a: 1, name: 2}", "{b: 1, c: {d: 2}, name: {}}", "[a, 1]", "{<<: {a: 0, bb: 1}, bb: 2}", "{=: x, a: 1}", "x", "=", "!!set {a, b}", "{<<: [{name: 1}, {name: 2}, {a: 3}, {a: 4}]}", "!!str {=: x}"}
+	tags = []string{
+		"",
+		"",
+		"!!int ",
+		"!!float ",
+		"!!bool ",
+		"!!null ",
+		"!!str ",
+		"!!timestamp ",
+		"!!binary ",
+		"!!seq ",
+		"!!map ",
+		"!!set ",
+		"!!omap ",
+		"!!pairs ",
+		"! ",
+		"!x ",
+	}
+	anchored = []string{
+		"{a: 1, name: 2}",
+		"{b: 1, c: {d: 2}, name: {}}",
+		"[a, 1]",
+		"{<<: {a: 0, bb: 1}, bb: 2}",
+		"{=: x, a: 1}",
+		"x",
+		"=",
+		"!!set {a, b}",
+		"{<<: [{name: 1}, {name: 2}, {a: 3}, {a: 4}]}",
+		"!!str {=: x}",
+	}
 	// what a value may be where tags and words make one
 	words = []string{
 		"a", "b", "yes", "No", "oN", "maybe", "~", "null", "0", "-1", "+12", "0b101", "0b2", "-0x1F", "0o17", "017", "08", "1_000", "_", "-_", "1:30", "-1:59.5", "1:99", "1:x", "90:00:00",

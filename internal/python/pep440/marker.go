@@ -183,7 +183,9 @@ func pythonText(text []rune) (string, bool) {
 		case c == '\\' || c == '\'' || c == '"':
 			b.WriteRune(c)
 		case strings.ContainsRune("abfnrtv", c):
-			b.WriteString(map[rune]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}[c])
+			b.WriteString(
+				map[rune]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}[c],
+			)
 		default:
 			b.WriteRune('\\')
 			b.WriteRune(c)

@@ -31,7 +31,17 @@ func TestReadsAsPackagingAtRandom(t *testing.T) {
 		"1", "1.0", "8", ".*", "1.0rc1", "2.post3", "1!2", "+local", "+x.1", "v3", ".dev1", "a1", "@", "@ https://h/x", ";", "; ", "python_version", "os_name", "os.name", "extra",
 		"python_implementation", "in", " in ", "not", " not in ", " and ", " or ", "and", "'3'", `"3.8"`, `'a"b'`, `'\x41'`, `'\'`, `"\d"`, "'Foo_Bar'", "'", `"`, "# c", "ſ", "\u00a0", "\u3000",
 	}
-	whole := []string{"a ", "std~=8.0", "a>=1,<2", "a[x,y]==1.*", "; python_version > '3'", "; (os_name == 'x' or extra == 'A_b') and python_version in '3 4'", " @ file:///x ", "=== any", "(>1)"}
+	whole := []string{
+		"a ",
+		"std~=8.0",
+		"a>=1,<2",
+		"a[x,y]==1.*",
+		"; python_version > '3'",
+		"; (os_name == 'x' or extra == 'A_b') and python_version in '3 4'",
+		" @ file:///x ",
+		"=== any",
+		"(>1)",
+	}
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -73,5 +83,10 @@ var script string
 // packaging asks the library itself.
 func packaging(t *testing.T, texts []string) []read {
 	t.Helper()
-	return peertest.Ask[read](t, peertest.Python(t, "import packaging; assert packaging.__version__ >= '26.3'"), script, texts)
+	return peertest.Ask[read](
+		t,
+		peertest.Python(t, "import packaging; assert packaging.__version__ >= '26.3'"),
+		script,
+		texts,
+	)
 }

@@ -154,7 +154,8 @@ func (s *scanner) versions() string {
 func (s *scanner) nothingBehind(condition string, start int) {
 	if s.startsWith(".*") {
 		message := ".* suffix can only be used with `==` or `!=` operators"
-		if strings.HasPrefix(condition, "!=") || strings.HasPrefix(condition, "==") && !strings.HasPrefix(condition, "===") {
+		if strings.HasPrefix(condition, "!=") ||
+			strings.HasPrefix(condition, "==") && !strings.HasPrefix(condition, "===") {
 			message = ".* suffix cannot be used with pre-release, post-release, dev or local versions"
 		}
 		s.pos++

@@ -20,7 +20,13 @@ type SyntaxError struct {
 
 // Error gives the message, the text and the mark below it.
 func (e *SyntaxError) Error() string {
-	return e.Message + "\n    " + e.Source + "\n    " + strings.Repeat(" ", e.Start) + strings.Repeat("~", e.End-e.Start) + "^"
+	return e.Message + "\n    " + e.Source + "\n    " + strings.Repeat(
+		" ",
+		e.Start,
+	) + strings.Repeat(
+		"~",
+		e.End-e.Start,
+	) + "^"
 }
 
 // scanner reads a requirement from left to right. What fails panics with a

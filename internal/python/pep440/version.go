@@ -58,7 +58,10 @@ func Parse(text string) (Version, error) {
 		v.dev = number(m[9])
 	}
 	if m[10] != "" {
-		v.local = strings.FieldsFunc(strings.ToLower(m[10]), func(r rune) bool { return strings.ContainsRune("-_.", r) })
+		v.local = strings.FieldsFunc(
+			strings.ToLower(m[10]),
+			func(r rune) bool { return strings.ContainsRune("-_.", r) },
+		)
 	}
 	return v, nil
 }

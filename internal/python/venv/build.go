@@ -148,7 +148,8 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 		if done || err != nil {
 			return j.result, err
 		}
-		if diskFull(filepath.Dir(venv), j.result) || strings.Contains(j.result.lastOutput(), "was not found in the package registry") {
+		if diskFull(filepath.Dir(venv), j.result) ||
+			strings.Contains(j.result.lastOutput(), "was not found in the package registry") {
 			return j.result, m.explain(s, j.result) // pip would need no less, and would find no more
 		}
 		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", j.result.lastOutput())

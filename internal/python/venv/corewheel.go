@@ -72,7 +72,9 @@ func coreWheel() ([]byte, error) {
 	for _, r := range coreRequires {
 		metadata.WriteString("Requires-Dist: " + r + "\n")
 	}
-	metadata.WriteString("\nThe worker of Ordain carries the import surface of inmanta-core. This package has no code.\n")
+	metadata.WriteString(
+		"\nThe worker of Ordain carries the import surface of inmanta-core. This package has no code.\n",
+	)
 	files := []struct{ name, content string }{
 		{info + "METADATA", metadata.String()},
 		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: ordain\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
@@ -104,7 +106,9 @@ func coreWheel() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) })
+var requirementName = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) },
+)
 var nameSeparators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
 // distribution gives the normalized name that a requirement is for.

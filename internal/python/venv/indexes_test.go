@@ -105,7 +105,10 @@ func TestPackagesOfTwoIndexes(t *testing.T) {
 		"the machine and the second": {onMachine, system, []string{"ordaingamma", "ordainbeta"}, "ordaingamma 4.0,ordainbeta 3.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := tc.maker.Ensure(t.Context(), Spec{Dir: filepath.Join(t.TempDir(), "venv"), Requirements: tc.wants, Pip: tc.pip})
+			r, err := tc.maker.Ensure(
+				t.Context(),
+				Spec{Dir: filepath.Join(t.TempDir(), "venv"), Requirements: tc.wants, Pip: tc.pip},
+			)
 			if missing, none := strings.CutPrefix(tc.gets, "-"); none {
 				if err == nil || !strings.Contains(err.Error()+report(r), missing) {
 					t.Fatalf("%v\n%s", err, report(r))

@@ -21,7 +21,8 @@ func (m *Maker) add(ctx context.Context, s Spec) (Result, error) {
 	s.Dir = dir
 	i, err := inspect(ctx, pythonOf(dir))
 	if err != nil {
-		return Result{}, fault.Wrap(op, fault.Invalid, err).Say(dir + " is no virtual environment that can be installed into").
+		return Result{}, fault.Wrap(op, fault.Invalid, err).
+			Say(dir + " is no virtual environment that can be installed into").
 			Hint("move it away to have one made, or make one with python3 -m venv " + dir)
 	}
 	site := sitePackages(dir, i)

@@ -69,7 +69,9 @@ func Find(ctx context.Context, python string) (Interpreter, error) {
 	if python != "" {
 		advice += ", or correct the configured interpreter: [config] python"
 	}
-	return Interpreter{}, fault.Wrap("venv.Find", fault.Unavailable, failed[0]).Say("no usable Python on this machine").Hint(advice)
+	return Interpreter{}, fault.Wrap("venv.Find", fault.Unavailable, failed[0]).
+		Say("no usable Python on this machine").
+		Hint(advice)
 }
 
 // FindMinor describes an interpreter of a version such as 3.12: the first on

@@ -41,7 +41,8 @@ func TestWrapperThatDoesNotRun(t *testing.T) {
 	if i.Path != real.Path {
 		t.Errorf("found %s, want %s", i.Path, real.Path)
 	}
-	if order := ofPyenv(name, real.Minor); len(order) != 2 || filepath.Base(filepath.Dir(filepath.Dir(order[0]))) != real.Minor+".10" {
+	if order := ofPyenv(name, real.Minor); len(order) != 2 ||
+		filepath.Base(filepath.Dir(filepath.Dir(order[0]))) != real.Minor+".10" {
 		t.Errorf("the newest is not first: %v", order)
 	}
 	if _, err := FindMinor(t.Context(), "3.1"); err == nil {

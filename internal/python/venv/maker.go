@@ -115,7 +115,11 @@ type marker struct {
 // and Result.Steps has what the installer said.
 func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	if !filepath.IsAbs(s.Dir) {
-		return Result{}, fault.New("venv.Ensure", fault.Internal, "the folder of a virtual environment must be absolute: "+s.Dir)
+		return Result{}, fault.New(
+			"venv.Ensure",
+			fault.Internal,
+			"the folder of a virtual environment must be absolute: "+s.Dir,
+		)
 	}
 	if s.InPlace {
 		if _, err := os.Lstat(s.Dir); err == nil {
@@ -210,7 +214,12 @@ func ready(s Spec, i Interpreter, want string) (Result, bool) {
 	if json.Unmarshal(text, &mark) != nil || mark.Spec != want {
 		return Result{}, false
 	}
-	r := Result{Python: pythonOf(s.Dir), SitePackages: sitePackages(s.Dir, i), Interpreter: i, Installed: mark.Installed}
+	r := Result{
+		Python:       pythonOf(s.Dir),
+		SitePackages: sitePackages(s.Dir, i),
+		Interpreter:  i,
+		Installed:    mark.Installed,
+	}
 	if info, err := os.Stat(r.Python); err != nil || info.Mode()&0o111 == 0 {
 		return Result{}, false
 	}

@@ -34,7 +34,11 @@ func (m Memo) Find(ctx context.Context, python string) (Interpreter, error) {
 
 // FindMinor is FindMinor, remembered.
 func (m Memo) FindMinor(ctx context.Context, minor string) (Interpreter, error) {
-	return m.through("minor\x00"+minor, asked("python"+minor), func() (Interpreter, error) { return FindMinor(ctx, minor) })
+	return m.through(
+		"minor\x00"+minor,
+		asked("python"+minor),
+		func() (Interpreter, error) { return FindMinor(ctx, minor) },
+	)
 }
 
 // asked is the program that a name leads to.
@@ -54,7 +58,9 @@ func (m Memo) through(what, program string, find func() (Interpreter, error)) (I
 		return find()
 	}
 	root := pyenvRoot()
-	sum := sha256.Sum256([]byte(strings.Join([]string{what, program, root, os.Getenv("PATH"), os.Getenv("PYENV_VERSION")}, "\x00")))
+	sum := sha256.Sum256(
+		[]byte(strings.Join([]string{what, program, root, os.Getenv("PATH"), os.Getenv("PYENV_VERSION")}, "\x00")),
+	)
 	path := filepath.Join(m.Dir, hex.EncodeToString(sum[:16])+".json")
 	var known remembered
 	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &known) == nil && known.holds() {

@@ -101,7 +101,10 @@ func TestWhatIsThereIsNotLacking(t *testing.T) {
 	for _, r := range coreRequires {
 		add(strings.ReplaceAll(distribution(r), "-", "_")+"-9.dist-info", "Name: x\n")
 	}
-	add("mine-1.dist-info", "Name: mine\nRequires-Dist: Other_Thing>1\nRequires-Dist: tomli; python_version < \"3.11\"\nRequires-Dist: inmanta-core\n")
+	add(
+		"mine-1.dist-info",
+		"Name: mine\nRequires-Dist: Other_Thing>1\nRequires-Dist: tomli; python_version < \"3.11\"\nRequires-Dist: inmanta-core\n",
+	)
 	i := Interpreter{Version: "3.12.1", Minor: "3.12"}
 	if got := Lacking([]string{site}, i); len(got) != 1 || got[0] != "Other_Thing>1" {
 		t.Errorf("lacking %q", got)

@@ -232,7 +232,13 @@ func (m machine) uvEnv(environ []string, s sources, cache string, system bool) [
 
 // pipEnv is the same for pip.
 func (m machine) pipEnv(environ []string, s sources) []string {
-	env := append(installerEnv(environ), "PIP_CONFIG_FILE="+os.DevNull, "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1", "PIP_NO_COLOR=1")
+	env := append(
+		installerEnv(environ),
+		"PIP_CONFIG_FILE="+os.DevNull,
+		"PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"PIP_NO_INPUT=1",
+		"PIP_NO_COLOR=1",
+	)
 	add := func(option, value string) {
 		if value != "" {
 			env = append(env, "PIP_"+strings.ToUpper(strings.ReplaceAll(option, "-", "_"))+"="+value)

@@ -103,7 +103,10 @@ func TestModulesComeWithoutCore(t *testing.T) {
 				c.NoUV = installer == "pip"
 				r := ensure(t, maker(t, c), Spec{
 					Dir: filepath.Join(t.TempDir(), "venv"), Python: i.Path,
-					Requirements: []string{`inmanta-module-std<8; python_version < "3.12"`, `inmanta-module-std; python_version >= "3.12"`},
+					Requirements: []string{
+						`inmanta-module-std<8; python_version < "3.12"`,
+						`inmanta-module-std; python_version >= "3.12"`,
+					},
 				})
 				if got := r.Installed["inmanta-core"]; got != CoreVersion {
 					t.Errorf("inmanta-core is %q, want ours", got)
@@ -135,7 +138,8 @@ func TestReleasesThatDoNotSayWhichPythonTheyNeed(t *testing.T) {
 		{"3.13", []string{"a<2"}},
 	} {
 		asked := Spec{Constraints: []string{"a<2"}}
-		if got := asked.fitting(Interpreter{Minor: c.minor}).Constraints; !cmp.Equal(got, c.want) || len(asked.Constraints) != 1 {
+		if got := asked.fitting(Interpreter{Minor: c.minor}).Constraints; !cmp.Equal(got, c.want) ||
+			len(asked.Constraints) != 1 {
 			t.Errorf("Python %s gets %q", c.minor, got)
 		}
 	}
@@ -208,7 +212,11 @@ func TestSecondEnvironmentSharesWheels(t *testing.T) {
 	m := maker(t, shared(t))
 	base := filepath.Join(shared(t).CacheDir, "venvs")
 	t.Cleanup(func() { os.RemoveAll(base) })
-	requirements := []string{`inmanta-module-std<8; python_version < "3.12"`, `inmanta-module-std; python_version >= "3.12"`, "inmanta-module-fs"}
+	requirements := []string{
+		`inmanta-module-std<8; python_version < "3.12"`,
+		`inmanta-module-std; python_version >= "3.12"`,
+		"inmanta-module-fs",
+	}
 	ensure(t, m, Spec{Dir: filepath.Join(base, "one"), Requirements: requirements})
 	started := time.Now()
 	r := ensure(t, m, Spec{Dir: filepath.Join(base, "two"), Requirements: requirements})
@@ -216,7 +224,15 @@ func TestSecondEnvironmentSharesWheels(t *testing.T) {
 	if last := r.Steps[len(r.Steps)-1]; !strings.Contains(last.Command, "--offline") {
 		t.Errorf("the index was asked again:\n%s", report(r))
 	}
-	a, errA := os.Stat(filepath.Join(base, "one", "lib", filepath.Base(filepath.Dir(r.SitePackages)), "site-packages/jinja2/__init__.py"))
+	a, errA := os.Stat(
+		filepath.Join(
+			base,
+			"one",
+			"lib",
+			filepath.Base(filepath.Dir(r.SitePackages)),
+			"site-packages/jinja2/__init__.py",
+		),
+	)
 	b, errB := os.Stat(filepath.Join(r.SitePackages, "jinja2/__init__.py"))
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
 		t.Errorf("not linked: %v, %v", errA, errB)
@@ -266,7 +282,11 @@ func TestBuilder(t *testing.T) {
 // Two server processes want the same environment at once: one builds it, the
 // other waits and finds it complete.
 func TestServersBuildOnce(t *testing.T) {
-	ensure(t, maker(t, shared(t)), Spec{Dir: filepath.Join(t.TempDir(), "warm"), Requirements: []string{"more-itertools"}})
+	ensure(
+		t,
+		maker(t, shared(t)),
+		Spec{Dir: filepath.Join(t.TempDir(), "warm"), Requirements: []string{"more-itertools"}},
+	)
 	dir := filepath.Join(t.TempDir(), "venv")
 	outputs := make([]string, 2)
 	var both sync.WaitGroup
@@ -295,7 +315,8 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 	good := Spec{Dir: dir, Requirements: []string{"more-itertools"}}
 	ensure(t, m, good)
 	r, err := m.Ensure(t.Context(), Spec{Dir: dir, Requirements: []string{"ordain-no-such-package-at-all==9"}})
-	if err == nil || !strings.Contains(err.Error(), "ordain-no-such-package-at-all") || !strings.Contains(err.Error(), "project.yml") {
+	if err == nil || !strings.Contains(err.Error(), "ordain-no-such-package-at-all") ||
+		!strings.Contains(err.Error(), "project.yml") {
 		t.Errorf("got %v", err)
 	}
 	if last := r.Steps[len(r.Steps)-1]; last.ReturnCode == 0 || !strings.Contains(last.Command, "pip install") {
@@ -399,7 +420,13 @@ func TestMachineConfiguration(t *testing.T) {
 	if diff := cmp.Diff(sources{index: "https://user:pw@machine/simple", extra: []string{"https://x/simple", "https://a/simple", "https://b/simple"}, findLinks: []string{"/wheels", "/more"}}, open, cmp.AllowUnexported(sources{})); diff != "" {
 		t.Error(diff)
 	}
-	environ := []string{"HOME=" + home, "PATH=/bin", "ORDAIN_DATABASE=postgres://secret", "UV_INDEX=https://evil", "PIP_INDEX_URL=https://evil"}
+	environ := []string{
+		"HOME=" + home,
+		"PATH=/bin",
+		"ORDAIN_DATABASE=postgres://secret",
+		"UV_INDEX=https://evil",
+		"PIP_INDEX_URL=https://evil",
+	}
 	for name, env := range map[string][]string{"uv": m.uvEnv(environ, closed, "/cache", false), "pip": m.pipEnv(environ, closed)} {
 		all := strings.Join(env, "\n")
 		for _, want := range map[string][]string{

@@ -33,7 +33,11 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	cmd.WaitDelay = 2 * time.Second
 	var stdout, stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	step := Step{Command: Redact(strings.Join(append([]string{name}, args...), " ")), ReturnCode: -1, Started: time.Now()}
+	step := Step{
+		Command:    Redact(strings.Join(append([]string{name}, args...), " ")),
+		ReturnCode: -1,
+		Started:    time.Now(),
+	}
 	err := cmd.Run()
 	step.Completed = time.Now()
 	step.Output, step.ErrOutput = Redact(stdout.String()), Redact(stderr.String())

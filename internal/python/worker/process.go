@@ -246,7 +246,13 @@ func (p *process) awaitHello(ctx context.Context, role string) (hello, error) {
 		return said, fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
 	}
 	if said.Protocol != ProtocolVersion || said.Role != role {
-		return said, fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q", said.Protocol, said.Role, ProtocolVersion, role)
+		return said, fmt.Errorf(
+			"the Python worker speaks protocol %d as %q; wanted %d as %q",
+			said.Protocol,
+			said.Role,
+			ProtocolVersion,
+			role,
+		)
 	}
 	return said, nil
 }

@@ -102,7 +102,13 @@ type Session interface {
 	// Forget ends a request: what still comes for it goes nowhere, and Done is not called.
 	Forget(request int64)
 	// Call sends a request and waits for its reply, for as long as ctx lasts.
-	Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error
+	Call(
+		ctx context.Context,
+		op string,
+		args, reply any,
+		answer Handler,
+		notice func(op string, args json.RawMessage),
+	) error
 	// Done is closed when the worker has ended; Err then tells how.
 	Done() <-chan struct{}
 	Err() error

@@ -126,13 +126,16 @@ func TestFailuresTravel(t *testing.T) {
 	if err := d.Ask(t.Context(), "raise", nil, nil, nil); !errors.As(err, &f) {
 		t.Fatalf("got %v, want a *Failure", err)
 	}
-	if f.Class != "ValueError" || f.Message != "no such luck" || f.Line == 0 || !strings.HasSuffix(f.File, "compile_role.py") || !strings.Contains(f.Trace, "Traceback") {
+	if f.Class != "ValueError" || f.Message != "no such luck" || f.Line == 0 ||
+		!strings.HasSuffix(f.File, "compile_role.py") ||
+		!strings.Contains(f.Trace, "Traceback") {
 		t.Errorf("failure %+v", f)
 	}
 	refuse := func(op string, _ json.RawMessage) (any, error) {
 		return nil, &Failure{Kind: "unset", Message: "not yet", Class: "mod.Unset"}
 	}
-	if err := d.Ask(t.Context(), "relay", nil, nil, refuse); !errors.As(err, &f) || f.Kind != "unset" || f.Class != "mod.Unset" {
+	if err := d.Ask(t.Context(), "relay", nil, nil, refuse); !errors.As(err, &f) || f.Kind != "unset" ||
+		f.Class != "mod.Unset" {
 		t.Errorf("relayed %v", err)
 	}
 	for _, op := range []string{"exit", "unjson", "nonsense"} {
@@ -213,7 +216,8 @@ func TestOutputIsCapturedAndCapped(t *testing.T) {
 func TestDialogueDies(t *testing.T) {
 	d := dial(t, worker(t, "compile", counting))
 	err := d.Ask(t.Context(), "die", nil, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "goodbye, cruel world") {
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") ||
+		!strings.Contains(err.Error(), "goodbye, cruel world") {
 		t.Fatalf("got %v", err)
 	}
 	if again := d.Ask(t.Context(), "path", nil, nil, nil); again != err {
@@ -455,7 +459,9 @@ func TestSessionEnds(t *testing.T) {
 	t.Run("segfault", func(t *testing.T) {
 		s := open(t, threads)
 		err := s.Call(t.Context(), "segfault", nil, nil, nil, nil)
-		if err == nil || !strings.Contains(err.Error(), "signal 11") || !strings.Contains(s.LastWords(), "about to read address 0") || !strings.Contains(s.LastWords(), "Segmentation fault") {
+		if err == nil || !strings.Contains(err.Error(), "signal 11") ||
+			!strings.Contains(s.LastWords(), "about to read address 0") ||
+			!strings.Contains(s.LastWords(), "Segmentation fault") {
 			t.Errorf("got %v with last words %q", err, s.LastWords())
 		}
 	})

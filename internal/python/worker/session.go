@@ -153,7 +153,13 @@ func (s *session) setErr(err error) {
 }
 
 // Call implements Session.
-func (s *session) Call(ctx context.Context, op string, args, reply any, answer Handler, notice func(op string, args json.RawMessage)) error {
+func (s *session) Call(
+	ctx context.Context,
+	op string,
+	args, reply any,
+	answer Handler,
+	notice func(op string, args json.RawMessage),
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -162,7 +168,15 @@ func (s *session) Call(ctx context.Context, op string, args, reply any, answer H
 		err error
 	}
 	came := make(chan end, 1)
-	id, err := s.Post(Errand{Op: op, Args: args, Answer: answer, Notice: notice, Done: func(raw json.RawMessage, err error) { came <- end{raw, err} }})
+	id, err := s.Post(
+		Errand{
+			Op:     op,
+			Args:   args,
+			Answer: answer,
+			Notice: notice,
+			Done:   func(raw json.RawMessage, err error) { came <- end{raw, err} },
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -51,20 +51,38 @@ var lattice = []struct {
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
 	{"compiler/module/pydantic", "internal/python/pytext"},
 	{"compiler/module/mailaddress", "internal/python/pytext"},
-	{"compiler/module", "compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault"},
+	{
+		"compiler/module",
+		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
+	},
 	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
-	{"compiler/plugin", "internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent"},
+	{
+		"compiler/plugin",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
+	},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
-	{"compiler/export", "internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance"},
-	{"compiler/modeldoc", "internal/python/pytext compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext"},
-	{"compiler", "compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault"},
+	{
+		"compiler/export",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance",
+	},
+	{
+		"compiler/modeldoc",
+		"internal/python/pytext compiler/syntax compiler/types compiler/eval internal/diag internal/jsontext",
+	},
+	{
+		"compiler",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault",
+	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
 	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
 	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
-	{"compiler/internal/parity/differ", "compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle"},
+	{
+		"compiler/internal/parity/differ",
+		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle",
+	},
 
 	// Git.
 	{"gitsync/signers", ""},
@@ -86,17 +104,29 @@ var lattice = []struct {
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/forge", "internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
-	{"server/control", "internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge"},
+	{
+		"server/control",
+		"internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge",
+	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault"},
-	{"server/build", "server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout"},
+	{
+		"server/build",
+		"server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
 	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
-	{"api/apitest", "api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge"},
-	{"server/console", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge"},
+	{
+		"api/apitest",
+		"api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+	},
+	{
+		"server/console",
+		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+	},
 
 	// The wiring, and the program.
 	{"server", "*"},
@@ -114,7 +144,10 @@ var floors = []struct {
 }{
 	{"the ground", "internal docs"},
 	{"the parts", "compiler gitsync scheduler executor layout"},
-	{"the server", "server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build"},
+	{
+		"the server",
+		"server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build",
+	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
 }
@@ -196,7 +229,8 @@ func TestImportsFollowTheLattice(t *testing.T) {
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		if strings.HasPrefix(name, "bench/") || name == "internal/testing/architecture" || strings.HasPrefix(name, "cmd/ordain/e2e") {
+		if strings.HasPrefix(name, "bench/") || name == "internal/testing/architecture" ||
+			strings.HasPrefix(name, "cmd/ordain/e2e") {
 			continue
 		}
 		may, known := allowed[name]
@@ -217,7 +251,11 @@ func TestImportsFollowTheLattice(t *testing.T) {
 // needs them asks.
 func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
-		"github.com/jackc/pgx/":     {"server/store", "server/store/storetest", "bench/ordeal"}, // the last holds the record against what happened
+		"github.com/jackc/pgx/": {
+			"server/store",
+			"server/store/storetest",
+			"bench/ordeal",
+		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
 		"github.com/go-chi/":        {"api"},
 	}

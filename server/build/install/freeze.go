@@ -109,7 +109,8 @@ func setList(text []byte, key string, items []string) ([]byte, error) {
 
 // free tells a line at the margin that holds a comment or nothing.
 func free(line string) bool {
-	return strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(strings.TrimSpace(line), "...")
+	return strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") ||
+		strings.HasPrefix(strings.TrimSpace(line), "...")
 }
 
 // sameBut makes sure that nothing but a key changed.
@@ -126,7 +127,10 @@ func sameBut(before, after []byte, key string) error {
 	x, errX := yaml.Marshal(a)
 	y, errY := yaml.Marshal(b)
 	if errX != nil || errY != nil || string(x) != string(y) {
-		return fmt.Errorf("the key %s is written in a way that cannot be replaced; write its items on lines of their own", key)
+		return fmt.Errorf(
+			"the key %s is written in a way that cannot be replaced; write its items on lines of their own",
+			key,
+		)
 	}
 	return nil
 }

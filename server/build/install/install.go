@@ -192,7 +192,8 @@ func (j *job) spec() (venv.Spec, error) {
 
 func (j *job) settled() bool {
 	now, err := j.spec()
-	return err == nil && slices.Equal(now.Requirements, j.asked.Requirements) && slices.Equal(now.Constraints, j.asked.Constraints)
+	return err == nil && slices.Equal(now.Requirements, j.asked.Requirements) &&
+		slices.Equal(now.Constraints, j.asked.Constraints)
 }
 
 func (j *job) environment(ctx context.Context) error {
@@ -232,9 +233,12 @@ func ended(text string) string {
 func (j *job) explain(spec venv.Spec, err error) error {
 	var f *fault.Error
 	pip := spec.Pip
-	if errors.As(err, &f) && f.Kind == fault.Invalid && pip.IndexURL == "" && len(pip.ExtraIndexURL) == 0 && !pip.UseSystemConfig {
-		return f.Hint("check the requirements of the project and its modules; project.yml names no index, so packages came from the public one: " +
-			"set pip.index_url for another, or pip.use_system_config to take this machine's")
+	if errors.As(err, &f) && f.Kind == fault.Invalid && pip.IndexURL == "" && len(pip.ExtraIndexURL) == 0 &&
+		!pip.UseSystemConfig {
+		return f.Hint(
+			"check the requirements of the project and its modules; project.yml names no index, so packages came from the public one: " +
+				"set pip.index_url for another, or pip.use_system_config to take this machine's",
+		)
 	}
 	return err
 }
@@ -245,7 +249,10 @@ func (j *job) verify() {
 	wishes := j.project.Wishes(j.scan.Modules)
 	for _, m := range j.scan.Modules {
 		for _, w := range module.Broken(wishes[m.Name], m.Version) {
-			j.result.Broken = append(j.result.Broken, fmt.Sprintf("%s wants %s %s, but %s is there, in %s", w.By, m.Name, w.Versions, m.Version, m.Path))
+			j.result.Broken = append(
+				j.result.Broken,
+				fmt.Sprintf("%s wants %s %s, but %s is there, in %s", w.By, m.Name, w.Versions, m.Version, m.Path),
+			)
 		}
 	}
 }

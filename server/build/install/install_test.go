@@ -41,7 +41,11 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 	w.wheel("inmanta-module-two", "2.0", "")
 	w.wheel("leaf", "1.0", "")
 	for _, v := range []string{"1.0", "1.1", "1.2.dev3", "2.0"} {
-		w.remote("alpha", v, map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"})
+		w.remote(
+			"alpha",
+			v,
+			map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"},
+		)
 	}
 	for _, v := range []string{"0.1", "0.2", "0.3"} {
 		w.remote("beta", v, map[string]string{"model/sub.cf": "", "requirements.txt": "leaf\n"})
@@ -64,7 +68,11 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 
 	// Again: nothing to do. A newer tag is not taken before an update, and the
 	// update does not go past what is allowed.
-	w.remote("alpha", "1.3", map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"})
+	w.remote(
+		"alpha",
+		"1.3",
+		map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"},
+	)
 	w.remote("beta", "0.2.1", map[string]string{"model/sub.cf": ""})
 	if r = w.must(); r.Python.Built || len(r.Downloaded) > 0 {
 		t.Errorf("the second time did %v", r.Commands)
@@ -91,7 +99,12 @@ func TestInstallModes(t *testing.T) {
 			}
 			w.remote("alpha", "99", map[string]string{"module.yml": "+compiler_version: 4000\n"})
 			w.remote("alpha", "3.0!", nil)
-			w.give(map[string]string{"main.cf": "import alpha\n", "project.yml": yml + "install_mode: " + c.mode + "\nrequires: " + c.requires + "\n"})
+			w.give(
+				map[string]string{
+					"main.cf":     "import alpha\n",
+					"project.yml": yml + "install_mode: " + c.mode + "\nrequires: " + c.requires + "\n",
+				},
+			)
 			r := w.must()
 			if got := modules(r); got != "alpha "+c.want+" v1, std 8.7.5 v2" {
 				t.Errorf("got %s, want alpha %s", got, c.want)
@@ -115,8 +128,17 @@ func TestWhatCannotBeFound(t *testing.T) {
 	if !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
 	}
-	contains(t, err.Error(), "the module nowhere, imported at main.cf:1", w.git.URL+"/first-/nowhere: ", w.git.URL+"/first-nowhere: ",
-		w.git.URL+"/private-nowhere.git: ", "git.example.com:org/nowhere is reached over SSH, and there is no key", w.remotes+"/nowhere: ", "inmanta-module-nowhere")
+	contains(
+		t,
+		err.Error(),
+		"the module nowhere, imported at main.cf:1",
+		w.git.URL+"/first-/nowhere: ",
+		w.git.URL+"/first-nowhere: ",
+		w.git.URL+"/private-nowhere.git: ",
+		"git.example.com:org/nowhere is reached over SSH, and there is no key",
+		w.remotes+"/nowhere: ",
+		"inmanta-module-nowhere",
+	)
 	if strings.Contains(err.Error()+w.said.String(), "s3cr3t") {
 		t.Error("the password is shown")
 	}
@@ -129,7 +151,11 @@ func TestWhatCannotBeFound(t *testing.T) {
 // what is told, and what there is.
 func TestVersionsThatConflict(t *testing.T) {
 	w := newWorld(t)
-	w.remote("alpha", "1.0", map[string]string{"module.yml": "+requires: [gamma>=2]\n", "model/_init.cf": "import gamma\n"})
+	w.remote(
+		"alpha",
+		"1.0",
+		map[string]string{"module.yml": "+requires: [gamma>=2]\n", "model/_init.cf": "import gamma\n"},
+	)
 	w.remote("beta", "1.0", map[string]string{"module.yml": "+requires: [gamma<2]\n"})
 	w.remote("gamma", "1.0", nil)
 	w.remote("gamma", "2.0", nil)
@@ -138,7 +164,14 @@ func TestVersionsThatConflict(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) {
 		t.Fatal(err)
 	}
-	contains(t, err.Error(), "no version of the module gamma is allowed", "has 2.0, 1.0", "alpha wants >=2", "beta wants <2")
+	contains(
+		t,
+		err.Error(),
+		"no version of the module gamma is allowed",
+		"has 2.0, 1.0",
+		"alpha wants >=2",
+		"beta wants <2",
+	)
 }
 
 // A constraint that is known late moves a module that was cloned early; one
@@ -165,7 +198,13 @@ func TestAConstraintThatComesLate(t *testing.T) {
 	}
 	// A module of the project's own, which no repository offers, is told of only.
 	w.run(filepath.Join(w.project, "libs/gamma"), "git", "checkout", "-q", ".")
-	w.write(w.project, map[string]string{"libs/own/module.yml": "name: own\nversion: 1\nlicense: x\nrequires: [alpha>5]\n", "libs/own/model/_init.cf": "import alpha\n"})
+	w.write(
+		w.project,
+		map[string]string{
+			"libs/own/module.yml":     "name: own\nversion: 1\nlicense: x\nrequires: [alpha>5]\n",
+			"libs/own/model/_init.cf": "import alpha\n",
+		},
+	)
 	w.give(map[string]string{"main.cf": "import own\n", "project.yml": strings.Replace(yml, "$GIT", "$GIT/none", 1)})
 	if r := w.must(); len(r.Broken) != 1 || !strings.Contains(r.Broken[0], "own wants alpha >5, but 1.0 is there") {
 		t.Errorf("broken: %v", r.Broken)
@@ -190,7 +229,8 @@ func TestAnEnvironmentOfTheirs(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.project, ".env", "bin")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.install(); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no virtual environment") {
+	if _, err := w.install(); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "no virtual environment") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -201,7 +241,12 @@ func TestAfterAFreshCheckout(t *testing.T) {
 	w := newWorld(t)
 	w.wheel("leaf", "1.0", "")
 	w.remote("private-alpha", "1.0", map[string]string{"requirements.txt": "leaf\n"})
-	w.give(map[string]string{"main.cf": "import alpha\n", "project.yml": strings.Replace(yml, "{}.git", "private-{}.git", 1)})
+	w.give(
+		map[string]string{
+			"main.cf":     "import alpha\n",
+			"project.yml": strings.Replace(yml, "{}.git", "private-{}.git", 1),
+		},
+	)
 	server := func(r *install.Request) {
 		r.InPlace, r.Refresh, r.Root, r.NoLocal = false, false, w.project, true
 		r.Reach = func(url string) (gitsync.Credentials, gitsync.Trust) {
@@ -223,7 +268,8 @@ func TestAfterAFreshCheckout(t *testing.T) {
 	if modules(r) != "alpha 1.0 v1, std 8.7.5 v2" || r.Python.Built || len(r.Downloaded) != 1 {
 		t.Errorf("got %s, built %v\n%s", modules(r), r.Python.Built, w.said.String())
 	}
-	if text, err := os.ReadFile(filepath.Join(w.project, "libs/alpha/.git/config")); err != nil || strings.Contains(string(text)+strings.Join(r.Commands, " "), "s3cr3t") {
+	if text, err := os.ReadFile(filepath.Join(w.project, "libs/alpha/.git/config")); err != nil ||
+		strings.Contains(string(text)+strings.Join(r.Commands, " "), "s3cr3t") {
 		t.Error("the password is on the disk or in a command", err)
 	}
 }
@@ -257,7 +303,16 @@ func TestAProjectOfAStranger(t *testing.T) {
 			w := newWorld(t)
 			w.remote("alpha", "1.0", nil)
 			w.remote("empty-alpha", "1.0", map[string]string{"module.yml": "", "setup.cfg": "x"})
-			w.give(map[string]string{"main.cf": "import alpha\n", "project.yml": "name: x\npip: {index_url: \"$INDEX\"}\n" + strings.ReplaceAll(c.yml, "$REMOTES", w.remotes)})
+			w.give(
+				map[string]string{
+					"main.cf": "import alpha\n",
+					"project.yml": "name: x\npip: {index_url: \"$INDEX\"}\n" + strings.ReplaceAll(
+						c.yml,
+						"$REMOTES",
+						w.remotes,
+					),
+				},
+			)
 			outside := t.TempDir()
 			if err := os.Symlink(outside, filepath.Join(w.project, "link")); err != nil {
 				t.Fatal(err)
@@ -303,7 +358,8 @@ func TestFreeze(t *testing.T) {
 		}
 	}
 	w.write(w.project, map[string]string{"project.yml": "name: shop\nmodulepath: libs"})
-	if got, err := (install.Freeze{Operator: ">="}).Project(p, "main.cf"); err != nil || string(got) != "name: shop\nmodulepath: libs\nrequires:\n  - a >= 1.4\n  - std >= 8.7.5\n" {
+	if got, err := (install.Freeze{Operator: ">="}).Project(p, "main.cf"); err != nil ||
+		string(got) != "name: shop\nmodulepath: libs\nrequires:\n  - a >= 1.4\n  - std >= 8.7.5\n" {
 		t.Errorf("%v\n%s", err, got)
 	}
 	w.write(w.project, map[string]string{"project.yml": "{name: shop, modulepath: libs}"})
@@ -311,7 +367,8 @@ func TestFreeze(t *testing.T) {
 		t.Error("a file in one line was rewritten")
 	}
 	w.write(w.project, map[string]string{"main.cf": "import a\nimport gone\n"})
-	if _, err := (install.Freeze{Operator: "=="}).Project(p, "main.cf"); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := (install.Freeze{Operator: "=="}).Project(p, "main.cf"); err == nil ||
+		!strings.Contains(err.Error(), "gone") {
 		t.Error(err)
 	}
 }

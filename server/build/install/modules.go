@@ -63,7 +63,11 @@ func (j *job) modules(ctx context.Context, early bool) (changed bool, err error)
 			return changed, err
 		}
 	}
-	return changed, fault.New("install", fault.Exhausted, "the modules of this project want other versions of each other without end")
+	return changed, fault.New(
+		"install",
+		fault.Exhausted,
+		"the modules of this project want other versions of each other without end",
+	)
 }
 
 // candidate is one place where a module may be.
@@ -86,7 +90,10 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 			}
 			local := filepath.IsAbs(src.URL) || strings.HasPrefix(src.URL, "file:")
 			if local && j.req.NoLocal {
-				failed = append(failed, src.URL+": repositories on the server's disk are not for projects that come from elsewhere")
+				failed = append(
+					failed,
+					src.URL+": repositories on the server's disk are not for projects that come from elsewhere",
+				)
 				continue
 			}
 			if j.req.Reach != nil {
@@ -160,12 +167,20 @@ func (j *job) download(ctx context.Context, missing module.Missing, wishes []mod
 		j.note(missing.Name, pick, dir, c.shown)
 		return nil
 	}
-	f := fault.New("install", fault.NotFound, fmt.Sprintf("the module %s, imported at %s, is nowhere to be found", missing.Name, missing.At)+tried(said))
+	f := fault.New(
+		"install",
+		fault.NotFound,
+		fmt.Sprintf("the module %s, imported at %s, is nowhere to be found", missing.Name, missing.At)+tried(said),
+	)
 	if len(j.project.Metadata.Repo) == 0 {
 		return f.Hint("if it is a Python package, add " + module.Distribution(missing.Name) + " to requirements.txt; " +
 			"if it is a Git repository, name it under repo in project.yml")
 	}
-	return f.Hint("if it is a Python package, add " + module.Distribution(missing.Name) + " to requirements.txt; else check repo in project.yml")
+	return f.Hint(
+		"if it is a Python package, add " + module.Distribution(
+			missing.Name,
+		) + " to requirements.txt; else check repo in project.yml",
+	)
 }
 
 func tried(said []string) string {
@@ -184,7 +199,8 @@ func (j *job) place(name string) (string, error) {
 			Hint("set downloadpath in project.yml, and list it under modulepath too")
 	}
 	if j.req.Root != "" && !below(j.req.Root, base) {
-		return "", fault.New("install", fault.Forbidden, "downloadpath leads out of the project: "+base).Hint("set it to a folder inside the project, such as libs")
+		return "", fault.New("install", fault.Forbidden, "downloadpath leads out of the project: "+base).
+			Hint("set it to a folder inside the project, such as libs")
 	}
 	return filepath.Join(base, name), nil
 }
@@ -214,7 +230,8 @@ func below(root, path string) bool {
 // all agree with, or with Update the newest of these.
 func (j *job) move(ctx context.Context, m *module.Module, wishes []module.Wish) (bool, error) {
 	broken := module.Broken(wishes, m.Version)
-	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() && isDir(filepath.Join(m.Path, ".git")) &&
+	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() &&
+		isDir(filepath.Join(m.Path, ".git")) &&
 		(j.req.Root == "" || below(j.req.Root, m.Path)) // a link may lead to a working copy of somebody else
 	if !ours || !j.req.Update && len(broken) == 0 || j.wasMoved(m.Name) > rounds/10 {
 		return false, nil

@@ -84,7 +84,14 @@ func (j *job) choose(src gitsync.Source, refs gitsync.Refs, name string, wishes 
 		return pick{}, none
 	}
 	if mode != "master" {
-		p.warnings = []string{fmt.Sprintf("no tag of %s names a version of the module %s that is allowed; its branch %s is taken", src.URL, name, refs.Main)}
+		p.warnings = []string{
+			fmt.Sprintf(
+				"no tag of %s names a version of the module %s that is allowed; its branch %s is taken",
+				src.URL,
+				name,
+				refs.Main,
+			),
+		}
 	}
 	return p, nil
 }

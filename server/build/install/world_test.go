@@ -64,7 +64,8 @@ func newWorld(t *testing.T) *world {
 			http.Error(rw, "gone fishing", http.StatusServiceUnavailable)
 			return
 		}
-		if user, password, ok := r.BasicAuth(); strings.HasPrefix(r.URL.Path, "/private-") && (!ok || user != "ada" || password != "s3cr3t-token") {
+		if user, password, ok := r.BasicAuth(); strings.HasPrefix(r.URL.Path, "/private-") &&
+			(!ok || user != "ada" || password != "s3cr3t-token") {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(rw, "who are you?", http.StatusUnauthorized)
 			return
@@ -92,7 +93,9 @@ func (w *world) newInstaller() *install.Installer {
 		w.t.Skip(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(w.t.TempDir(), "mirrors")), Logger: log})
+	syncer, err := gitsync.New(
+		gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(w.t.TempDir(), "mirrors")), Logger: log},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -137,7 +140,10 @@ func (w *world) wheel(name, version, model string, requires ...string) {
 		files = map[string]string{
 			base + "__init__.py":    "",
 			base + "model/_init.cf": model,
-			base + "setup.cfg":      "[metadata]\nname = " + name + "\nversion = " + version + "\nlicense = x\n[options]\ninstall_requires =\n  " + strings.Join(requires, "\n  ") + "\n",
+			base + "setup.cfg": "[metadata]\nname = " + name + "\nversion = " + version + "\nlicense = x\n[options]\ninstall_requires =\n  " + strings.Join(
+				requires,
+				"\n  ",
+			) + "\n",
 		}
 	}
 	info := dist + "-" + version + ".dist-info/"
@@ -184,7 +190,10 @@ func (w *world) remote(repo, version string, files map[string]string) {
 	}
 	version, untagged := strings.CutSuffix(version, "!")
 	name := repo[strings.LastIndexByte(repo, '-')+1:]
-	all := map[string]string{"module.yml": "name: " + name + "\nversion: " + version + "\nlicense: x\n", "model/_init.cf": ""}
+	all := map[string]string{
+		"module.yml":     "name: " + name + "\nversion: " + version + "\nlicense: x\n",
+		"model/_init.cf": "",
+	}
 	for file, text := range files {
 		if more, ok := strings.CutPrefix(text, "+"); ok {
 			text = all[file] + more
@@ -204,9 +213,18 @@ func (w *world) run(dir string, args ...string) string {
 	w.t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	cmd.Env = append(
+		os.Environ(),
+		"GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Ada",
+		"GIT_AUTHOR_EMAIL=ada@example.org",
+		"GIT_COMMITTER_NAME=Ada",
+		"GIT_COMMITTER_EMAIL=ada@example.org",
+		"GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory",
+		"GIT_CONFIG_VALUE_0=*",
+	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("%v: %v\n%s", args, err, out)

@@ -174,7 +174,12 @@ func (k *Keeper) begin(owner string, one *kept, prepare func(context.Context) (*
 }
 
 // keep makes a template and looks after it until it ends.
-func (k *Keeper) keep(ctx context.Context, owner string, one *kept, prepare func(context.Context) (*plugin.Template, error)) {
+func (k *Keeper) keep(
+	ctx context.Context,
+	owner string,
+	one *kept,
+	prepare func(context.Context) (*plugin.Template, error),
+) {
 	template, err := k.prepare(ctx, owner, prepare)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -206,7 +211,11 @@ func (k *Keeper) keep(ctx context.Context, owner string, one *kept, prepare func
 const attempts = 6
 
 // prepare makes a template after a while, and again where that may help.
-func (k *Keeper) prepare(ctx context.Context, owner string, prepare func(context.Context) (*plugin.Template, error)) (*plugin.Template, error) {
+func (k *Keeper) prepare(
+	ctx context.Context,
+	owner string,
+	prepare func(context.Context) (*plugin.Template, error),
+) (*plugin.Template, error) {
 	wait := k.config.Delay
 	for n := 1; ; n++ {
 		if wait > 0 {

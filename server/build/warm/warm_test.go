@@ -25,7 +25,12 @@ func TestATouchedTemplateIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				told := make(chan string, 10)
-				k, err := New(Config{Logger: slog.New(slog.DiscardHandler), OnChange: func(_ string, _ bool, why string) { told <- why }})
+				k, err := New(
+					Config{
+						Logger:   slog.New(slog.DiscardHandler),
+						OnChange: func(_ string, _ bool, why string) { told <- why },
+					},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}

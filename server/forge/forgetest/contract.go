@@ -125,12 +125,20 @@ func (c *contract) check(r *http.Request, body []byte, code int, answer []byte) 
 		fail("%v", err)
 		return
 	}
-	input := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route, Options: options()}
+	input := &openapi3filter.RequestValidationInput{
+		Request:    asked,
+		PathParams: params,
+		Route:      route,
+		Options:    options(),
+	}
 	if code < 400 { // it may have refused what is wrong
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
 			fail("the request: %v", err)
 		}
-		known := map[string]bool{"page": c.kind == "gitea", "limit": c.kind == "gitea"} // which its own client adds to every list
+		known := map[string]bool{
+			"page":  c.kind == "gitea",
+			"limit": c.kind == "gitea",
+		} // which its own client adds to every list
 		for _, p := range append(route.Operation.Parameters, route.PathItem.Parameters...) {
 			known[p.Value.Name] = p.Value.In == "query" || known[p.Value.Name]
 		}

@@ -72,7 +72,16 @@ type Server struct {
 
 // New starts a forge; it ends with the test.
 func New(t testing.TB, kind string) *Server {
-	s := &Server{Kind: kind, t: t, contract: newContract(t, kind), moved: make(chan struct{}), pulls: map[int]*Pull{}, writers: map[string]bool{"ordain": true}, branches: map[string]string{}, next: 100}
+	s := &Server{
+		Kind:     kind,
+		t:        t,
+		contract: newContract(t, kind),
+		moved:    make(chan struct{}),
+		pulls:    map[int]*Pull{},
+		writers:  map[string]bool{"ordain": true},
+		branches: map[string]string{},
+		next:     100,
+	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -208,7 +217,11 @@ func (s *Server) known(r *http.Request) bool {
 }
 
 // prefix is where a repository begins in the paths of a forge.
-var prefix = map[string]string{"github": "/api/v3/repos/acme/shop/", "gitlab": "/api/v4/projects/acme%2Fshop/", "gitea": "/api/v1/repos/acme/shop/"}
+var prefix = map[string]string{
+	"github": "/api/v3/repos/acme/shop/",
+	"gitlab": "/api/v4/projects/acme%2Fshop/",
+	"gitea":  "/api/v1/repos/acme/shop/",
+}
 
 func (s *Server) route(r *http.Request, body map[string]any) (int, any) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), prefix[s.Kind])

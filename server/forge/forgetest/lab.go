@@ -24,7 +24,14 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 	case at("GET members all *"):
 		for name := range s.writers {
 			if fmt.Sprint(userID(name)) == p[3] {
-				return 200, map[string]any{"id": userID(name), "username": name, "name": name, "state": "active", "access_level": 30, "expires_at": nil}
+				return 200, map[string]any{
+					"id":           userID(name),
+					"username":     name,
+					"name":         name,
+					"state":        "active",
+					"access_level": 30,
+					"expires_at":   nil,
+				}
 			}
 		}
 		return 404, map[string]any{"message": "404 Not found"}
@@ -69,18 +76,35 @@ func (s *Server) labStatus(commit string, body map[string]any) (int, any) {
 		return 400, map[string]any{"error": "state does not have a valid value"}
 	}
 	if len([]rune(text(body, "description"))) > 255 {
-		return 400, map[string]any{"message": map[string]any{"description": []string{"is too long (maximum is 255 characters)"}}}
+		return 400, map[string]any{
+			"message": map[string]any{"description": []string{"is too long (maximum is 255 characters)"}},
+		}
 	}
 	for i := len(s.statuses) - 1; i >= 0; i-- {
 		if last := s.statuses[i]; last.Commit == commit && last.Context == text(body, "name") {
 			if last.State == state {
-				return 400, map[string]any{"message": fmt.Sprintf("Cannot transition status via :run from :%s (Reason(s): Status cannot transition via \"run\")", state)}
+				return 400, map[string]any{
+					"message": fmt.Sprintf(
+						"Cannot transition status via :run from :%s (Reason(s): Status cannot transition via \"run\")",
+						state,
+					),
+				}
 			}
 			break
 		}
 	}
-	s.statuses = append(s.statuses, Status{commit, text(body, "name"), state, text(body, "description"), text(body, "target_url")})
-	return 201, map[string]any{"id": len(s.statuses), "sha": commit, "status": state, "name": text(body, "name"), "description": text(body, "description"), "target_url": text(body, "target_url")}
+	s.statuses = append(
+		s.statuses,
+		Status{commit, text(body, "name"), state, text(body, "description"), text(body, "target_url")},
+	)
+	return 201, map[string]any{
+		"id":          len(s.statuses),
+		"sha":         commit,
+		"status":      state,
+		"name":        text(body, "name"),
+		"description": text(body, "description"),
+		"target_url":  text(body, "target_url"),
+	}
 }
 
 func (s *Server) labPull(p *Pull) map[string]any {
@@ -99,7 +123,11 @@ func (s *Server) labPull(p *Pull) map[string]any {
 	return filled(s.t, recorded, map[string]any{
 		"id": p.Number + 1000, "iid": p.Number, "state": state, "title": p.Title, "target_branch": p.Base, "source_branch": "feature", "sha": p.Head,
 		"source_project_id": source, "target_project_id": 1, "has_conflicts": p.Unmergeable,
-		"web_url": fmt.Sprintf("%s/acme/shop/-/merge_requests/%d", s.URL, p.Number), "author": map[string]any{"id": userID(p.Author), "username": p.Author},
+		"web_url": fmt.Sprintf(
+			"%s/acme/shop/-/merge_requests/%d",
+			s.URL,
+			p.Number,
+		), "author": map[string]any{"id": userID(p.Author), "username": p.Author},
 	})
 }
 
@@ -108,7 +136,8 @@ func (s *Server) labPulls(query url.Values) (int, any) {
 	out := []any{}
 	for n := 1; n < 1000; n++ {
 		pull := s.pulls[n]
-		if pull == nil || pull.State != "open" || query.Has("target_branch") && query.Get("target_branch") != pull.Base ||
+		if pull == nil || pull.State != "open" ||
+			query.Has("target_branch") && query.Get("target_branch") != pull.Base ||
 			query.Has("source_branch") && s.branches[query.Get("source_branch")] != pull.Head {
 			continue
 		}
@@ -125,18 +154,32 @@ func (s *Server) labPulls(query url.Values) (int, any) {
 }
 
 func labNote(c *Comment) map[string]any {
-	return map[string]any{"id": c.ID, "body": c.Body, "system": false, "author": map[string]any{"id": userID(c.Author), "username": c.Author}}
+	return map[string]any{
+		"id":     c.ID,
+		"body":   c.Body,
+		"system": false,
+		"author": map[string]any{"id": userID(c.Author), "username": c.Author},
+	}
 }
 
 func (s *Server) labOpen(body map[string]any) (int, any) {
 	head := s.branches[text(body, "source_branch")]
 	for _, p := range s.pulls {
 		if p.State == "open" && p.Head == head {
-			return 409, map[string]any{"message": []string{"Another open merge request already exists for this source branch"}}
+			return 409, map[string]any{
+				"message": []string{"Another open merge request already exists for this source branch"},
+			}
 		}
 	}
 	s.next++
-	p := &Pull{Number: int(s.next), State: "open", Title: text(body, "title"), Author: "ordain", Base: text(body, "target_branch"), Head: head}
+	p := &Pull{
+		Number: int(s.next),
+		State:  "open",
+		Title:  text(body, "title"),
+		Author: "ordain",
+		Base:   text(body, "target_branch"),
+		Head:   head,
+	}
 	s.pulls[p.Number] = p
 	return 201, s.labPull(p)
 }

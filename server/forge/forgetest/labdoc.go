@@ -21,7 +21,13 @@ func labDoc(doc *openapi3.T) error {
 		listed(entity(name), "reviewers")
 	}
 	listed(entity("Note"), "suggestions")
-	notes := doc.Paths.Find("/api/v4/projects/{id}/merge_requests/{noteable_id}/notes").Get.Responses.Status(http.StatusOK).Value.Content.Get("application/json")
+	notes := doc.Paths.Find(
+		"/api/v4/projects/{id}/merge_requests/{noteable_id}/notes",
+	).Get.Responses.Status(
+		http.StatusOK,
+	).Value.Content.Get(
+		"application/json",
+	)
 	notes.Schema = openapi3.NewArraySchema().WithItems(notes.Schema.Value).NewRef()
 	// Types that its entities do not name are documented as texts, and one the other way round.
 	entity("Member")["access_level"] = openapi3.NewIntegerSchema().NewRef()
@@ -53,6 +59,8 @@ func labDoc(doc *openapi3.T) error {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return err
 	}
-	doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(&body)
+	doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(
+		&body,
+	)
 	return nil
 }

@@ -111,14 +111,22 @@ func (m *merger) independent() error {
 		for _, r := range sorted(part.resources) {
 			for _, id := range r.Requires {
 				required := part.resources[id]
-				if r.ResourceSet == "" || required != nil && (required.ResourceSet == "" || required.ResourceSet == r.ResourceSet) {
+				if r.ResourceSet == "" ||
+					required != nil && (required.ResourceSet == "" || required.ResourceSet == r.ResourceSet) {
 					continue
 				}
 				where := "is in no set of this export"
 				if required != nil {
 					where = "is in " + shown(required.ResourceSet)
 				}
-				return invalid("%sthe resource %s in %s requires %s, which %s", part.what, r.ID, shown(r.ResourceSet), id, where)
+				return invalid(
+					"%sthe resource %s in %s requires %s, which %s",
+					part.what,
+					r.ID,
+					shown(r.ResourceSet),
+					id,
+					where,
+				)
 			}
 		}
 	}
@@ -129,8 +137,12 @@ func (m *merger) independent() error {
 func (m *merger) stay() error {
 	for _, r := range sorted(m.fresh) {
 		if old := m.old[r.ID]; old != nil && old.ResourceSet != r.ResourceSet && !m.replaced[old.ResourceSet] {
-			return invalid("the resource %s would move from %s to %s; a partial export moves resources only between sets that are exported together",
-				r.ID, shown(old.ResourceSet), shown(r.ResourceSet))
+			return invalid(
+				"the resource %s would move from %s to %s; a partial export moves resources only between sets that are exported together",
+				r.ID,
+				shown(old.ResourceSet),
+				shown(r.ResourceSet),
+			)
 		}
 	}
 	return nil
@@ -244,7 +256,10 @@ func (m *merger) code(change intent.NewVersion, merged []intent.Resource) ([]int
 	}
 	for _, c := range change.Code {
 		if old, kept := byType[c.Type]; kept && !reflect.DeepEqual(old, c) && !change.Partial.AllowCode {
-			return nil, invalid("the code of %s changed, and resources of that type stay that this export does not hold", c.Type)
+			return nil, invalid(
+				"the code of %s changed, and resources of that type stay that this export does not hold",
+				c.Type,
+			)
 		}
 		byType[c.Type] = c
 	}

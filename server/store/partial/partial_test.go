@@ -30,7 +30,11 @@ func read(lines ...string) []intent.Resource {
 			set, name = "", line
 		}
 		name, value, _ := strings.Cut(name, "=")
-		r := intent.Resource{ID: id(name), ResourceSet: set, Attributes: json.RawMessage(fmt.Sprintf(`{"v":%q}`, value))}
+		r := intent.Resource{
+			ID:          id(name),
+			ResourceSet: set,
+			Attributes:  json.RawMessage(fmt.Sprintf(`{"v":%q}`, value)),
+		}
 		for _, q := range strings.FieldsFunc(requires, func(c rune) bool { return c == ',' || c == ' ' }) {
 			r.Requires = append(r.Requires, id(q))
 		}
@@ -125,7 +129,8 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := partial.Merge(partial.Base{Number: 4, Resources: read(c.base...)}, change(c.removed, c.change...))
-			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "compile the whole model") {
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "compile the whole model") {
 				t.Errorf("got %v\nwant %s", err, c.says)
 			}
 		})
@@ -140,7 +145,8 @@ func TestCode(t *testing.T) {
 	base := partial.Base{Resources: read("a/a1=1", "b/b1=1"), Code: code("old")}
 	part := change(nil, "a/a1=2")
 	part.Code = code("new")
-	if _, err := partial.Merge(base, part); err == nil || !strings.Contains(err.Error(), "the code of lab::Note changed") {
+	if _, err := partial.Merge(base, part); err == nil ||
+		!strings.Contains(err.Error(), "the code of lab::Note changed") {
 		t.Error(err)
 	}
 	part.Partial.AllowCode = true
@@ -161,7 +167,10 @@ func TestCode(t *testing.T) {
 // Unknown parameters stay with the resources that stay.
 func TestUnknowns(t *testing.T) {
 	base := partial.Base{Resources: read("a/a1=1", "b/b1=1", "c/c1=1"), Unknowns: []intent.Unknown{
-		{Parameter: "p", Resource: id("a1")}, {Parameter: "p", Resource: id("b1")}, {Parameter: "p", Resource: id("c1")}, {Parameter: "free"},
+		{
+			Parameter: "p",
+			Resource:  id("a1"),
+		}, {Parameter: "p", Resource: id("b1")}, {Parameter: "p", Resource: id("c1")}, {Parameter: "free"},
 	}}
 	part := change([]string{"c"}, "a/a2=1")
 	part.Unknowns = []intent.Unknown{{Parameter: "q", Resource: id("a2")}, {Parameter: "free"}}
@@ -169,7 +178,11 @@ func TestUnknowns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []intent.Unknown{{Parameter: "q", Resource: id("a2")}, {Parameter: "free"}, {Parameter: "p", Resource: id("b1")}}
+	want := []intent.Unknown{
+		{Parameter: "q", Resource: id("a2")},
+		{Parameter: "free"},
+		{Parameter: "p", Resource: id("b1")},
+	}
 	if d := cmp.Diff(want, got.Unknowns); d != "" {
 		t.Errorf("want -, got +:\n%s", d)
 	}
@@ -197,11 +210,18 @@ func TestProperties(t *testing.T) {
 			return read(lines...)
 		}
 		subset := func(label string) []string {
-			return rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID[string]).Draw(t, label)
+			return rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID[string]).
+				Draw(t, label)
 		}
 		base, exported := resources("base", subset("base sets")), subset("exported sets")
-		removed := slices.DeleteFunc(subset("removed sets"), func(s string) bool { return slices.Contains(exported, s) })
-		part := intent.NewVersion{Resources: resources("change", exported), Partial: &intent.PartialChange{Removed: removed}}
+		removed := slices.DeleteFunc(
+			subset("removed sets"),
+			func(s string) bool { return slices.Contains(exported, s) },
+		)
+		part := intent.NewVersion{
+			Resources: resources("change", exported),
+			Partial:   &intent.PartialChange{Removed: removed},
+		}
 		got, err := partial.Merge(partial.Base{Number: 1, Resources: base}, part)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +231,8 @@ func TestProperties(t *testing.T) {
 			there[r.ID] = r
 		}
 		kept := slices.DeleteFunc(slices.Clone(base), func(r intent.Resource) bool {
-			return r.ResourceSet == "" || slices.Contains(exported, r.ResourceSet) || slices.Contains(removed, r.ResourceSet)
+			return r.ResourceSet == "" || slices.Contains(exported, r.ResourceSet) ||
+				slices.Contains(removed, r.ResourceSet)
 		})
 		for _, r := range append(kept, part.Resources...) {
 			if d := cmp.Diff(r, there[r.ID]); d != "" {

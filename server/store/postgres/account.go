@@ -104,8 +104,16 @@ func (a account) checkWay(path string) error {
 			return inWords("postgres.checkWay", err)
 		}
 		if !a.mayEnter(info) {
-			return fault.New("postgres.checkWay", fault.Forbidden,
-				fmt.Sprintf("PostgreSQL runs as the user %s, who may not pass through the directory %s on the way to %s", a.name, dir, path)).
+			return fault.New(
+				"postgres.checkWay",
+				fault.Forbidden,
+				fmt.Sprintf(
+					"PostgreSQL runs as the user %s, who may not pass through the directory %s on the way to %s",
+					a.name,
+					dir,
+					path,
+				),
+			).
 				Hint("chmod o+x " + dir + " (it lets others pass, not list), or choose another state directory")
 		}
 		if dir == filepath.Dir(dir) {

@@ -37,7 +37,11 @@ func clusterMajor(dataDir string) (int, error) {
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fault.New(op, fault.Invalid, dataDir+" was not made by a PostgreSQL that we know: "+quote(strings.TrimSpace(string(text))))
+		return 0, fault.New(
+			op,
+			fault.Invalid,
+			dataDir+" was not made by a PostgreSQL that we know: "+quote(strings.TrimSpace(string(text))),
+		)
 	}
 	return major, nil
 }

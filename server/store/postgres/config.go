@@ -47,7 +47,13 @@ func (c *Config) validate() error {
 	if c.Logger == nil {
 		return fault.New(op, fault.Internal, "postgres.Config.Logger is missing")
 	}
-	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(c.DataDir), filepath.Clean(c.SocketDir), filepath.Clean(c.CacheDir)
+	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(
+		c.DataDir,
+	), filepath.Clean(
+		c.SocketDir,
+	), filepath.Clean(
+		c.CacheDir,
+	)
 	if c.Python == "" {
 		c.Python = "python3"
 	}

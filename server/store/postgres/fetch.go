@@ -75,7 +75,10 @@ func fetchArtifact(ctx context.Context, cfg Config) (dir string, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
-	address := strings.Join([]string{cfg.Repository, fetchedGroup, artifact, fetchedVersion, artifact + "-" + fetchedVersion + ".jar"}, "/")
+	address := strings.Join(
+		[]string{cfg.Repository, fetchedGroup, artifact, fetchedVersion, artifact + "-" + fetchedVersion + ".jar"},
+		"/",
+	)
 	cfg.Logger.Info("no PostgreSQL on this machine: fetching it once", "from", address)
 	jar := filepath.Join(work, "archive.jar")
 	if err := download(ctx, address, jar); err != nil {

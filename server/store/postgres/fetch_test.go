@@ -73,8 +73,13 @@ func repository(t *testing.T, jar []byte, kind, sum string) (address string, ask
 
 func TestProgramsAreFetchedOnceAndChecked(t *testing.T) {
 	t.Parallel()
-	good := jarOf(t, program("./bin/initdb"), program("./bin/postgres"), tar.Header{Name: "lib/", Typeflag: tar.TypeDir, Mode: 0o700},
-		tar.Header{Name: "lib/libpq.so", Typeflag: tar.TypeSymlink, Linkname: "libpq.so.5"})
+	good := jarOf(
+		t,
+		program("./bin/initdb"),
+		program("./bin/postgres"),
+		tar.Header{Name: "lib/", Typeflag: tar.TypeDir, Mode: 0o700},
+		tar.Header{Name: "lib/libpq.so", Typeflag: tar.TypeSymlink, Linkname: "libpq.so.5"},
+	)
 	sum1, sum256 := sha1.Sum(good), sha256.Sum256(good)
 	for kind, sum := range map[string]string{"sha1": hex.EncodeToString(sum1[:]), "sha256": hex.EncodeToString(sum256[:]) + "  name.jar\n"} {
 		cfg := configIn(t.TempDir())
@@ -127,7 +132,8 @@ func TestArchivesThatAreNotWhatTheySeem(t *testing.T) {
 	}
 	cfg := configIn(t.TempDir())
 	cfg.Repository = "http://127.0.0.1:1"
-	if _, err := fetch(t.Context(), cfg, 0); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "install PostgreSQL") {
+	if _, err := fetch(t.Context(), cfg, 0); !fault.Is(err, fault.Unavailable) ||
+		!strings.Contains(err.Error(), "install PostgreSQL") {
 		t.Errorf("a repository that is away: %v", err)
 	}
 }

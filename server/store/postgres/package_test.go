@@ -41,7 +41,8 @@ func TestPackageIndexAway(t *testing.T) {
 	t.Parallel()
 	cfg := configIn(t.TempDir())
 	cfg.Repository, cfg.Python = "", filepath.Join(t.TempDir(), "no-python")
-	if _, err := fetch(t.Context(), cfg, 0); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "--database") {
+	if _, err := fetch(t.Context(), cfg, 0); !fault.Is(err, fault.Unavailable) ||
+		!strings.Contains(err.Error(), "--database") {
 		t.Errorf("without Python: %v", err)
 	}
 }

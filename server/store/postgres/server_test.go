@@ -38,7 +38,10 @@ func TestMain(m *testing.M) {
 
 func configIn(dir string) Config {
 	return Config{
-		DataDir: filepath.Join(dir, "data"), SocketDir: filepath.Join(dir, "socket"), CacheDir: filepath.Join(dir, "cache"),
+		DataDir: filepath.Join(
+			dir,
+			"data",
+		), SocketDir: filepath.Join(dir, "socket"), CacheDir: filepath.Join(dir, "cache"),
 		Throwaway: true, Logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -98,7 +101,8 @@ func TestLifeOfADatabase(t *testing.T) {
 			t.Errorf("%s has mode %v and belongs to %d", d, info.Mode(), ownerOf(info))
 		}
 	}
-	if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "another server") {
+	if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "another server") {
 		t.Errorf("a second server: %v", err)
 	}
 	done := s.Done()
@@ -234,7 +238,8 @@ func TestDirectoriesThatCannotServeAreSaidInWords(t *testing.T) {
 		s := startIn(t, cfg)
 		must(t, s.Stop(t.Context()))
 		must(t, os.WriteFile(filepath.Join(cfg.DataDir, "local.conf"), []byte("wibble = 1\n"), 0o644))
-		if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "wibble") {
+		if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), "wibble") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -248,7 +253,8 @@ func TestDirectoriesThatCannotServeAreSaidInWords(t *testing.T) {
 	t.Run("programs that are none", func(t *testing.T) {
 		cfg := configIn(openDirectory(t))
 		cfg.BinDir = t.TempDir()
-		if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), cfg.BinDir) {
+		if _, err := Start(t.Context(), cfg); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), cfg.BinDir) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -294,11 +300,16 @@ func TestLastWordsBecomeAdvice(t *testing.T) {
 		"FATAL:  could not open file: Permission denied":             fault.Forbidden,
 		"something else": fault.Internal,
 	} {
-		if err := failure("op", "it does not start", words); err.Kind != kind || !strings.Contains(err.Error(), words) || err.Advice == "" {
+		if err := failure("op", "it does not start", words); err.Kind != kind ||
+			!strings.Contains(err.Error(), words) ||
+			err.Advice == "" {
 			t.Errorf("%q: %v (%s)", words, err, err.Kind)
 		}
 	}
-	if err := inWords("op", &os.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}); !fault.Is(err, fault.Exhausted) {
+	if err := inWords("op", &os.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}); !fault.Is(
+		err,
+		fault.Exhausted,
+	) {
 		t.Errorf("a full disk: %v", err)
 	}
 }

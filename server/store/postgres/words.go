@@ -18,7 +18,9 @@ func inWords(op string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(op, fault.Exhausted, err).Say("the disk is full").Hint("free some space, then start again")
 	case errors.Is(err, syscall.EROFS):
-		return fault.Wrap(op, fault.Forbidden, err).Say("the disk is read-only").Hint("choose a state directory that can be written")
+		return fault.Wrap(op, fault.Forbidden, err).
+			Say("the disk is read-only").
+			Hint("choose a state directory that can be written")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(op, fault.Forbidden, err).Say("this account may not do that").
 			Hint("give it the directory, or choose another state directory")

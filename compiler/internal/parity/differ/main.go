@@ -57,7 +57,12 @@ type differ struct {
 
 func main() {
 	d := differ{counts: map[parity.Verdict]int{}}
-	flag.StringVar(&d.python, "reference-python", os.Getenv("ORDAIN_REFERENCE_PYTHON"), "interpreter that has inmanta-core")
+	flag.StringVar(
+		&d.python,
+		"reference-python",
+		os.Getenv("ORDAIN_REFERENCE_PYTHON"),
+		"interpreter that has inmanta-core",
+	)
 	python := flag.String("python", "python3", "interpreter for our plug-ins")
 	flag.Uint64Var(&d.seed, "seed", 1, "the first seed")
 	flag.IntVar(&d.n, "n", 200, "how many models")
@@ -109,7 +114,9 @@ func main() {
 
 func (d *differ) run(ctx context.Context) (err error) {
 	if d.python == "" {
-		return fmt.Errorf("name an interpreter that has inmanta-core, with -reference-python or in ORDAIN_REFERENCE_PYTHON")
+		return fmt.Errorf(
+			"name an interpreter that has inmanta-core, with -reference-python or in ORDAIN_REFERENCE_PYTHON",
+		)
 	}
 	if d.dir, err = os.MkdirTemp("", "differ-"); err != nil {
 		return err
@@ -246,7 +253,10 @@ func (d *differ) reduce(ctx context.Context, c parity.Case, v verdict) (verdict,
 			for _, text := range without(path, c.Files[path], size) {
 				files := maps.Clone(c.Files)
 				files[path] = text
-				tries = append(tries, parity.Case{Area: "reduced", Name: fmt.Sprint(len(tries)), Files: files, Export: c.Export})
+				tries = append(
+					tries,
+					parity.Case{Area: "reduced", Name: fmt.Sprint(len(tries)), Files: files, Export: c.Export},
+				)
 			}
 		}
 		found, err := d.compare(ctx, tries)

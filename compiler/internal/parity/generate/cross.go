@@ -55,7 +55,9 @@ func sameBeside(a, b parity.Case) bool {
 	return maps.Equal(rest(a), rest(b))
 }
 
-var defines = regexp.MustCompile(`^(?:(?:entity|typedef|implementation|import)\s+\S+|[A-Za-z_]\w*\s*=|\S+\.\S+ \[[^\]]*\] --)`)
+var defines = regexp.MustCompile(
+	`^(?:(?:entity|typedef|implementation|import)\s+\S+|[A-Za-z_]\w*\s*=|\S+\.\S+ \[[^\]]*\] --)`,
+)
 
 // cross puts the statements of another model that a model does not have, and
 // that define nothing it defines, at places of their own.

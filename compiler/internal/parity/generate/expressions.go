@@ -83,7 +83,14 @@ func (g *generator) expression(typ string, s *scope, depth int, not string) stri
 		return g.text(s, sub)
 	case "int[]":
 		if g.chance(50) {
-			return "[z + " + sub("int") + " for z in " + sub("int[]") + pick(g, []string{"", " if z > 1", " if z != 2 if z < 9"}) + "]"
+			return "[z + " + sub(
+				"int",
+			) + " for z in " + sub(
+				"int[]",
+			) + pick(
+				g,
+				[]string{"", " if z > 1", " if z != 2 if z < 9"},
+			) + "]"
 		}
 		return "[" + sub("int") + ", " + sub("int[]") + "]"
 	case "dict":

@@ -16,12 +16,22 @@ import (
 
 // options stop models that have no end.
 func options(t *testing.T) compiler.Options {
-	return compiler.Options{CacheDir: t.TempDir(), Python: plugintest.Python(t), MaxIterations: 5000, MemoryMax: 1 << 30}
+	return compiler.Options{
+		CacheDir:      t.TempDir(),
+		Python:        plugintest.Python(t),
+		MaxIterations: 5000,
+		MemoryMax:     1 << 30,
+	}
 }
 
 // eachModel compiles the models of n seeds, a part of them where the race detector
 // is on: it is the share that counts. One seed is one model.
-func eachModel(t *testing.T, n int, made func(seed uint64) parity.Case, saw func(c parity.Case, d *parity.Document)) (models int) {
+func eachModel(
+	t *testing.T,
+	n int,
+	made func(seed uint64) parity.Case,
+	saw func(c parity.Case, d *parity.Document),
+) (models int) {
 	t.Helper()
 	if racedetector.On || testing.Short() {
 		n /= 3
@@ -79,7 +89,8 @@ func TestChangedModels(t *testing.T) {
 	for name, by := range map[string]func(seed uint64) parity.Case{"mutants": generate.Mutants(corpus), "crosses": generate.Crosses(corpus)} {
 		t.Run(name, func(t *testing.T) {
 			eachModel(t, 240, by, func(c parity.Case, d *parity.Document) {
-				if e := d.Error; !d.Success && (e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
+				if e := d.Error; !d.Success &&
+					(e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
 					t.Errorf("%s: %+v", c.Name, e)
 				}
 			})

@@ -30,18 +30,36 @@ func (h heirs) model() string {
 		"k": pick(h.generator, []string{"int", "int", "small", "int?"}),
 		"m": pick(h.generator, []string{"dict", "int[]", "int[]", "bool"}),
 	}
-	parts := []string{"typedef small as int matching self < 10", "implementation none for std::Entity:\nend", "entity T:\n    int k = 1\nend", "implement T using none", "t = T()"}
+	parts := []string{
+		"typedef small as int matching self < 10",
+		"implementation none for std::Entity:\nend",
+		"entity T:\n    int k = 1\nend",
+		"implement T using none",
+		"t = T()",
+	}
 	for i, name := range h.names {
 		parts = append(parts, h.entity(i, name))
 	}
 	for range h.IntN(2) {
-		parts = append(parts, fmt.Sprintf("%s.%s %s -- T%s", h.one(), pick(h.generator, []string{"r", "r", "r", "q", "q", "n"}), pick(h.generator, []string{"[0:]", "[0:1]", "[1]", "[1:]"}), pick(h.generator, []string{"", "", "", ".back [0:]"})))
+		parts = append(
+			parts,
+			fmt.Sprintf(
+				"%s.%s %s -- T%s",
+				h.one(),
+				pick(h.generator, []string{"r", "r", "r", "q", "q", "n"}),
+				pick(h.generator, []string{"[0:]", "[0:1]", "[1]", "[1:]"}),
+				pick(h.generator, []string{"", "", "", ".back [0:]"}),
+			),
+		)
 	}
 	if h.chance(40) {
 		parts = append(parts, fmt.Sprintf("%s.peer [0:1] -- %s.reep [0:1]", h.one(), h.one()))
 	}
 	for range h.IntN(2) {
-		parts = append(parts, fmt.Sprintf("index %s(%s)", h.one(), pick(h.generator, []string{"k", "k", "n", "k, n", "n, k", "k"})))
+		parts = append(
+			parts,
+			fmt.Sprintf("index %s(%s)", h.one(), pick(h.generator, []string{"k", "k", "n", "k, n", "n, k", "k"})),
+		)
 	}
 	for i, name := range h.names {
 		parts = append(parts, h.implements(i, name)...)
@@ -52,11 +70,26 @@ func (h heirs) model() string {
 			parts = append(parts, fmt.Sprintf("y%d = x%d.%s", i, i, pick(h.generator, []string{"n", "k", "n", "k"})))
 		}
 		if h.chance(10) {
-			parts = append(parts, fmt.Sprintf("x%d.%s = %s", i, pick(h.generator, []string{"r", "q", "peer", "n"}), pick(h.generator, []string{"t", "[t]", "null", "T(k=2)", `"n"`, "x0"})))
+			parts = append(
+				parts,
+				fmt.Sprintf(
+					"x%d.%s = %s",
+					i,
+					pick(h.generator, []string{"r", "q", "peer", "n"}),
+					pick(h.generator, []string{"t", "[t]", "null", "T(k=2)", `"n"`, "x0"}),
+				),
+			)
 		}
 	}
 	if h.chance(25) {
-		parts = append(parts, fmt.Sprintf("z = %s[%s]", h.one(), pick(h.generator, []string{"k=0", "k=1", `n="a"`, `k=0, n="a"`, `n="z", k=1`})))
+		parts = append(
+			parts,
+			fmt.Sprintf(
+				"z = %s[%s]",
+				h.one(),
+				pick(h.generator, []string{"k=0", "k=1", `n="a"`, `k=0, n="a"`, `n="z", k=1`}),
+			),
+		)
 	}
 	h.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	return strings.Join(parts, "\n") + "\n"
@@ -104,8 +137,25 @@ func (h heirs) implements(i int, name string) []string {
 	uses := []string{"none"}
 	if h.chance(50) {
 		own := "i" + strings.ToLower(name)
-		body := pick(h.generator, []string{"v = self.k", `w = "{{ self.n }}"`, "v = k", "T(k=5)", "T(k=self.k)", `if self.n == "a":` + "\n        T(k=7)\n    end", "self.n = \"set\""})
-		parts = append(parts, "implementation "+own+" for "+pick(h.generator, []string{"A", "A", "A", name, h.names[h.IntN(i+1)]})+":\n    "+body+"\nend")
+		body := pick(
+			h.generator,
+			[]string{
+				"v = self.k",
+				`w = "{{ self.n }}"`,
+				"v = k",
+				"T(k=5)",
+				"T(k=self.k)",
+				`if self.n == "a":` + "\n        T(k=7)\n    end",
+				"self.n = \"set\"",
+			},
+		)
+		parts = append(
+			parts,
+			"implementation "+own+" for "+pick(
+				h.generator,
+				[]string{"A", "A", "A", name, h.names[h.IntN(i+1)]},
+			)+":\n    "+body+"\nend",
+		)
 		uses = []string{own, own, own + ", none"}
 	}
 	text := "implement " + name + " using " + pick(h.generator, uses)
@@ -115,7 +165,15 @@ func (h heirs) implements(i int, name string) []string {
 	case 1:
 		text = "implement " + name + " using parents"
 	case 2:
-		text += pick(h.generator, []string{" when self.k == 1", ` when self.n == "a"`, " when self.k > 0 and true", " when self.n is defined"})
+		text += pick(
+			h.generator,
+			[]string{
+				" when self.k == 1",
+				` when self.n == "a"`,
+				" when self.k > 0 and true",
+				" when self.n is defined",
+			},
+		)
 	}
 	parts = append(parts, text)
 	if h.chance(20) {

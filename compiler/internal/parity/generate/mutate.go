@@ -36,7 +36,12 @@ func mutant(corpus []parity.Case, seed uint64) parity.Case {
 		files[path] = m.change(files[path])
 	}
 	c := of
-	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(of.Area, "/", "-"), of.Name, seed), files
+	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf(
+		"%s-%s-%d",
+		strings.ReplaceAll(of.Area, "/", "-"),
+		of.Name,
+		seed,
+	), files
 	return c
 }
 
@@ -47,12 +52,46 @@ func mutable(c parity.Case) bool { return !c.Std && !c.Wide && !c.Partial }
 type mutator struct{ *rand.Rand }
 
 // pieces are the parts that a change takes out, doubles, swaps or replaces.
-var pieces = regexp.MustCompile(`"""(?s:.*?)"""|[fFrR]?"(?:\\.|[^"\\\n])*"|[fFrR]?'(?:\\.|[^'\\\n])*'|/[^/\n]*/|[A-Za-z_][A-Za-z0-9_-]*|::|--|->|<-|[!=<>]=|\+=|\*\*|-?[0-9]*\.[0-9]+|-?[0-9]+|#[^\n]*|\s+|(?s:.)`)
+var pieces = regexp.MustCompile(
+	`"""(?s:.*?)"""|[fFrR]?"(?:\\.|[^"\\\n])*"|[fFrR]?'(?:\\.|[^'\\\n])*'|/[^/\n]*/|[A-Za-z_][A-Za-z0-9_-]*|::|--|->|<-|[!=<>]=|\+=|\*\*|-?[0-9]*\.[0-9]+|-?[0-9]+|#[^\n]*|\s+|(?s:.)`,
+)
 
 var (
-	keywords   = strings.Fields("typedef as entity extends end in implementation for matching index implement using when and or not true false import is defined dict null undef parents if else elif")
-	operators  = strings.Fields("== != < > <= >= + - * / % ** and or in . :: = += , : ? -- -> <- [ ] ( ) { }")
-	literals   = []string{"1", "-1", "0", "1.5", ".5", `"x"`, "''", "true", "false", "null", "[]", "{}", "[1]", `["a", "b"]`, `{"a": 1}`, "self", `"{{x}}"`, `f"{x}"`, `r"a"`, "std::Entity()", "[x for x in [1]]", "x is defined", "(1)", "not true", "1 + 1", "true ? 1 : 2", `"""m"""`, "1 == 1", "undef"}
+	keywords = strings.Fields(
+		"typedef as entity extends end in implementation for matching index implement using when and or not true false import is defined dict null undef parents if else elif",
+	)
+	operators = strings.Fields("== != < > <= >= + - * / % ** and or in . :: = += , : ? -- -> <- [ ] ( ) { }")
+	literals  = []string{
+		"1",
+		"-1",
+		"0",
+		"1.5",
+		".5",
+		`"x"`,
+		"''",
+		"true",
+		"false",
+		"null",
+		"[]",
+		"{}",
+		"[1]",
+		`["a", "b"]`,
+		`{"a": 1}`,
+		"self",
+		`"{{x}}"`,
+		`f"{x}"`,
+		`r"a"`,
+		"std::Entity()",
+		"[x for x in [1]]",
+		"x is defined",
+		"(1)",
+		"not true",
+		"1 + 1",
+		"true ? 1 : 2",
+		`"""m"""`,
+		"1 == 1",
+		"undef",
+	}
 	types      = strings.Fields("string int bool float number list dict string[] int? string[]? dict? any object")
 	multiples  = strings.Fields("[1] [0:1] [0:] [1:] [:2] [2] [2:3] [0] [1:0] [] [-1] [1.0]")
 	statements = []string{

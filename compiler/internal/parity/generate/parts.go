@@ -92,6 +92,10 @@ func (g *generator) makePart(s *scope, depth int) string {
 func (p *part) lookups(g *generator, s *scope, owner, key string) []variable {
 	return []variable{
 		{name: fmt.Sprintf("%s.%s[key=%s]", owner, p.list.name, key), typ: p.entity.name, entity: p.entity},
-		{name: fmt.Sprintf("%s[owner=%s, key=%s]", g.name(s.place, p.entity), owner, key), typ: p.entity.name, entity: p.entity},
+		{
+			name:   fmt.Sprintf("%s[owner=%s, key=%s]", g.name(s.place, p.entity), owner, key),
+			typ:    p.entity.name,
+			entity: p.entity,
+		},
 	}
 }

@@ -72,7 +72,10 @@ var (
 func (p places) with(kind, name string, times int) places {
 	names := map[string][]string{}
 	for k, of := range p.names {
-		names[k] = slices.DeleteFunc(slices.Clone(of), func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
+		names[k] = slices.DeleteFunc(
+			slices.Clone(of),
+			func(n string) bool { return n == name || strings.HasPrefix(n, name+".") },
+		)
 	}
 	for range times { // so it is named more often
 		names[kind] = append(names[kind], name)
@@ -107,10 +110,22 @@ var (
 		"int": {"size", "level"}, "str": {"key", "tag"}, "bool": {"on"}, "dict": {"opts"}, "nums": {"nums"},
 		"leaf": {"one"}, "leafs": {"many", "all", "more"}, "nodes": {"kids", "elders", "prev"}, "parts": {"parts"},
 	}
-	ofLeaf  = attributes{"int": {"weight"}, "str": {"key"}, "nodes": {"opt_of", "all_of", "elder_of"}}
-	ofPart  = attributes{"str": {"key"}, "node": {"owner"}, "leaf": {"leaf"}}
-	ofBox   = attributes{"int": {"small"}, "str": {"s"}, "bool": {"b"}, "dict": {"d"}, "nums": {"l"}, "leafs": {"leafs"}, "nodes": {"nodes"}, "parts": {"parts"}}
-	daring  = map[string]attributes{"node": {"int": {"limit"}, "leaf": {"opt"}, "node": {"next"}}, "leaf": {"node": {"owner"}}}
+	ofLeaf = attributes{"int": {"weight"}, "str": {"key"}, "nodes": {"opt_of", "all_of", "elder_of"}}
+	ofPart = attributes{"str": {"key"}, "node": {"owner"}, "leaf": {"leaf"}}
+	ofBox  = attributes{
+		"int":   {"small"},
+		"str":   {"s"},
+		"bool":  {"b"},
+		"dict":  {"d"},
+		"nums":  {"l"},
+		"leafs": {"leafs"},
+		"nodes": {"nodes"},
+		"parts": {"parts"},
+	}
+	daring = map[string]attributes{
+		"node": {"int": {"limit"}, "leaf": {"opt"}, "node": {"next"}},
+		"leaf": {"node": {"owner"}},
+	}
 	byKind  = map[string]attributes{"node": ofNode, "leaf": ofLeaf, "part": ofPart}
 	byOwner = []string{"node", "leaf", "part"}
 )
@@ -134,7 +149,11 @@ func (p places) within(kind string, of attributes, top bool) places {
 
 // levels are entities with implementations: those of one level make only what comes
 // after it.
-var levels = []*regexp.Regexp{regexp.MustCompile(`@(Node|Sub)\(`), regexp.MustCompile(`@(Leaf|Twig)\(`), regexp.MustCompile(`@Box\(`)}
+var levels = []*regexp.Regexp{
+	regexp.MustCompile(`@(Node|Sub)\(`),
+	regexp.MustCompile(`@(Leaf|Twig)\(`),
+	regexp.MustCompile(`@Box\(`),
+}
 
 // path is a name of the kind, or a chain of attributes that leads to one.
 func (p places) path(kind string, depth int) string {

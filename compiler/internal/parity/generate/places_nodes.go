@@ -32,7 +32,8 @@ func (p places) filled(template string, depth int) string {
 			return p.expression(kind, depth)
 		}
 		path := p.path(kind, 0)
-		if text.MatchString(template) && !p.chance(3) { // no text names another namespace, nor `is defined` a variable there
+		if text.MatchString(template) &&
+			!p.chance(3) { // no text names another namespace, nor `is defined` a variable there
 			path = strings.TrimPrefix(path, p.world)
 		}
 		return path
@@ -56,7 +57,13 @@ var nodes = map[string][]string{
 		"(<node!>.opt is defined)", "(<node!>.next is defined)", "(<node!>.limit is defined)", "(<node!>.all is defined)", "(<node!>.more is defined)", "(<node!>.many is defined)", "(<node!>.kids is defined)",
 		"(<node!>.parts is defined)", "(<leaf!>.owner is defined)", "(<leaf!>.all_of is defined)", "(<leaf!>.opt_of is defined)", "(<node!>.size is defined)",
 	},
-	"dict": {`{"k": <int>}`, `{"k": <int>, "n": <lit>}`, `{'k': <int>, r"n": {"e": <nums>}}`, "m::boxed(<int>)", "m::boxed(n=<int>, x=<lit>)"},
+	"dict": {
+		`{"k": <int>}`,
+		`{"k": <int>, "n": <lit>}`,
+		`{'k': <int>, r"n": {"e": <nums>}}`,
+		"m::boxed(<int>)",
+		"m::boxed(n=<int>, x=<lit>)",
+	},
 	"leaf": {
 		`@Leaf[key="l1"]`, `@Leaf[key="l2"]`, `@Leaf[key=<leaf!>.key]`, `@Leaf[key=(<bool> ? "l1" : "l3")]`, `@Leaf[key=string(<leaf!>.key)]`, "@Leaf[key=<str>]", `@Leaf[**{"key": "l1"}]`, "@Leaf(key=<new>)", "@Leaf(key=<new>)", "@Twig(key=<new>)", "@Leaf(key=<new>, weight=<int>)", "@Leaf(key=<new>, all_of=<nodes>)",
 		`@Twig(key=<new>, **{"weight": <int>})`, `@Leaf(key=<new>, **{"elder_of": <nodes>})`, "@Leaf(key=<new>, owner=<node>)", `@Leaf(**{"key": <new>})`, `@Leaf(key="l1")`,
@@ -72,7 +79,13 @@ var nodes = map[string][]string{
 
 // literals of each kind, where there are any.
 var plainLiterals = map[string][]string{
-	"int": {"1", "2", "0", "-1", "3"}, "str": {`"x"`, `"l1"`, `"n1"`, "'l2'", `r"z"`, `"""m"""`}, "bool": {"true", "false"},
+	"int": {
+		"1",
+		"2",
+		"0",
+		"-1",
+		"3",
+	}, "str": {`"x"`, `"l1"`, `"n1"`, "'l2'", `r"z"`, `"""m"""`}, "bool": {"true", "false"},
 	"dict": {"{}", `{"k": 1}`, `{"k": 4, "n": "q"}`}, "nums": {"[]", "[1]", "[1, 2]", "[1, [2, 3]]"},
 }
 
@@ -82,7 +95,18 @@ func (p places) expression(kind string, depth int) string {
 		kind = pick(p.generator, append(kinds, "nothing"))
 	}
 	if p.unknowns && p.chance(6) {
-		return pick(p.generator, []string{"m::unknown()", "m::unknown()", "m::unknown()", "m::unknown()", "null", "m::nothing()", "m::mixed()"})
+		return pick(
+			p.generator,
+			[]string{
+				"m::unknown()",
+				"m::unknown()",
+				"m::unknown()",
+				"m::unknown()",
+				"null",
+				"m::nothing()",
+				"m::mixed()",
+			},
+		)
 	}
 	if kind == "new" {
 		return p.key()
@@ -94,7 +118,22 @@ func (p places) expression(kind string, depth int) string {
 	case n < 30:
 		return sub("(<bool> ? <" + kind + "> : <" + kind + ">)")
 	case n < 35 && p.plugins:
-		return sub(strings.ReplaceAll(pick(p.generator, []string{"m::same(<KIND>)", "m::told(<KIND>)", "m::same(x=<KIND>)", `m::same(**{"x": <KIND>})`, "m::same(<KIND>, y=<any>)"}), "KIND", kind))
+		return sub(
+			strings.ReplaceAll(
+				pick(
+					p.generator,
+					[]string{
+						"m::same(<KIND>)",
+						"m::told(<KIND>)",
+						"m::same(x=<KIND>)",
+						`m::same(**{"x": <KIND>})`,
+						"m::same(<KIND>, y=<any>)",
+					},
+				),
+				"KIND",
+				kind,
+			),
+		)
 	case elements[kind] != "":
 		return p.list(kind, depth)
 	}
@@ -122,7 +161,8 @@ func (p places) allows(template string) bool {
 		return false
 	}
 	for _, h := range hole.FindAllStringSubmatch(template, -1) {
-		if kind := h[1]; p.blind(kind) && ((h[2] != "" && kind != "any" && kind != "plain") || slices.Contains(byOwner, kind)) {
+		if kind := h[1]; p.blind(kind) &&
+			((h[2] != "" && kind != "any" && kind != "plain") || slices.Contains(byOwner, kind)) {
 			return false
 		}
 	}
@@ -157,7 +197,10 @@ func (p places) blind(kind string) bool {
 	if len(p.names[kind]) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(byOwner, func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 })
+	return !slices.ContainsFunc(
+		byOwner,
+		func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 },
+	)
 }
 
 // key is one that nothing else has, unless it is made twice.
@@ -209,7 +252,11 @@ func (p places) list(kind string, depth int) string {
 		}
 		return "[" + item(in) + loops + guards + "]"
 	case n == 8 && p.plugins:
-		return p.filled(strings.NewReplacer("LIST", kind, "ELEMENT", of).Replace(pick(p.generator, []string{"m::items(<LIST>)", "m::pair(<LIST>, <ELEMENT>)", "m::pair(<ELEMENT>)", "m::same([<ELEMENT>, <LIST>])"})), depth-1)
+		return p.filled(
+			strings.NewReplacer("LIST", kind, "ELEMENT", of).
+				Replace(pick(p.generator, []string{"m::items(<LIST>)", "m::pair(<LIST>, <ELEMENT>)", "m::pair(<ELEMENT>)", "m::same([<ELEMENT>, <LIST>])"})),
+			depth-1,
+		)
 	}
 	return p.leaf(kind)
 }

@@ -21,7 +21,17 @@ func (p places) schema() []string {
 		between = p.top(false).filled(pick(g, []string{"<int>", "<any>, <bool>", "<leafs>", "(<bool> ? 1 : 2)"}), 1)
 	}
 	parts := []string{
-		"typedef small as int matching " + pick(g, []string{"self < 70", "self in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", "(self > 100 ? false : true)", "not self in [99]", "(self < 70 or " + pure.filled("<bool>", 2) + ")", "(" + pure.filled("<int>", 1) + " == self or self < 80)"}),
+		"typedef small as int matching " + pick(
+			g,
+			[]string{
+				"self < 70",
+				"self in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]",
+				"(self > 100 ? false : true)",
+				"not self in [99]",
+				"(self < 70 or " + pure.filled("<bool>", 2) + ")",
+				"(" + pure.filled("<int>", 1) + " == self or self < 80)",
+			},
+		),
 		"typedef word as string matching /[a-z0-9<-]*/",
 		"implementation none for std::Entity:\nend",
 		"entity Root:\n    int level = 7\n    string tag = \"p\"\nend",
@@ -61,7 +71,11 @@ func (p places) implementations() []string {
 				when = " when " + in.filled("<bool>", 1+p.IntN(2))
 				in.bare = false
 			}
-			parts = append(parts, "implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend", "implement "+e+" using "+name+when)
+			parts = append(
+				parts,
+				"implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend",
+				"implement "+e+" using "+name+when,
+			)
 			if when != "" {
 				parts = append(parts, none(e)...)
 			}
@@ -89,8 +103,19 @@ func (p places) implementations() []string {
 
 // homes are the variables of the world, and what they may be.
 var homes = map[string][]string{
-	"n1": {`Node(key="n1", one=l1)`, `Node(key="n1", one=l1, opt=l2)`, `Node(key="n1", one=l1, limit=3, opt=l1)`, `Node(key="n1", one=l1, next=n2)`},
-	"n2": {`Sub(key="n2", one=l2)`, `Node(key="n2", one=l2, size=2, on=false)`, `Sub(key="n2", one=l2, all=[l1, l3])`, `Node(key="n2", one=l2, more=ls)`, `Sub(key="n2", one=l2, **{"opts": {"k": 2}})`},
+	"n1": {
+		`Node(key="n1", one=l1)`,
+		`Node(key="n1", one=l1, opt=l2)`,
+		`Node(key="n1", one=l1, limit=3, opt=l1)`,
+		`Node(key="n1", one=l1, next=n2)`,
+	},
+	"n2": {
+		`Sub(key="n2", one=l2)`,
+		`Node(key="n2", one=l2, size=2, on=false)`,
+		`Sub(key="n2", one=l2, all=[l1, l3])`,
+		`Node(key="n2", one=l2, more=ls)`,
+		`Sub(key="n2", one=l2, **{"opts": {"k": 2}})`,
+	},
 	"l1": {`Leaf(key="l1")`},
 	"l2": {`Twig(key="l2", weight=3)`},
 	"l3": {`Leaf(key="l3", weight=1)`, `Leaf(key="l3", weight=i0)`, `Leaf(key="l3", all_of=n1)`},

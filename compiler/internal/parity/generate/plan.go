@@ -98,7 +98,19 @@ func (g *generator) reach(e *entity) int {
 
 func (e *entity) root() bool { return len(e.parents) == 0 }
 
-var primitives = []string{"int", "string", "bool", "float", "int[]", "string[]", "dict", "string?", "int?", "code", "even"}
+var primitives = []string{
+	"int",
+	"string",
+	"bool",
+	"float",
+	"int[]",
+	"string[]",
+	"dict",
+	"string?",
+	"int?",
+	"code",
+	"even",
+}
 
 func (g *generator) plan() {
 	for n := range 2 + g.IntN(4) {
@@ -119,7 +131,10 @@ func (g *generator) plan() {
 			e.attributes = append(e.attributes, a)
 		}
 		if g.exports && e.place != "" {
-			e.attributes = append(e.attributes, &attribute{name: "name_" + e.name, typ: "name", giver: byImplementation})
+			e.attributes = append(
+				e.attributes,
+				&attribute{name: "name_" + e.name, typ: "name", giver: byImplementation},
+			)
 		}
 		g.entities = append(g.entities, e)
 	}
@@ -151,7 +166,10 @@ func (g *generator) inherit(e *entity) {
 	}
 	for _, a := range e.all() {
 		if a.giver == byDefault && g.chance(20) {
-			e.attributes = append(e.attributes, &attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)})
+			e.attributes = append(
+				e.attributes,
+				&attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)},
+			)
 		}
 	}
 }

@@ -86,8 +86,14 @@ func (g *generator) writePlugins(out map[string]string) {
 					fields = append(fields, fmt.Sprintf("%q", a.name))
 				}
 			}
-			text += fmt.Sprintf("\n\n@resource(%q, agent=%q, id_attribute=%q)\nclass %s(Resource):\n    fields = (%s,)\n",
-				full, "name_"+e.name, "key", e.name, strings.Join(fields, ", "))
+			text += fmt.Sprintf(
+				"\n\n@resource(%q, agent=%q, id_attribute=%q)\nclass %s(Resource):\n    fields = (%s,)\n",
+				full,
+				"name_"+e.name,
+				"key",
+				e.name,
+				strings.Join(fields, ", "),
+			)
 		}
 	}
 	g.file("p")

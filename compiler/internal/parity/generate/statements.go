@@ -38,7 +38,8 @@ func (s *scope) inner() *scope { return s.with(variable{}) }
 
 // bound names the variable of a loop or comprehension: at times like another.
 func (g *generator) bound(s *scope, prefix string) string {
-	if v := variable(pick(g, append(s.variables, variable{}))); g.chance(6) && v.name != "" && !strings.Contains(v.name, ":") {
+	if v := variable(pick(g, append(s.variables, variable{}))); g.chance(6) && v.name != "" &&
+		!strings.Contains(v.name, ":") {
 		return v.name
 	}
 	return g.fresh(prefix)
@@ -68,7 +69,8 @@ func (g *generator) instance(s *scope, of *entity) string {
 	}
 	if g.chance(20) {
 		for _, e := range append([]*entity{of}, g.entities...) {
-			if e != nil && (of == nil || e.is(of)) && e.part == nil && e.indexed && len(e.made) > 0 && g.sees(s.place, e) {
+			if e != nil && (of == nil || e.is(of)) && e.part == nil && e.indexed && len(e.made) > 0 &&
+				g.sees(s.place, e) {
 				found = append(found, fmt.Sprintf("%s[key=%d]", g.name(s.place, e), pick(g, e.made)))
 			}
 		}
@@ -187,7 +189,15 @@ func (g *generator) sink(s *scope) string {
 		if onward, other := g.multi(inner); other != nil && g.chance(50) {
 			return name + "[z.key for y in " + path + " for z in " + onward + g.guard(inner, other) + "]"
 		}
-		return name + "[y.key + z for y in " + path + " for z in " + g.expression("int[]", s, 1, "") + g.guard(s, r) + "]"
+		return name + "[y.key + z for y in " + path + " for z in " + g.expression(
+			"int[]",
+			s,
+			1,
+			"",
+		) + g.guard(
+			s,
+			r,
+		) + "]"
 	case 3: // one in the other
 		if r != nil {
 			return name + "[[z * y.key for z in " + g.expression("int[]", s, 1, "") + "] for y in " + path + "]"
@@ -200,7 +210,14 @@ func (g *generator) sink(s *scope) string {
 		for _, v := range s.instances() {
 			for _, a := range v.entity.all() {
 				if a.giver == byImplementation && g.chance(50) {
-					return name + pick(g, []string{v.name + "." + a.name, `"{{ ` + v.name + "." + a.name + ` }}"`, "[" + v.name + "." + a.name + "]"})
+					return name + pick(
+						g,
+						[]string{
+							v.name + "." + a.name,
+							`"{{ ` + v.name + "." + a.name + ` }}"`,
+							"[" + v.name + "." + a.name + "]",
+						},
+					)
 				}
 			}
 		}

@@ -41,7 +41,15 @@ func (w wild) project() map[string]string {
 	inside.inside = true
 	inside.objects, w.objects = []string{"self", "self", "b2"}, []string{"b1", "b1", "b2", "s1"}
 	if !w.calm {
-		inside.objects, w.objects = append(inside.objects, "self.next"), append(w.objects, "b1.next", "b1.prev", "s1.base")
+		inside.objects, w.objects = append(
+			inside.objects,
+			"self.next",
+		), append(
+			w.objects,
+			"b1.next",
+			"b1.prev",
+			"s1.base",
+		)
 	}
 	files := map[string]string{}
 	imports := ""
@@ -117,7 +125,10 @@ func (w wild) schema(inside wild) []string {
 		indexes = []string{"index Other(owner, id)", "index Other(id, owner)"}
 	}
 	parts := []string{
-		"typedef small as int matching " + pick(w.generator, []string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"}),
+		"typedef small as int matching " + pick(
+			w.generator,
+			[]string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"},
+		),
 		"typedef word as string matching /^[a-z]+$/",
 		`entity Base:
     int key
@@ -129,13 +140,29 @@ func (w wild) schema(inside wild) []string {
     float? share = ` + pick(w.generator, []string{"null", "1.5"}) + `
     bool on = true
 end`,
-		"entity Sub extends Base:\n    string name = " + pick(w.generator, []string{`"sub"`, w.undefined(`"sub"`)}) + "\n    word[] words = [\"a\"]\nend",
-		"entity Other:\n    string id\n    int? size = " + pick(w.generator, []string{"null", "2", w.undefined("3")}) + "\nend",
+		"entity Sub extends Base:\n    string name = " + pick(
+			w.generator,
+			[]string{`"sub"`, w.undefined(`"sub"`)},
+		) + "\n    word[] words = [\"a\"]\nend",
+		"entity Other:\n    string id\n    int? size = " + pick(
+			w.generator,
+			[]string{"null", "2", w.undefined("3")},
+		) + "\nend",
 		"Base.subs " + bounds("0:", "0:", "0:", "0:", "1:", "0:2") + " -- Base.base " + bounds("0:1", "0:"),
 		"Base.next [0:1] -- Base.prev " + bounds("0:1", "0:"),
 		"Base.others " + bounds("0:", "0:", "0:", "0:", "0:1", "1") + " -- Other.owner " + owner,
 		"Other.likes " + bounds("0:", "0:", "1:", "0:1") + " -- Base",
-		pick(w.generator, []string{"index Base(key)", "index Base(key)", "index Base(key)", "index Base(key)", "index Base(key, name)", ""}),
+		pick(
+			w.generator,
+			[]string{
+				"index Base(key)",
+				"index Base(key)",
+				"index Base(key)",
+				"index Base(key)",
+				"index Base(key, name)",
+				"",
+			},
+		),
 		pick(w.generator, indexes),
 		"implementation base for Base:\n" + indent(inside.block(0)) + "\nend",
 		"implementation sub for Sub:\n" + indent(inside.block(1)) + "\nend",
@@ -143,7 +170,15 @@ end`,
 		"implement Base using base" + w.when(inside),
 		"implement Base using none",
 		"implement Other using none",
-		pick(w.generator, []string{"implement Sub using parents", "implement Sub using sub, parents", "implement Sub using sub" + w.when(inside) + "\nimplement Sub using none", "implement Sub using none"}),
+		pick(
+			w.generator,
+			[]string{
+				"implement Sub using parents",
+				"implement Sub using sub, parents",
+				"implement Sub using sub" + w.when(inside) + "\nimplement Sub using none",
+				"implement Sub using none",
+			},
+		),
 	}
 	return parts
 }
@@ -181,8 +216,14 @@ func (w wild) object() string {
 }
 
 var wildAttributes = []struct{ name, typ string }{
-	{"key", "int"}, {"name", "string"}, {"note", "string?"}, {"nums", "int[]"}, {"opts", "dict"}, {"level", "int"}, {"share", "float?"}, {"on", "bool"},
-	{"subs", "Base[]"}, {"next", "Base"}, {"prev", "Base"}, {"others", "Other[]"}, {"base", "Base"}, {"words", "string[]"}, {"requires", "any[]"}, {"provides", "any[]"},
+	{
+		"key",
+		"int",
+	}, {"name", "string"}, {"note", "string?"}, {"nums", "int[]"}, {"opts", "dict"}, {"level", "int"}, {"share", "float?"}, {"on", "bool"},
+	{
+		"subs",
+		"Base[]",
+	}, {"next", "Base"}, {"prev", "Base"}, {"others", "Other[]"}, {"base", "Base"}, {"words", "string[]"}, {"requires", "any[]"}, {"provides", "any[]"},
 }
 
 func (w wild) statement(depth int) string {
@@ -208,7 +249,14 @@ func (w wild) statement(depth int) string {
 	case n < 60:
 		return w.assignment()
 	case n < 66:
-		return "o1." + pick(w.generator, []string{"likes += " + w.expression("Base[]", 2), "likes += " + w.expression("Base[]", 2), "likes = " + w.expression("Base[]", 2)})
+		return "o1." + pick(
+			w.generator,
+			[]string{
+				"likes += " + w.expression("Base[]", 2),
+				"likes += " + w.expression("Base[]", 2),
+				"likes = " + w.expression("Base[]", 2),
+			},
+		)
 	case n < 80:
 		return w.fresh("v") + " = " + w.expression(pick(w.generator, wildTypes), 3)
 	case n < 90:
@@ -243,7 +291,20 @@ func (w wild) assignment() string {
 	return of + "." + a.name + with + w.expression(a.typ, 3)
 }
 
-var wildTypes = []string{"int", "float", "string", "string?", "bool", "int[]", "string[]", "dict", "Base", "Base[]", "Other", "Other[]"}
+var wildTypes = []string{
+	"int",
+	"float",
+	"string",
+	"string?",
+	"bool",
+	"int[]",
+	"string[]",
+	"dict",
+	"Base",
+	"Base[]",
+	"Other",
+	"Other[]",
+}
 
 // expression makes one that is mostly of a type.
 func (w wild) expression(typ string, depth int) string {
@@ -301,9 +362,25 @@ func (w wild) expression(typ string, depth int) string {
 	case "int":
 		return w.arithmetic(sub)
 	case "float", "float?":
-		return pick(w.generator, []string{f("(%s / %s)", "int", "int"), f("float(%s)", "int"), f("(%s + 0.5)", "float"), f("number(%s)", "int")})
+		return pick(
+			w.generator,
+			[]string{
+				f("(%s / %s)", "int", "int"),
+				f("float(%s)", "int"),
+				f("(%s + 0.5)", "float"),
+				f("number(%s)", "int"),
+			},
+		)
 	case "string", "string?":
-		return pick(w.generator, []string{f("(%s + %s)", "string", "string"), f("string(%s)", pick(w.generator, wildTypes[:8])), w.text(), w.text()})
+		return pick(
+			w.generator,
+			[]string{
+				f("(%s + %s)", "string", "string"),
+				f("string(%s)", pick(w.generator, wildTypes[:8])),
+				w.text(),
+				w.text(),
+			},
+		)
 	case "bool":
 		return w.condition(f)
 	case "int[]":
@@ -321,7 +398,14 @@ func (w wild) expression(typ string, depth int) string {
 			return pick(w.generator, []string{"Base[key=1]", "Base[key=2]", f("Base[key=%s]", "int")})
 		}
 		if w.chance(40) {
-			return pick(w.generator, []string{f("Base[key=%s]", "int"), f("Base[key=%s]", "int"), f("Base[name=%s, key=%s]", "string", "int")})
+			return pick(
+				w.generator,
+				[]string{
+					f("Base[key=%s]", "int"),
+					f("Base[key=%s]", "int"),
+					f("Base[name=%s, key=%s]", "string", "int"),
+				},
+			)
 		}
 		if w.inside {
 			return w.leaf(typ)
@@ -329,7 +413,14 @@ func (w wild) expression(typ string, depth int) string {
 		return w.constructor()
 	case "Other":
 		if w.chance(50) {
-			return pick(w.generator, []string{f("Other[id=%s]", "string"), f("Other[owner=%s, id=%s]", "Base", "string"), w.object() + f(".others[id=%s]", "string")})
+			return pick(
+				w.generator,
+				[]string{
+					f("Other[id=%s]", "string"),
+					f("Other[owner=%s, id=%s]", "Base", "string"),
+					w.object() + f(".others[id=%s]", "string"),
+				},
+			)
 		}
 		if w.inWhen {
 			return w.leaf(typ)
@@ -369,19 +460,49 @@ func (w wild) condition(f func(format string, of ...string) string) string {
 		attribute = "s1." + a
 	}
 	return pick(w.generator, []string{
-		f("(%s and %s)", "bool", "bool"), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"), f("(%s >= %s)", "float", "int"),
-		f("(%s == %s)", any, any), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"), f("(%s in %s)", "string", "dict"),
+		f(
+			"(%s and %s)",
+			"bool",
+			"bool",
+		), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"), f("(%s >= %s)", "float", "int"),
+		f(
+			"(%s == %s)",
+			any,
+			any,
+		), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"), f("(%s in %s)", "string", "dict"),
 		"(" + attribute + " is defined)", "(" + attribute + " is defined)", `(d["` + pick(w.generator, []string{"a", "c", "z"}) + `"] is defined)`, f("(%s == null)", any), f("bool(%s)", any),
 	})
 }
 
 func (w wild) text() string {
-	names := []string{"n", "t", "l", "d", "nothing", w.object() + ".name", w.object() + ".key", w.object() + ".nums", w.object() + ".note", w.object() + ".opts", w.object() + ".share"}
+	names := []string{
+		"n",
+		"t",
+		"l",
+		"d",
+		"nothing",
+		w.object() + ".name",
+		w.object() + ".key",
+		w.object() + ".nums",
+		w.object() + ".note",
+		w.object() + ".opts",
+		w.object() + ".share",
+	}
 	a, b := pick(w.generator, names), pick(w.generator, names)
 	if w.chance(50) {
 		return `"{{ ` + a + ` }}/{{` + b + `}}"`
 	}
-	return `f"` + pick(w.generator, []string{"{" + a + "}-{" + b + "}", "{" + a + "!r}", "{" + a + ":>6}", "{ " + a + " }", "{" + a + ":{n}}", "{" + a + "!s:.3}"}) + `"`
+	return `f"` + pick(
+		w.generator,
+		[]string{
+			"{" + a + "}-{" + b + "}",
+			"{" + a + "!r}",
+			"{" + a + ":>6}",
+			"{ " + a + " }",
+			"{" + a + ":{n}}",
+			"{" + a + "!s:.3}",
+		},
+	) + `"`
 }
 
 func (w wild) dict(depth int) string {
@@ -393,7 +514,13 @@ func (w wild) dict(depth int) string {
 	case 2:
 		return `{"a": ` + w.expression(pick(w.generator, wildTypes), depth-1) + "}"
 	}
-	return "{'a': " + w.expression("int", depth-1) + `, "b": ` + w.expression(pick(w.generator, []string{"string", "dict", "int[]"}), depth-1) + "}"
+	return "{'a': " + w.expression(
+		"int",
+		depth-1,
+	) + `, "b": ` + w.expression(
+		pick(w.generator, []string{"string", "dict", "int[]"}),
+		depth-1,
+	) + "}"
 }
 
 func (w wild) constructor() string {
@@ -405,8 +532,20 @@ func (w wild) constructor() string {
 	if w.chance(75) {
 		args[0] = fmt.Sprint("key=", 4+w.IntN(5))
 	}
-	more := []string{"note=" + w.expression("string?", 1), "subs=" + w.expression("Base[]", 1), "others=" + w.expression("Other[]", 1), "nums=" + w.expression("int[]", 1),
-		"name=" + w.expression("string", 1), "**d2", "level=" + w.expression("int", 1), "share=" + w.expression("float?", 1), "on=" + w.expression("bool", 1)}
+	more := []string{
+		"note=" + w.expression("string?", 1),
+		"subs=" + w.expression("Base[]", 1),
+		"others=" + w.expression("Other[]", 1),
+		"nums=" + w.expression("int[]", 1),
+		"name=" + w.expression(
+			"string",
+			1,
+		),
+		"**d2",
+		"level=" + w.expression("int", 1),
+		"share=" + w.expression("float?", 1),
+		"on=" + w.expression("bool", 1),
+	}
 	if !w.calm {
 		more = append(more, "**"+w.expression("dict", 1), "next="+w.expression("Base", 1))
 	}
@@ -436,12 +575,22 @@ func (w wild) call(typ string, depth int) string {
 	var calls []string
 	switch strings.TrimSuffix(typ, "?") {
 	case "int":
-		calls = []string{"p::add(" + sub("int") + ")", "p::add(b=" + sub("int") + ", a=" + sub("int") + ")", "p::size(" + sub(pick(w.generator, []string{"int[]", "dict", "Base[]"})) + ")", "p::key(" + w.object() + ")", "p::maybe(" + sub("int") + ")"}
+		calls = []string{
+			"p::add(" + sub("int") + ")",
+			"p::add(b=" + sub("int") + ", a=" + sub("int") + ")",
+			"p::size(" + sub(pick(w.generator, []string{"int[]", "dict", "Base[]"})) + ")",
+			"p::key(" + w.object() + ")",
+			"p::maybe(" + sub("int") + ")",
+		}
 		if w.chance(30) {
 			calls = []string{"p::total(" + w.object() + `, "subs")`}
 		}
 	case "string":
-		calls = []string{"p::join(" + sub("string") + ", sep=" + sub("string") + ")", "p::read(" + w.object() + ", " + name() + ")", "p::read(" + w.object() + ", " + name() + ", " + name() + ")"}
+		calls = []string{
+			"p::join(" + sub("string") + ", sep=" + sub("string") + ")",
+			"p::read(" + w.object() + ", " + name() + ")",
+			"p::read(" + w.object() + ", " + name() + ", " + name() + ")",
+		}
 	case "float":
 		calls = []string{"p::half(" + sub("int") + ")"}
 	case "bool":
@@ -451,11 +600,16 @@ func (w wild) call(typ string, depth int) string {
 	case "dict":
 		calls = []string{"p::box(" + sub("int") + ", " + sub("string[]") + ")"}
 	case "Base[]":
-		calls = []string{"p::members(" + w.object() + `, "` + pick(w.generator, []string{"subs", "requires", "base", "prev"}) + `")`}
+		calls = []string{
+			"p::members(" + w.object() + `, "` + pick(w.generator, []string{"subs", "requires", "base", "prev"}) + `")`,
+		}
 	case "Base":
 		calls = []string{"p::least(" + sub("Base[]") + ")"}
 	default:
-		calls = []string{"p::trace(" + w.object() + ", " + name() + ")", "p::read(" + w.object() + ", " + name() + ", " + name() + ")"}
+		calls = []string{
+			"p::trace(" + w.object() + ", " + name() + ")",
+			"p::read(" + w.object() + ", " + name() + ", " + name() + ")",
+		}
 	}
 	if w.chance(4) {
 		return "p::unknown()"
@@ -488,7 +642,10 @@ func (w wild) leaf(typ string) string {
 		}
 		return pick(w.generator, []string{o, o, "b2", "s1", o + ".next", "nothing", "o1.owner"})
 	case "Base[]", "any[]":
-		return pick(w.generator, []string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"})
+		return pick(
+			w.generator,
+			[]string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"},
+		)
 	case "Other":
 		return pick(w.generator, []string{"o1", "o1", "o1", "o1"})
 	case "Other[]":

@@ -36,11 +36,26 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.reference, "reference-python", os.Getenv("ORDAIN_REFERENCE_PYTHON"), "interpreter that has inmanta-core")
+	flag.StringVar(
+		&o.reference,
+		"reference-python",
+		os.Getenv("ORDAIN_REFERENCE_PYTHON"),
+		"interpreter that has inmanta-core",
+	)
 	flag.StringVar(&o.python, "python", "python3", "interpreter for our plug-ins")
-	flag.StringVar(&o.site, "site", "", "folder of packages for our plug-ins (default: those of -python's virtual environment)")
+	flag.StringVar(
+		&o.site,
+		"site",
+		"",
+		"folder of packages for our plug-ins (default: those of -python's virtual environment)",
+	)
 	flag.StringVar(&o.corpus, "corpus", "compiler/testdata/parity", "folder with the archives")
-	flag.StringVar(&o.stories, "stories", "compiler/eval/testdata", "folder with stories that are cases too; empty: none")
+	flag.StringVar(
+		&o.stories,
+		"stories",
+		"compiler/eval/testdata",
+		"folder with stories that are cases too; empty: none",
+	)
 	flag.StringVar(&o.only, "run", "", "only the cases whose area/name matches")
 	flag.BoolVar(&o.write, "write", false, "record the reference's outcomes")
 	flag.BoolVar(&o.recorded, "recorded", false, "compare with the recorded outcomes, without the reference")
@@ -54,7 +69,9 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	if o.reference == "" && !o.recorded {
-		return fmt.Errorf("name an interpreter that has inmanta-core, with -reference-python or in ORDAIN_REFERENCE_PYTHON")
+		return fmt.Errorf(
+			"name an interpreter that has inmanta-core, with -reference-python or in ORDAIN_REFERENCE_PYTHON",
+		)
 	}
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -158,7 +175,10 @@ func compare(ctx context.Context, o options, cases []parity.Case, want parity.Ou
 		counts[c.Area][verdict]++
 		total[verdict]++
 		if verdict != parity.Same {
-			found[verdict] = append(found[verdict], fmt.Sprintf("%s %s\n %s\n", strings.ToUpper(string(verdict)), c.ID(), why))
+			found[verdict] = append(
+				found[verdict],
+				fmt.Sprintf("%s %s\n %s\n", strings.ToUpper(string(verdict)), c.ID(), why),
+			)
 		}
 	}
 	if !o.quiet {

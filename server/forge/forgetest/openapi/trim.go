@@ -20,7 +20,11 @@ import (
 
 // prefix is where the paths of a repository begin, server what is before them.
 var (
-	prefix = map[string]string{"github": "/repos/{owner}/{repo}/", "gitea": "/repos/{owner}/{repo}/", "gitlab": "/api/v4/projects/{id}/"}
+	prefix = map[string]string{
+		"github": "/repos/{owner}/{repo}/",
+		"gitea":  "/repos/{owner}/{repo}/",
+		"gitlab": "/api/v4/projects/{id}/",
+	}
 	server = map[string]string{"github": "/api/v3", "gitea": "/api/v1", "gitlab": "/"}
 )
 
