@@ -62,6 +62,7 @@ var lattice = []struct {
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
 	},
 	{"compiler/plugin/plugintest", ""},
+	{"compiler/job", "compiler/plugin"},
 	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
@@ -112,7 +113,7 @@ var lattice = []struct {
 	{"server/build/warm", "compiler/plugin internal/fault"},
 	{
 		"server/build",
-		"server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
 	},
 
 	// The doors.
