@@ -14,19 +14,21 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/scheduler"
 	"ordain.dev/ordain/server/callback"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/deployer"
+	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 )
 
-// deployers makes the deployer of an environment together with its executors
+// deployments makes the deployer of an environment together with its executors
 // and its logs.
-type deployers struct {
-	server *Server
-	store  *store.Store
-	maker  *venv.Maker
-	bus    *bus.Bus
+type deployments struct {
+	server  *Server
+	store   *store.Store
+	maker   *venv.Maker
+	bus     *bus.Bus
+	sources *source.Opener
 }
 
 // cleanInterval is how often unused processes and virtual environments are looked for.
@@ -45,10 +47,10 @@ type deployment struct {
 	retention atomic.Int64
 }
 
-// New implements control.Deployers.
-func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
+// new makes the deployer of an environment.
+func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{cleaned: make(chan struct{}), variables: &variables{server: d.server, env: e.ID}}
+	made := &deployment{cleaned: make(chan struct{}), variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
@@ -93,7 +95,7 @@ func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
 		},
-		OnFacts: func() { go d.server.control.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
+		OnFacts: func() { d.server.keepers.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
 		Limits: scheduler.Limits{
 			Concurrency: o.Concurrency,
 			DryRuns:     o.DryRuns,
@@ -108,7 +110,7 @@ func (d *deployers) New(e intent.Environment) (_ control.Deployer, err error) {
 }
 
 // tell passes on what moved to live pages.
-func (d *deployers) tell(env intent.EnvironmentID, moved deployer.Event) {
+func (d *deployments) tell(env intent.EnvironmentID, moved deployer.Event) {
 	event := bus.Event{Environment: env, Topic: bus.Resource}
 	switch {
 	case moved.DryRun != intent.ActionID{}:
@@ -136,7 +138,7 @@ func (d *deployment) Changed(e intent.Environment) {
 	d.Deployer.Changed(e)
 }
 
-// Executors implements control.Deployer.
+// Executors reports what runs the environment's handlers.
 func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
 
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {

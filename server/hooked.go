@@ -3,48 +3,31 @@ package server
 import (
 	"context"
 	"sync"
-	"time"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/webhooks"
 )
 
-// hooked fits control to what webhooks ask for.
+// hooked gives the webhooks what they ask for.
 type hooked struct {
-	control *control.Control
+	keepers *keeper.Registry
 
-	mu         sync.Mutex
-	targets    *webhooks.Targets
-	generation uint64
-	read       time.Time
+	mu    sync.Mutex
+	known []keeper.HookTarget
+	index *webhooks.Targets // of known
 }
 
-// targetsAge is how long what was read of the environments is good: another
-// process may have changed them.
-const (
-	targetsAge = time.Second
-	freshAge   = 100 * time.Millisecond // what is asked for in vain costs no more than this often
-)
-
-// Targets gives the environments by their repositories. In a storm of webhooks
-// they are read once a second, and whenever they change here.
+// Targets returns the environments by their repositories.
 func (h *hooked) Targets(ctx context.Context, fresh bool) (*webhooks.Targets, error) {
-	asked := time.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	generation := h.control.HookGeneration()
-	age := targetsAge
-	if fresh {
-		age = freshAge
-	}
-	if h.targets != nil && generation == h.generation && asked.Sub(h.read) < age {
-		return h.targets, nil
-	}
-	read := time.Now()
-	known, err := h.control.HookTargets(ctx)
+	known, err := h.keepers.HookTargets(ctx, fresh)
 	if err != nil {
 		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.index != nil && len(known) == len(h.known) && (len(known) == 0 || &known[0] == &h.known[0]) {
+		return h.index, nil
 	}
 	targets := make([]webhooks.Target, 0, len(known))
 	for _, t := range known {
@@ -54,12 +37,12 @@ func (h *hooked) Targets(ctx context.Context, fresh bool) (*webhooks.Targets, er
 		}
 		targets = append(targets, target)
 	}
-	h.targets, h.generation, h.read = webhooks.NewTargets(targets), generation, read
-	return h.targets, nil
+	h.known, h.index = known, webhooks.NewTargets(targets)
+	return h.index, nil
 }
 
-func (h *hooked) Expect() (over func(recorded bool)) { return h.control.ExpectDelivery() }
+func (h *hooked) Expect() (over func(recorded bool)) { return func(bool) {} }
 
 func (h *hooked) Record(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error) {
-	return h.control.RecordDelivery(ctx, d)
+	return h.keepers.RecordDelivery(ctx, d)
 }

@@ -26,12 +26,16 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/secret"
+	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/postgres"
 	"ordain.dev/ordain/webhooks"
@@ -52,6 +56,8 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	layout  *layout.Layout
+	keepers *keeper.Registry
+	forge   *forge.Service
 	control *control.Control
 	rest    http.Handler // the REST API, also for handlers
 	url     string
@@ -113,10 +119,12 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.control.Start(ctx); err != nil {
-		return err
+	for _, part := range []service.Service{s.keepers, s.forge} {
+		if err := part.Start(ctx); err != nil {
+			return err
+		}
+		s.undo = append(s.undo, part.Stop)
 	}
-	s.undo = append(s.undo, s.control.Stop)
 	serving, stopServing := context.WithCancel(ctx)
 	s.wg.Go(func() { s.served <- serve(serving, listener, handler, s.log) })
 	s.undo = append(s.undo, stopServing)
@@ -269,7 +277,7 @@ func (s *Server) keepDatabase(ctx context.Context, db *postgres.Server) {
 // wire makes control and its doors.
 func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
 	o := s.cfg.Options
-	vault, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
+	key, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +308,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	build, err := build.New(
+	builder, err := build.New(
 		build.Config{
 			Layout:  s.layout,
 			Maker:   maker,
@@ -314,7 +322,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	s.undo = append(s.undo, build.Close)
+	s.undo = append(s.undo, builder.Close)
 	syncer, err := gitsync.New(
 		gitsync.Config{
 			MirrorDir: gitsync.Below(s.layout.Mirrors()),
@@ -327,20 +335,25 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	watch, err := newWatcher(syncer, s.log)
-	if err != nil {
-		return nil, err
-	}
-	s.undo = append(s.undo, watch.Stop)
 	events := &bus.Bus{}
-	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer, s.layout.Mirrors(), s.log}, Watcher: watch, Builder: build,
-		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
-		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(), Compiles: o.CompileConcurrency,
+	sources := source.NewOpener(records, key)
+	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
+	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
+	if s.keepers, err = keeper.New(keeper.Config{
+		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
+		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
+		Compiles: o.CompileConcurrency,
 	}); err != nil {
 		return nil, err
 	}
-	if err := watch.start(ctx, s.control); err != nil {
+	s.forge = forge.NewService(forge.Config{
+		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Forges: forges,
+		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
+	})
+	if s.control, err = control.New(control.Config{
+		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Keepers: s.keepers,
+		Forge: s.forge, Version: s.cfg.Version,
+	}); err != nil {
 		return nil, err
 	}
 	return s.doors()
@@ -360,7 +373,7 @@ func (s *Server) doors() (http.Handler, error) {
 	if s.rest, err = api.New(api.Config{Control: s.control, Logger: s.log, FactExpire: s.cfg.Options.FactExpire}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{control: s.control}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{keepers: s.keepers}, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
