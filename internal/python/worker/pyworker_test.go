@@ -15,15 +15,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // python finds an interpreter that is no wrapper script, so that the process
 // we start is the interpreter itself.
 func python(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	out, err := exec.Command(tool.Need(t, "python3"), "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		t.Skip("no python3 on this machine")
+		tool.Missing(t, "python3 does not run on this machine: %v", err)
 	}
 	return strings.TrimSpace(string(out))
 }

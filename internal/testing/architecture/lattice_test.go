@@ -29,6 +29,7 @@ var lattice = []struct {
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/peertest", ""},
+	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
