@@ -29,12 +29,14 @@ var lattice = []struct {
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/peertest", ""},
+	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
+	{"internal/python/runtime", ""},
 	{"internal/python/worker", "internal/jsontext internal/fault"},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
@@ -74,7 +76,7 @@ var lattice = []struct {
 	},
 	{
 		"compiler",
-		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag internal/fault",
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
@@ -92,7 +94,10 @@ var lattice = []struct {
 
 	// Deciding what to deploy, and deploying it.
 	{"scheduler", "internal/intent"},
-	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
+	{
+		"executor",
+		"internal/intent internal/fault internal/jsontext internal/python/runtime internal/python/worker internal/python/venv layout",
+	},
 
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault"},
