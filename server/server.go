@@ -295,7 +295,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		}
 	}
 	modules, err := gitsync.New(
-		gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log, SSHAgent: agent, Learned: learned},
+		gitsync.Config{Mirrors: s.layout.Mirrors(), Logger: s.log, SSHAgent: agent, Learned: learned},
 	)
 	if err != nil {
 		return nil, err
@@ -317,11 +317,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, build.Close)
 	syncer, err := gitsync.New(
 		gitsync.Config{
-			MirrorDir: gitsync.Below(s.layout.Mirrors()),
-			Keep:      []string{".env", ".env-py*", ".env.new"},
-			Logger:    s.log,
-			SSHAgent:  agent,
-			Learned:   learned,
+			Mirrors:  s.layout.Mirrors(),
+			Keep:     []string{".env", ".env-py*", ".env.new"},
+			Logger:   s.log,
+			SSHAgent: agent,
+			Learned:  learned,
 		},
 	)
 	if err != nil {
@@ -334,7 +334,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, watch.Stop)
 	events := &bus.Bus{}
 	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer, s.layout.Mirrors(), s.log}, Watcher: watch, Builder: build,
+		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
 		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
 		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(), Compiles: o.CompileConcurrency,
 	}); err != nil {
