@@ -31,7 +31,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -63,7 +63,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}

@@ -112,7 +112,7 @@ func (s *server) scope(ctx context.Context, header string, given map[string]any,
 
 // mustExist refuses an unknown environment in the words that clients know.
 func (s *server) mustExist(ctx context.Context, id uuid.UUID) error {
-	_, err := s.control.Environment(ctx, id)
+	_, err := s.store.Environment(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return noEnvironment()
 	}

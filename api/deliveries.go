@@ -36,7 +36,7 @@ func (s *server) deliveries(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Deliveries(ctx, a.Env, q)
+		page, err := s.store.Deliveries(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -49,7 +49,7 @@ func (s *server) deliveries(g chi.Router) {
 		ID uuid.UUID `arg:"id,required"`
 	}
 	call(s, g, http.MethodGet, "/api/v2/deliveries/{id}", func(ctx context.Context, a one) (reply, error) {
-		d, err := s.control.Delivery(ctx, a.Env, a.ID)
+		d, err := s.store.Delivery(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}

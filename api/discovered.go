@@ -45,7 +45,7 @@ func (s *server) discovered(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.DiscoveredList(ctx, a.Env, q)
+		page, err := s.store.DiscoveredList(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -58,7 +58,7 @@ func (s *server) discovered(g chi.Router) {
 		})
 	})
 	call(s, g, http.MethodGet, one, func(ctx context.Context, a oneDiscovered) (reply, error) {
-		d, err := s.control.Discovered(ctx, a.Env, a.ID)
+		d, err := s.store.Discovered(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -124,7 +124,7 @@ func (s *server) reportDiscovered(ctx context.Context, in inEnvironment, list []
 		}
 		found = append(found, intent.Discovered{ID: id, Discovery: by, Record: record, Found: now})
 	}
-	if err := s.control.SetDiscovered(ctx, in.Env, found); err != nil {
+	if err := s.store.SetDiscovered(ctx, in.Env, found); err != nil {
 		return reply{}, err
 	}
 	return nothing()
@@ -139,7 +139,7 @@ func (s *server) forgetDiscovered(ctx context.Context, in inEnvironment, names [
 		}
 		ids = append(ids, id)
 	}
-	if err := s.control.DeleteDiscovered(ctx, in.Env, ids); err != nil {
+	if err := s.store.DeleteDiscovered(ctx, in.Env, ids); err != nil {
 		return reply{}, err
 	}
 	return nothing()

@@ -12,6 +12,9 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
+// shownGates is how many of the newest overrides and interventions are listed.
+const shownGates = 500
+
 // actor is who asks and why; calls that Inmanta has too can leave both out.
 type actor struct {
 	By     string `arg:"by"`
@@ -39,7 +42,7 @@ func (s *server) gates(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		list, err := s.control.Overrides(ctx, a.Env)
+		list, err := s.store.Overrides(ctx, a.Env, shownGates)
 		if err != nil {
 			return reply{}, err
 		}
@@ -97,7 +100,7 @@ func (s *server) gates(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.Interventions(ctx, a.Env)
+			list, err := s.store.Interventions(ctx, a.Env, shownGates)
 			if err != nil {
 				return reply{}, err
 			}

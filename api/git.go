@@ -9,6 +9,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
+// shownCommits is how many of the newest commits are listed.
+const shownCommits = 100
+
 // git are the calls about commits. Inmanta has none like them.
 //
 //	GET  /api/v2/git           how it goes between the environment and its repository
@@ -23,7 +26,7 @@ func (s *server) git(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		state, err := s.control.GitState(ctx, a.Env)
+		state, err := s.store.GitState(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
 		}
@@ -50,7 +53,7 @@ func (s *server) git(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.GitCommits(ctx, a.Env)
+			list, err := s.store.GitCommits(ctx, a.Env, shownCommits)
 			if err != nil {
 				return reply{}, err
 			}

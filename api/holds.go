@@ -26,7 +26,7 @@ func (s *server) holds(g chi.Router) {
 		http.MethodGet,
 		"/api/v2/desiredstate/{version}/hold",
 		func(ctx context.Context, a oneVersion) (reply, error) {
-			v, err := s.control.Version(ctx, a.Env, a.Version)
+			v, err := s.store.Version(ctx, a.Env, a.Version)
 			if err != nil {
 				return reply{}, err
 			}
@@ -44,7 +44,7 @@ func (s *server) holds(g chi.Router) {
 		if err := s.control.Confirm(ctx, a.Env, a.Version, a.By, a.Reason); err != nil {
 			return reply{}, err
 		}
-		v, err := s.control.Version(ctx, a.Env, a.Version)
+		v, err := s.store.Version(ctx, a.Env, a.Version)
 		if err != nil {
 			return reply{}, err
 		}

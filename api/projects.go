@@ -123,7 +123,7 @@ func (s *server) createProject(ctx context.Context, a newProject) (intent.Projec
 }
 
 func (s *server) renameProject(ctx context.Context, a renameProject) (intent.Project, []intent.Environment, error) {
-	if err := s.control.RenameProject(ctx, a.ID, a.Name); err != nil {
+	if err := s.store.RenameProject(ctx, a.ID, a.Name); err != nil {
 		return intent.Project{}, nil, as500(err, fault.Conflict)
 	}
 	return s.project(ctx, a.ID)
@@ -131,11 +131,11 @@ func (s *server) renameProject(ctx context.Context, a renameProject) (intent.Pro
 
 // allProjects lists projects with the environments inside each.
 func (s *server) allProjects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
-	projects, err := s.control.Projects(ctx)
+	projects, err := s.store.Projects(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	environments, err := s.control.Environments(ctx)
+	environments, err := s.store.Environments(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +147,7 @@ func (s *server) allProjects(ctx context.Context) ([]intent.Project, map[uuid.UU
 }
 
 func (s *server) project(ctx context.Context, id uuid.UUID) (intent.Project, []intent.Environment, error) {
-	p, err := s.control.Project(ctx, id)
+	p, err := s.store.Project(ctx, id)
 	if err != nil {
 		return p, nil, err
 	}

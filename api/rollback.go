@@ -71,7 +71,7 @@ func (s *server) rollback(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.BlockedCommits(ctx, a.Env)
+			list, err := s.store.GitBlocks(ctx, a.Env)
 			if err != nil {
 				return reply{}, err
 			}

@@ -67,7 +67,7 @@ func (s *server) projectSecrets(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		lines, err := s.control.KnownHosts(ctx, a.ID)
+		lines, err := s.store.KnownHosts(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}

@@ -35,7 +35,7 @@ func (s *server) states(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Drift(ctx, a.Env, q)
+		page, err := s.store.Drift(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
