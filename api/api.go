@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 )
 
 // MaxBody is the largest request body, also after decompression.
@@ -65,17 +65,7 @@ func New(cfg Config) (http.Handler, error) {
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger,
 		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire,
 	}
-	g := chi.NewRouter()
-	// A resource id is one segment of a path, percent-encoded: an encoded slash
-	// in it does not split. Values are decoded by arguments.go, once.
-	g.Use(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()
-			next.ServeHTTP(w, r)
-		})
-	})
-	g.NotFound(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusNotFound) })
-	g.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusMethodNotAllowed) })
+	g := newRouter()
 	s.projects(g)
 	s.environments(g)
 	s.secrets(g)
@@ -100,6 +90,19 @@ func New(cfg Config) (http.Handler, error) {
 	s.files(g)
 	s.status(g)
 	return options(compress(g)), nil
+}
+
+// newRouter returns a router that matches paths as they are written: a resource
+// id is one segment, percent-encoded, and an encoded slash in it does not split.
+// arguments.go decodes the values, once.
+func newRouter() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // prints nothing
+	g := gin.New()
+	g.UseEscapedPath, g.UnescapePathValues, g.RedirectTrailingSlash = true, false, false
+	g.HandleMethodNotAllowed = true
+	g.NoRoute(func(c *gin.Context) { htmlError(c.Writer, http.StatusNotFound) })
+	g.NoMethod(func(c *gin.Context) { htmlError(c.Writer, http.StatusMethodNotAllowed) })
+	return g
 }
 
 // htmlError is what unknown paths and wrong verbs get: a page, not JSON.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/diag"
@@ -35,7 +35,7 @@ var compileList = list{
 	filters: map[string]kind{"success": truth, "started": truth, "completed": truth, "requested": timeRange},
 }
 
-func (s *server) compiles(g chi.Router) {
+func (s *server) compiles(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v1/notify/{id}", s.notify, notify{notifyGet: notifyGet{Update: true}})
 	call(s, g, http.MethodGet, "/api/v1/notify/{id}", func(ctx context.Context, a notifyGet) (reply, error) {
 		return s.notify(ctx, notify{notifyGet: a})

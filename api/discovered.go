@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -35,7 +35,7 @@ type reported struct {
 }
 
 // discovered are the calls about what discovery resources found outside.
-func (s *server) discovered(g chi.Router) {
+func (s *server) discovered(g *gin.Engine) {
 	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
 	call(s, g, http.MethodGet, path, func(ctx context.Context, a struct {
 		inEnvironment
@@ -79,7 +79,7 @@ func (s *server) discovered(g chi.Router) {
 	}
 }
 
-func (s *server) discoveredBatch(g chi.Router, path string) {
+func (s *server) discoveredBatch(g *gin.Engine, path string) {
 	call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
 		inEnvironment
 		Found []map[string]any `arg:"discovered_resources,required"`

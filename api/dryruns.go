@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -57,7 +57,7 @@ type dryRunReport struct {
 //	POST /api/v2/dryrun                            {"version": 3} or {"commit": "main"}, and what to look at
 //	GET  /api/v2/dryrun-report/<id>                one, whatever it is of
 //	POST /api/v2/dryrun-report/<id>/cancel         end it
-func (s *server) dryRuns(g chi.Router) {
+func (s *server) dryRuns(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v2/dryrun/{version}", func(ctx context.Context, a struct {
 		dryRunsOf
 		dryRunChoice
@@ -192,7 +192,7 @@ func dryDiffsOf(diffs []intent.ResourceDiff) []any {
 	return out
 }
 
-func (s *server) dryRunsV1(g chi.Router) {
+func (s *server) dryRunsV1(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v1/dryrun/{id}", func(ctx context.Context, a oneVersion) (reply, error) {
 		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.ID})
 		if err != nil {

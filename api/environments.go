@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -52,7 +52,7 @@ type modifyEnvironment struct {
 	Icon        *string    `arg:"icon"`
 }
 
-func (s *server) environments(g chi.Router) {
+func (s *server) environments(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v2/environment", func(ctx context.Context, a newEnvironment) (reply, error) {
 		e, err := s.createEnvironment(ctx, a)
 		if err != nil {
@@ -145,7 +145,7 @@ func (s *server) environments(g chi.Router) {
 
 // environmentVerb declares a call that does something to one environment and
 // answers nothing, in both versions.
-func (s *server) environmentVerb(g chi.Router, method, what string, do func(context.Context, uuid.UUID) error) {
+func (s *server) environmentVerb(g *gin.Engine, method, what string, do func(context.Context, uuid.UUID) error) {
 	for version, done := range map[string]func() (reply, error){
 		"v1": func() (reply, error) { return v1(nil) },
 		"v2": nothing,

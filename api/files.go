@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 )
@@ -17,7 +17,7 @@ type oneFile struct {
 	ID string `arg:"id,required"`
 }
 
-func (s *server) files(g chi.Router) {
+func (s *server) files(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v1/file/{id}", func(ctx context.Context, a struct {
 		oneFile
 		Content string `arg:"content,required"`

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -37,7 +37,7 @@ func (a actor) as(ctx context.Context) context.Context {
 //	GET    /api/v2/interventions    who halted, resumed, paused, unpaused and let through, newest first
 //	GET    /api/v2/maintenance      what holds changes of each agent now, and until when
 //	GET    /api/v2/resource/<rid>/why   why a resource is not deployed
-func (s *server) gates(g chi.Router) {
+func (s *server) gates(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/override", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -20,7 +20,7 @@ const shownCommits = 100
 //	GET  /api/v2/git/blocks    the commits that were taken back
 //	POST /api/v2/git/unblock   {"commit", "by", "reason"}: free one of them
 //	POST /api/v2/rollback      {"version", "by", "reason", "revert"}: see rollback
-func (s *server) git(g chi.Router) {
+func (s *server) git(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/git", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		e, err := s.environment(ctx, a.Env)
 		if err != nil {

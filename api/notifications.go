@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -22,7 +22,7 @@ type oneNotification struct {
 }
 
 // notifications are what people should hear of.
-func (s *server) notifications(g chi.Router) {
+func (s *server) notifications(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/notification", func(ctx context.Context, a struct {
 		inEnvironment
 		paging

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -59,7 +59,7 @@ type oneParameter struct {
 	Resource string `arg:"resource_id"`
 }
 
-func (s *server) parameters(g chi.Router) {
+func (s *server) parameters(g *gin.Engine) {
 	for path, facts := range map[string]bool{"/api/v2/parameters": false, "/api/v2/facts": true} {
 		l, show := parameterList, parameterOf
 		if facts {
@@ -131,7 +131,7 @@ func (s *server) parameters(g chi.Router) {
 	s.parametersV1(g)
 }
 
-func (s *server) parametersV1(g chi.Router) {
+func (s *server) parametersV1(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
 		id, err := optionalID(a.Resource)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -38,7 +38,7 @@ type environmentDetails struct {
 	Details bool `arg:"environment_details"`
 }
 
-func (s *server) projects(g chi.Router) {
+func (s *server) projects(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v2/project", func(ctx context.Context, a newProject) (reply, error) {
 		p, err := s.createProject(ctx, a)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -20,7 +20,7 @@ const shownOutbox = 200
 //	POST /api/v2/pull/<number>/approve       {"commit": …, "by": …}: let the code of exactly this commit run
 //	GET  /api/v2/forge/outbox                what waits for the forge, what was sent, what is dead
 //	POST /api/v2/forge/outbox/<id>/retry     give dead work another chance
-func (s *server) pulls(g chi.Router) {
+func (s *server) pulls(g *gin.Engine) {
 	type onePull struct {
 		inEnvironment
 		Number int `arg:"number,required"`

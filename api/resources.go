@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -44,7 +44,7 @@ type oneResource struct {
 	ID intent.ResourceID `arg:"rid,required"`
 }
 
-func (s *server) resources(g chi.Router) {
+func (s *server) resources(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/resource", s.resourceList)
 	call(s, g, http.MethodGet, "/api/v2/resource/{rid}", func(ctx context.Context, a oneResource) (reply, error) {
 		d, err := s.store.Resource(ctx, a.Env, a.ID)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 )
 
-func (s *server) status(g chi.Router) {
+func (s *server) status(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/serverstatus", func(ctx context.Context, _ struct{}) (reply, error) {
 		database, message := "OK", any(nil)
 		if err := s.store.Ping(ctx); err != nil {

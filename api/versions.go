@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -29,7 +29,7 @@ type oneVersion struct {
 	ID int `arg:"id,required"`
 }
 
-func (s *server) versions(g chi.Router) {
+func (s *server) versions(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/version", s.versionsV1)
 	call(s, g, http.MethodGet, "/api/v1/version/{id}", s.versionV1)
 	call(s, g, http.MethodPost, "/api/v1/version/{id}", func(ctx context.Context, a struct {

@@ -257,7 +257,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"bench/ordeal",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/go-chi/":        {"api"},
+		"github.com/gin-gonic/":     {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
