@@ -123,7 +123,7 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api", "server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
@@ -263,7 +263,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"bench/ordeal",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/go-chi/":        {"api"},
+		"github.com/gin-gonic/":     {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
