@@ -196,12 +196,12 @@ func (s *Server) openStore(ctx context.Context) (records *store.Store, err error
 	if url == "" {
 		err := s.step("PostgreSQL", func() error {
 			db, err := postgres.Start(ctx, postgres.Config{
-				DataDir: filepath.Join(
-					s.layout.Postgres(),
-					"data",
-				), SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
-				CacheDir: filepath.Join(s.layout.CacheDir(), "postgres"), BinDir: s.cfg.Options.PostgresBin,
-				Repository: s.cfg.Options.PostgresRepository, Python: s.cfg.Options.Python, Logger: s.log,
+				DataDir:   filepath.Join(s.layout.Postgres(), "data"),
+				SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
+				CacheDir:  filepath.Join(s.layout.CacheDir(), "postgres"),
+				BinDir:    s.cfg.Options.PostgresBin,
+				Python:    s.cfg.Options.Python,
+				Logger:    s.log,
 			})
 			if err != nil {
 				return err
