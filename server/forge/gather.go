@@ -83,10 +83,7 @@ func (s *Service) refusal(ctx context.Context, e intent.Environment, p intent.Pu
 		asked.Base = active.Provenance.Commit
 	}
 	asked.Rewrites, asked.Refs = true, nil
-	policy, err := source.Policy(asked)
-	if err == nil {
-		_, err = s.cfg.Git.Verify(ctx, source.Plain(e), intent.Revision{Commit: p.Head}, policy)
-	}
+	_, err = s.cfg.Git.Verify(ctx, source.Plain(e), intent.Revision{Commit: p.Head}, asked)
 	refusal := (*intent.Refusal)(nil)
 	if !errors.As(err, &refusal) {
 		return "", nil // it is fine, or was not fetched yet

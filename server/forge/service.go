@@ -39,9 +39,9 @@ type Git interface {
 		ctx context.Context,
 		src gitsync.Source,
 		rev intent.Revision,
-		policy gitsync.Policy,
+		policy intent.GitPolicy,
 	) (intent.Signer, error)
-	Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.FileChange, error)
+	Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.Change, error)
 }
 
 // Config is what a Service is made of. All fields but PublicURL are needed.

@@ -8,7 +8,6 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/build"
-	"ordain.dev/ordain/server/source"
 )
 
 // A commit is admitted before anything of it is checked out or run: it is checked
@@ -40,12 +39,12 @@ func (c *compilation) admit(ctx context.Context) error {
 		c.recordGitState(ctx, intent.GitState{Kind: intent.GitOK, Commit: rev.Commit})
 		return nil
 	}
-	who, err := c.verify(ctx, rev, policy)
+	who, err := c.cfg.Git.Verify(ctx, c.source, rev, policy)
 	if refusal := (*intent.Refusal)(nil); deployed != "" && errors.As(err, &refusal) &&
 		refusal.Kind == intent.GitRewritten {
 		// What was rolled back is history all the same: a fix may go on from it.
 		policy.Base = deployed
-		who, err = c.verify(ctx, rev, policy)
+		who, err = c.cfg.Git.Verify(ctx, c.source, rev, policy)
 	}
 	if err == nil && policy.Verify == "off" && len(policy.Refs) == 0 {
 		c.recordGitState(ctx, intent.GitState{Kind: intent.GitOK, Commit: rev.Commit})
@@ -67,18 +66,6 @@ func (c *compilation) admit(ctx context.Context) error {
 		rev.Signer = who
 		return "", c.choose(ctx, rev)
 	})
-}
-
-func (c *compilation) verify(
-	ctx context.Context,
-	rev intent.Revision,
-	asked intent.GitPolicy,
-) (intent.Signer, error) {
-	policy, err := source.Policy(asked)
-	if err != nil {
-		return intent.Signer{}, err
-	}
-	return c.cfg.Git.Verify(ctx, c.source, rev, policy)
 }
 
 // refuse records why a commit may not be deployed.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
@@ -90,7 +89,7 @@ func (c *compilation) follows(rev intent.Revision) bool {
 func (c *compilation) fetchSource(ctx context.Context) func(build.Output) (string, error) {
 	return func(out build.Output) (string, error) {
 		var rev intent.Revision
-		var report gitsync.FetchReport
+		var report gitsync.Report
 		var err error
 		c.turn.during(ctx, func() { rev, report, err = c.cfg.Git.Fetch(ctx, c.source) })
 		print(out, report.Output)
@@ -136,11 +135,7 @@ func (c *compilation) checkout(ctx context.Context) error {
 
 // print writes what Git printed, if it printed anything.
 func print(out build.Output, text string) {
-	if text == "" {
-		return
+	if text != "" {
+		out(text, "")
 	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	out(text, "")
 }

@@ -14,24 +14,24 @@ import (
 // Git mirrors repositories and checks commits out; *gitsync.Syncer does it.
 type Git interface {
 	Mirrored(src gitsync.Source) bool
-	Fetch(ctx context.Context, src gitsync.Source) (intent.Revision, gitsync.FetchReport, error)
+	Fetch(ctx context.Context, src gitsync.Source) (intent.Revision, gitsync.Report, error)
 	Tip(ctx context.Context, src gitsync.Source) (string, error)
 	Changed(ctx context.Context, src gitsync.Source, from, to string, visit func(path string) bool) error
 	Verify(
 		ctx context.Context,
 		src gitsync.Source,
 		rev intent.Revision,
-		policy gitsync.Policy,
+		policy intent.GitPolicy,
 	) (intent.Signer, error)
-	Checkout(ctx context.Context, src gitsync.Source, commit, dir string) (gitsync.CheckoutReport, error)
+	Checkout(ctx context.Context, src gitsync.Source, commit, dir string) (gitsync.Report, error)
 	MergePull(
 		ctx context.Context,
 		src gitsync.Source,
 		p gitsync.PullRequest,
-	) (intent.Revision, gitsync.MergeReport, error)
-	Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.FileChange, error)
+	) (intent.Revision, gitsync.Report, error)
+	Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.Change, error)
 	Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error)
-	Tidy(ctx context.Context, base string, used []gitsync.Use, since time.Time) (int, error)
+	Tidy(ctx context.Context, used []gitsync.Use, since time.Time) error
 }
 
 // Watcher notices that sources move; *gitsync.Watcher does it.

@@ -94,9 +94,5 @@ func (r *Registry) tidyMirrors(ctx context.Context, envs []intent.Environment) e
 			used = append(used, gitsync.Use{Source: gitsync.Source{URL: url}})
 		}
 	}
-	removed, err := r.cfg.Git.Tidy(ctx, r.cfg.Layout.Mirrors(), used, r.cfg.Now().Add(-mirrorRetention))
-	if removed > 0 {
-		r.cfg.Logger.Info("mirrors that nobody uses any more were removed", "mirrors", removed)
-	}
-	return err
+	return r.cfg.Git.Tidy(ctx, used, r.cfg.Now().Add(-mirrorRetention))
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/gitsync"
-	"ordain.dev/ordain/gitsync/signers"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
@@ -169,13 +168,4 @@ func environmentPlace(id intent.EnvironmentID, name string) string { return id.S
 
 func projectPlace(id intent.ProjectID, name string) string {
 	return "project:" + id.String() + "/" + name
-}
-
-// Policy is what an environment asks of its commits, as gitsync checks it.
-func Policy(p intent.GitPolicy) (gitsync.Policy, error) {
-	set, err := signers.Parse(p.Signers)
-	if err != nil {
-		return gitsync.Policy{}, fault.Wrap("source.Policy", fault.Invalid, err).Say("the setting git_allowed_signers")
-	}
-	return gitsync.Policy{Signatures: p.Verify, Signers: set, Refs: p.Refs, Base: p.Base, Rewrites: p.Rewrites}, nil
 }

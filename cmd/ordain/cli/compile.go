@@ -19,7 +19,6 @@ import (
 	"ordain.dev/ordain/compiler/job"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/python/worker"
 )
 
 // warmDescriptor is where a server puts the socket of a template.
@@ -168,7 +167,6 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
-	go worker.Prepare()
 	tuning := tuned(f.options.Export)
 	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
 	f.options.ModelOnly = f.exportJSON == ""

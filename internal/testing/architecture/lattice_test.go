@@ -29,12 +29,16 @@ var lattice = []struct {
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/peertest", ""},
+	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
+	{"internal/service", ""},
+	{"internal/service/servicetest", "internal/service"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
+	{"internal/python/runtime", ""},
 	{"internal/python/worker", "internal/jsontext internal/fault"},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
@@ -74,7 +78,7 @@ var lattice = []struct {
 	},
 	{
 		"compiler",
-		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag internal/fault",
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
@@ -92,7 +96,10 @@ var lattice = []struct {
 
 	// Deciding what to deploy, and deploying it.
 	{"scheduler", "internal/intent"},
-	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
+	{
+		"executor",
+		"internal/intent internal/fault internal/jsontext internal/python/runtime internal/python/worker internal/python/venv layout",
+	},
 
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault"},
@@ -103,22 +110,31 @@ var lattice = []struct {
 	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
-	{"server/forge", "internal/intent internal/fault"},
+	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
 	{
-		"server/control",
-		"internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge",
+		"server/forge",
+		"gitsync internal/intent internal/fault internal/bus internal/service server/store server/source server/forge/client",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault"},
 	{
 		"server/build",
-		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin internal/intent internal/fault internal/python/venv layout",
+	},
+	{
+		"server/keeper",
+		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus internal/provenance internal/service layout server/store server/source server/forge server/build",
+	},
+	{
+		"server/control",
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance server/store server/source server/forge server/keeper",
 	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api", "server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
@@ -147,7 +163,7 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build",
+		"server/config server/logfile server/callback server/store server/source server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -258,7 +274,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"bench/ordeal",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/go-chi/":        {"api"},
+		"github.com/gin-gonic/":     {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

@@ -83,7 +83,7 @@ type Revert struct {
 	Branch  string // to make
 	Title   string
 	Body    string
-	Changes []gitsync.FileChange // that revert the commit
+	Changes []gitsync.Change // that revert the commit
 }
 
 // Config says which repository, and how to speak with its forge.

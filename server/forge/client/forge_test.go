@@ -160,7 +160,7 @@ func TestARevert(t *testing.T) {
 			Branch: "ordain/revert-0123456",
 			Title:  "Revert \"x\"",
 			Body:   "It failed.",
-			Changes: []gitsync.FileChange{
+			Changes: []gitsync.Change{
 				{Path: "main.cf", Content: []byte("a = 1\n"), Was: commit},
 				{Path: "was.sh", Content: []byte("a\n"), Was: commit, Chmod: true},
 				{Path: "new.sh", Content: []byte{0xff, 0}, Executable: true, Chmod: true},

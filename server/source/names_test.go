@@ -1,4 +1,4 @@
-package control
+package source
 
 import (
 	"strings"
@@ -16,12 +16,12 @@ func TestNamesOfVariables(t *testing.T) {
 		"variable:" + strings.Repeat("x", 200): fault.Invalid,
 		"variable:ORDAIN_DATABASE_URL":         fault.Forbidden, "variable:PYTHONPATH": fault.Forbidden,
 	} {
-		if got := fault.KindOf(checkSecret(name, "value")); got != want &&
-			(want != "" || checkSecret(name, "value") != nil) {
+		if got := fault.KindOf(CheckSecret(name, "value")); got != want &&
+			(want != "" || CheckSecret(name, "value") != nil) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if err := checkSecret("variable:X", "a\x00b"); !fault.Is(err, fault.Invalid) {
+	if err := CheckSecret("variable:X", "a\x00b"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a zero byte: %v", err)
 	}
 }
