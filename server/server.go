@@ -360,7 +360,7 @@ func (s *Server) doors() (http.Handler, error) {
 	if s.rest, err = api.New(api.Config{Control: s.control, Logger: s.log, FactExpire: s.cfg.Options.FactExpire}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{control: s.control}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control}, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
