@@ -82,7 +82,7 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 	lost := err == nil && why.kind == KindPoll && tip != seen && s.proof.found(tip)
 	s.mu.Unlock()
 	if lost {
-		w.cfg.Logger.Warn("a poll found a commit that no webhook reported; the repository is polled at its usual interval again",
+		w.cfg.Logger.Warn("a poll found a commit that no webhook reported; it is polled at its usual interval again",
 			"environment", s.env, "commit", short(tip), "hint", "look at the deliveries of the webhook at the forge")
 	}
 	if err == nil && tip != seen {
@@ -118,7 +118,8 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 	}
 	wait := w.backoff(s.interval, before.Failures+1)
 	if errorText(before.Err) != errorText(err) {
-		w.cfg.Logger.Warn("a source cannot be read", "environment", s.env, "error", err, "next", wait.Round(time.Second))
+		w.cfg.Logger.Warn("a source cannot be read",
+			"environment", s.env, "error", err, "next", wait.Round(time.Second))
 	}
 	return wait
 }
