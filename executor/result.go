@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,33 +31,6 @@ type reply struct {
 	} `json:"facts"`
 	Discovered map[string]json.RawMessage `json:"discovered"`
 	Retire     string                     `json:"retire"` // why the process wants to be replaced, if it does
-}
-
-// readReply reads what a process says of a task.
-func readReply(raw json.RawMessage) (reply, error) {
-	if r, quick := quickReply(raw); quick {
-		return r, nil
-	}
-	var r reply
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, fmt.Errorf("pyworker: reply to run: %w", err)
-	}
-	return r, nil
-}
-
-// quickReply reads the reply of most tasks, in the form that the worker gives it:
-//
-//	{"status":"deployed","change":"nochange"}
-func quickReply(raw []byte) (r reply, ok bool) {
-	status, rest, is := quickText(raw, `{"status":"`)
-	if !is {
-		return r, false
-	}
-	change, rest, is := quickText(rest, `,"change":"`)
-	if !is || string(rest) != "}" {
-		return r, false
-	}
-	return reply{Status: intent.Status(status), Change: intent.Change(change)}, true
 }
 
 // outcomes are the statuses that a handler can give.
@@ -103,8 +75,8 @@ func (r *run) notice(op string, args json.RawMessage) {
 	if op != "log" {
 		return
 	}
-	line, quick := quickLine(args)
-	if len(args) > maxLogLine || !quick && json.Unmarshal(args, &line) != nil {
+	var line intent.LogLine
+	if len(args) > maxLogLine || json.Unmarshal(args, &line) != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.leftOut++
@@ -121,52 +93,6 @@ func (r *run) notice(op string, args json.RawMessage) {
 	if !full {
 		r.add(line)
 	}
-}
-
-// quickLine reads a log line in the form that the worker gives it, where its
-// texts need no decoding:
-//
-//	{"level":"DEBUG","msg":"…","kwargs":{…},"timestamp":"…"}
-//
-// Any other form is for the decoder.
-func quickLine(body []byte) (line intent.LogLine, ok bool) {
-	level, rest, is := quickText(body, `{"level":"`)
-	if !is {
-		return line, false
-	}
-	message, rest, is := quickText(rest, `,"msg":"`)
-	if !is {
-		return line, false
-	}
-	rest, is = bytes.CutPrefix(rest, []byte(`,"kwargs":`))
-	at := bytes.LastIndex(rest, []byte(`,"timestamp":"`))
-	if !is || at < 2 || rest[0] != '{' || !json.Valid(rest[:at]) {
-		return line, false
-	}
-	moment, end, is := quickText(rest[at:], `,"timestamp":"`)
-	if !is || string(end) != "}" {
-		return line, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, string(moment))
-	return intent.LogLine{Level: string(level), Message: string(message), Time: t, Arguments: rest[:at:at]}, err == nil
-}
-
-// quickText reads a text after what leads to it, and its closing quote; false
-// when it has to be decoded.
-func quickText(body []byte, lead string) (text, rest []byte, ok bool) {
-	body, is := bytes.CutPrefix(body, []byte(lead))
-	if !is {
-		return nil, nil, false
-	}
-	for i, c := range body {
-		switch {
-		case c == '"':
-			return body[:i], body[i+1:], true
-		case c == '\\' || c < 0x20 || c >= 0x7f:
-			return nil, nil, false
-		}
-	}
-	return nil, nil, false
 }
 
 func (r *run) add(line intent.LogLine) {

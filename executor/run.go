@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/jsontext"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -57,11 +55,6 @@ func (m *Manager) Begin(ctx context.Context, tasks []Task, done func(Result)) {
 	for _, r := range ready {
 		r.send(ctx)
 	}
-	for i, r := range ready {
-		if i == 0 || r.w != ready[i-1].w {
-			r.w.session.Flush()
-		}
-	}
 }
 
 // Recall takes back tasks that are Behind: those that have not begun end as withdrawn.
@@ -89,7 +82,7 @@ func recall(runs []*run) {
 		}
 	}
 	for w, requests := range of {
-		_, err := w.session.Post(
+		_, _ = w.session.Post( // it fails only where the process is gone, which each of them learns
 			worker.Errand{
 				Op:   "retract",
 				Args: map[string]any{"requests": requests},
@@ -109,9 +102,6 @@ func recall(runs []*run) {
 				},
 			},
 		)
-		if err == nil {
-			w.session.Flush()
-		}
 	}
 }
 
@@ -192,7 +182,6 @@ func (m *Manager) reach(ctx context.Context, r *run) {
 	r.seat.line = append(r.seat.line, r)
 	m.mu.Unlock()
 	r.send(ctx)
-	r.w.session.Flush()
 }
 
 // send posts a task to its process.
@@ -275,7 +264,9 @@ func (r *run) replied(raw json.RawMessage, err error) {
 	}
 	var reply reply
 	if err == nil {
-		reply, err = readReply(raw)
+		if err = json.Unmarshal(raw, &reply); err != nil {
+			err = fmt.Errorf("its reply cannot be read: %w", err)
+		}
 	}
 	if err == nil {
 		r.take(reply)
@@ -389,44 +380,47 @@ func (r *run) died(w *process, err error) {
 	r.say("CRITICAL", message, map[string]any{"last_words": words, "executor": w.executor.hash})
 }
 
-// arguments are what the worker is told. It is written for every task, so by hand.
-func (r *run) arguments() any {
+// runArguments are the arguments of the worker's request `run`.
+type runArguments struct {
+	Action            Action                              `json:"action"`
+	ActionID          string                              `json:"action_id"`
+	ID                string                              `json:"id"`
+	Agent             string                              `json:"agent"`
+	Environment       string                              `json:"environment"`
+	Reason            string                              `json:"reason"`
+	Attributes        json.RawMessage                     `json:"attributes"`
+	Dependencies      map[intent.ResourceID]intent.Status `json:"dependencies"`
+	DependencyChanged bool                                `json:"dependency_changed"`
+	Lane              int                                 `json:"lane"`
+	Requires          []intent.ResourceID                 `json:"requires"`
+}
+
+func (r *run) arguments() runArguments {
 	res := r.task.Resource
-	attributes := res.Attributes
-	if len(attributes) == 0 {
-		attributes = json.RawMessage("{}")
+	a := runArguments{
+		Action:            r.task.Action,
+		ActionID:          r.task.ID.String(),
+		ID:                res.ID.AtVersion(res.Version),
+		Agent:             res.ID.Agent,
+		Environment:       r.m.c.Environment.String(),
+		Reason:            r.task.Reason,
+		Attributes:        res.Attributes,
+		Dependencies:      r.task.Requires,
+		DependencyChanged: r.task.DependencyChanged,
+		Lane:              r.lane,
+		Requires:          res.Requires,
 	}
-	dependencies := []byte("{}")
-	var err error
-	if len(r.task.Requires) > 0 {
-		dependencies, err = json.Marshal(r.task.Requires)
+	// Python expects an object or a list where Go may have nothing.
+	if len(a.Attributes) == 0 {
+		a.Attributes = json.RawMessage("{}")
 	}
-	if err != nil || !json.Valid(attributes) {
-		return map[string]any{
-			"attributes":   attributes,
-			"dependencies": r.task.Requires,
-		} // the call says what is wrong with them
+	if a.Dependencies == nil {
+		a.Dependencies = map[intent.ResourceID]intent.Status{}
 	}
-	out := make([]byte, 0, 512+len(attributes)+len(dependencies))
-	text := func(name, value string) { out = jsontext.AppendString(append(out, name...), value) }
-	text(`{"action":`, string(r.task.Action))
-	text(`,"action_id":`, r.task.ID.String())
-	text(`,"id":`, res.ID.AtVersion(res.Version))
-	text(`,"agent":`, res.ID.Agent)
-	text(`,"environment":`, r.m.c.Environment.String())
-	text(`,"reason":`, r.task.Reason)
-	out = append(append(out, `,"attributes":`...), attributes...)
-	out = append(append(out, `,"dependencies":`...), dependencies...)
-	out = strconv.AppendBool(append(out, `,"dependency_changed":`...), r.task.DependencyChanged)
-	out = strconv.AppendInt(append(out, `,"lane":`...), int64(r.lane), 10)
-	out = append(out, `,"requires":[`...)
-	for i, id := range res.Requires {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		text("", id.String())
+	if a.Requires == nil {
+		a.Requires = []intent.ResourceID{}
 	}
-	return worker.Verbatim(append(out, "]}"...))
+	return a
 }
 
 // desk is the time in which a handler is answered. Most ask nothing.
