@@ -4,25 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A process keeps to limits of its own for what it tells of a task. These are
-// for one that does not, and are a little wider.
+// Processes limit what they send about a task. These limits are a little wider:
+// they protect the server from a process that ignores its own.
 const (
-	maxLines    = 6000     // of log, per task
-	maxLogBytes = 16 << 20 // of all of them
-	maxLogLine  = 2 << 20  // of one
+	maxLines    = 6000     // log lines of a task
+	maxLogBytes = 16 << 20 // of all log lines of a task
+	maxLogLine  = 2 << 20  // bytes
 )
 
-// reply is what a process says of a task.
+// reply is a process's answer to the request `run`.
 type reply struct {
 	Status  intent.Status                     `json:"status"`
 	Change  intent.Change                     `json:"change"`
 	Changes map[string]intent.AttributeChange `json:"changes"`
-	// Unreachable is why the target could not be reached; empty when it was not that.
+	// Unreachable says why the target could not be reached. It is empty if it was reached.
 	Unreachable string `json:"unreachable"`
 	Facts       []struct {
 		Name    string `json:"name"`
@@ -30,34 +29,28 @@ type reply struct {
 		Expires bool   `json:"expires"`
 	} `json:"facts"`
 	Discovered map[string]json.RawMessage `json:"discovered"`
-	Retire     string                     `json:"retire"` // why the process wants to be replaced, if it does
+	Retire     string                     `json:"retire"` // why the process asks to be replaced, if it does
 }
 
-// outcomes are the statuses that a handler can give.
-var outcomes = []intent.Status{
+// handlerStatuses are the statuses with which a handler can end.
+var handlerStatuses = []intent.Status{
 	intent.StatusDeployed, intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusDry,
 	intent.StatusNonCompliant, intent.StatusSkippedForDependency,
 }
 
-var changes = []intent.Change{intent.NoChange, intent.Created, intent.Updated, intent.Purged}
+var handlerChanges = []intent.Change{intent.NoChange, intent.Created, intent.Updated, intent.Purged}
 
-// take makes a reply the result.
-func (r *run) take(reply reply) {
-	if !slices.Contains(outcomes, reply.Status) || !slices.Contains(changes, reply.Change) {
-		r.say(
-			"ERROR",
-			fmt.Sprintf(
-				"The executor answered with status %.40q and change %.40q, which do not exist; the resource counts as failed",
-				reply.Status,
-				reply.Change,
-			),
-			nil,
-		)
+// apply puts a reply into the result.
+func (r *taskRun) apply(reply reply) {
+	if !slices.Contains(handlerStatuses, reply.Status) || !slices.Contains(handlerChanges, reply.Change) {
+		message := fmt.Sprintf("The executor answered with status %.40q and change %.40q, which do not exist; "+
+			"the resource counts as failed", reply.Status, reply.Change)
+		r.log("ERROR", message, nil)
 		reply.Status, reply.Change = intent.StatusFailed, intent.NoChange
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
+	if r.isFinished {
 		return
 	}
 	r.result.Status, r.result.Change, r.result.Changes = reply.Status, reply.Change, reply.Changes
@@ -70,63 +63,21 @@ func (r *run) take(reply reply) {
 	}
 }
 
-// notice takes a log line of the handler.
-func (r *run) notice(op string, args json.RawMessage) {
+// notice keeps a log line of the handler.
+func (r *taskRun) notice(op string, args json.RawMessage) {
 	if op != "log" {
 		return
 	}
 	var line intent.LogLine
-	if len(args) > maxLogLine || json.Unmarshal(args, &line) != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.leftOut++
-		return
-	}
-	r.mu.Lock()
-	full := len(r.result.Messages) >= maxLines || r.size+len(args) > maxLogBytes
-	if full {
-		r.leftOut++
-	} else {
-		r.size += len(args)
-	}
-	r.mu.Unlock()
-	if !full {
-		r.add(line)
-	}
-}
-
-func (r *run) add(line intent.LogLine) {
+	readable := len(args) <= maxLogLine && json.Unmarshal(args, &line) == nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended {
+	switch {
+	case r.isFinished:
+	case !readable, len(r.result.Messages) >= maxLines, r.logSize+len(args) > maxLogBytes:
+		r.linesLost++
+	default:
+		r.logSize += len(args)
 		r.result.Messages = append(r.result.Messages, line)
 	}
-}
-
-// end makes the result what it is; false when it was given away before.
-func (r *run) end(status intent.Status) (Result, bool) {
-	if r.leftOutLines() > 0 {
-		r.say(
-			"WARNING",
-			fmt.Sprintf("%d more log lines, or what did not look like one, are left out", r.leftOutLines()),
-			nil,
-		)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return Result{}, false
-	}
-	if status != "" {
-		r.result.Status = status
-	}
-	r.result.Finished = time.Now()
-	r.ended = true
-	return r.result, true
-}
-
-func (r *run) leftOutLines() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.leftOut
 }
