@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// An executor's virtual environment starts with what Python compiled for
-// another one: the same files, and only of packages that are the same files.
+// A new virtual environment starts with the bytecode of another one, for the
+// packages whose files both share.
 func TestNewVenvSharesBytecode(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.published("", []string{"markupsafe", "jinja2==3.1.4"}) // skips without a package index
@@ -41,7 +41,7 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 	}
 }
 
-// installed finds a file in the virtual environment of a blueprint.
+// installed returns the path of a file in the virtual environment of a blueprint.
 func installed(t *testing.T, b *bench, blue intent.Blueprint, pattern string) string {
 	t.Helper()
 	venv := b.paths.Environment(b.env).Venv(blue.VenvHash())
@@ -65,8 +65,8 @@ func sameFile(t *testing.T, a, b string) bool {
 	return os.SameFile(one, other)
 }
 
-// Bytecode is linked only next to the source it was compiled from, and what is
-// there already stays.
+// Bytecode is linked only beside the source that it was compiled from, and never
+// replaces existing bytecode.
 func TestLinkBytecode(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write := func(path, content string) {

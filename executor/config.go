@@ -38,7 +38,7 @@ type Config struct {
 	HandlerTimeout time.Duration // of one task; default 10 minutes
 	StartTimeout   time.Duration // of making a venv and starting a process; default 15 minutes
 	StartRetry     time.Duration // pause after a failed start; default 1 minute
-	HangGrace      time.Duration // how long a process with a hung handler may finish its other tasks; default 30 seconds
+	HangGrace      time.Duration // how long other tasks may go on beside a hung handler; default 30 seconds
 	IdleRetention  time.Duration // an idle process is ended after this; default 10 minutes
 	VenvRetention  time.Duration // an unused venv is deleted after this; default 1 hour
 }

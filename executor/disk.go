@@ -87,7 +87,8 @@ func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
 		if err := m.remove(ctx, f); err != nil {
 			return err
 		}
-		m.c.Logger.Info("removed a folder to stay within [agent] executor-disk-max", "path", f.dir, "bytes", s.without(f))
+		m.c.Logger.Info("removed a folder to stay within [agent] executor-disk-max",
+			"path", f.dir, "bytes", s.without(f))
 	}
 	if s.total > int64(m.c.DiskMax) {
 		m.c.Logger.Warn(

@@ -75,7 +75,8 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	var loaded struct {
 		Failed map[string]worker.Failure `json:"failed"`
 	}
-	if err := session.Call(ctx, "load", map[string]any{"modules": modules, "secrets": environ.secrets}, &loaded, nil, nil); err != nil {
+	load := map[string]any{"modules": modules, "secrets": environ.secrets}
+	if err := session.Call(ctx, "load", load, &loaded, nil, nil); err != nil {
 		session.Kill()
 		if words := session.LastWords(); words != "" {
 			err = fmt.Errorf("%w; its last words:\n%s", err, environ.masks.Replace(words))
@@ -169,7 +170,8 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 			return fmt.Errorf("the source of handler module %s: %w", s.Module, err)
 		}
 		if digest(content) != s.Hash {
-			text := fmt.Sprintf("the stored source of handler module %s is damaged: it does not have the hash %s", s.Module, s.Hash)
+			text := fmt.Sprintf("the stored source of handler module %s is damaged: it does not have the hash %s",
+				s.Module, s.Hash)
 			return fault.New("executor.code", fault.Internal, text).
 				Hint("compile the environment again")
 		}

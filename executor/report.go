@@ -33,7 +33,8 @@ func (m *Manager) Processes() []intent.ExecutorProcess {
 	for w := range m.workers {
 		e := w.executor
 		p := intent.ExecutorProcess{
-			Blueprint: e.hash, Venv: e.blueprint.VenvHash(), Modules: modules(e.blueprint), PID: w.session.PID(), RSS: w.session.RSS(),
+			Blueprint: e.hash, Venv: e.blueprint.VenvHash(), Modules: modules(e.blueprint),
+			PID: w.session.PID(), RSS: w.session.RSS(),
 			Running: w.running, Started: w.started, Ending: w.retired,
 		}
 		if w == e.current {
