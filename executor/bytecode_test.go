@@ -12,7 +12,7 @@ import (
 // packages whose files both share.
 func TestNewVenvSharesBytecode(t *testing.T) {
 	b := newBench(t, nil)
-	blue := b.published("", []string{"markupsafe", "jinja2==3.1.4"}) // skips without a package index
+	blue := b.published("", []string{"markupsafe==3.0.2", "jinja2==3.1.4"}) // skips without a package index
 	source := b.module("lab", lab+"\nimport jinja2.sandbox, logging\n").Sources
 	blue.Sources = source
 	first := b.Run(t.Context(), task(blue, "host", "one", nil))
@@ -23,8 +23,8 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 		requirements []string
 		shared       bool
 	}{
-		{"the same packages and one more", []string{"markupsafe", "jinja2==3.1.4", "typing-extensions"}, true},
-		{"another version", []string{"markupsafe", "jinja2==3.1.3"}, false},
+		{"the same packages and one more", []string{"markupsafe==3.0.2", "jinja2==3.1.4", "typing-extensions==4.12.2"}, true},
+		{"another version", []string{"markupsafe==3.0.2", "jinja2==3.1.3"}, false},
 	} {
 		other := blue
 		other.Requirements = c.requirements

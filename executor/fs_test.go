@@ -104,11 +104,11 @@ func TestPublishedFileModule(t *testing.T) {
 		t.Run(python.Minor, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil, python.Path)
-			std := "inmanta-module-std"
+			std := "inmanta-module-std==8.7.5"
 			if python.Minor < "3.12" {
-				std = "inmanta-module-std<8"
+				std = "inmanta-module-std==7.0.0"
 			}
-			blue := b.published(python.Path, []string{"inmanta-module-fs", std}, "fs", "mitogen", "std")
+			blue := b.published(python.Path, []string{"inmanta-module-fs==1.2.0", std}, "fs", "mitogen", "std")
 			hash, err := b.files.PutFile(t.Context(), []byte("hello\n"))
 			if err != nil {
 				t.Fatal(err)
@@ -205,7 +205,7 @@ func TestPublishedTextModule(t *testing.T) {
 		tool.Missing(t, "the published module needs Python 3.12")
 	}
 	b := newBench(t, nil, all[n].Path)
-	blue := b.published(all[n].Path, []string{"inmanta-module-files"}, "files", "config", "mitogen", "std")
+	blue := b.published(all[n].Path, []string{"inmanta-module-files==2.11.1"}, "files", "config", "mitogen", "std")
 	path := filepath.Join(t.TempDir(), "text.txt")
 	text := func(content string) Task {
 		return fsTask(blue, "files::TextFile", "path", path, map[string]any{
