@@ -37,7 +37,7 @@ var lattice = []struct {
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
-	{"internal/python/worker", "internal/jsontext internal/fault"},
+	{"internal/python/worker", ""},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
 
@@ -96,7 +96,7 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/fault internal/jsontext internal/python/runtime internal/python/worker internal/python/venv layout",
+		"internal/intent internal/fault internal/python/runtime internal/python/worker internal/python/venv layout",
 	},
 
 	// The server. The store is the only importer of the database driver.
