@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,8 +129,8 @@ end
 
 // mirrorModel puts the repository of rich environments, which has one commit, where a server looks for its mirror. It
 // returns the commit, which is always the same.
-func mirrorModel(ctx context.Context, dir, url string) (commit string, err error) {
-	work, mirror := filepath.Join(dir, "model"), filepath.Join(dir, "mirrors", gitsync.MirrorName(url))
+func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit string, err error) {
+	work, mirror := filepath.Join(dir, "model"), filepath.Join(dir, "mirrors", gitsync.MirrorName(RepositoryURL))
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return "", err
 	}
@@ -140,19 +141,20 @@ func mirrorModel(ctx context.Context, dir, url string) (commit string, err error
 		{"init", "--quiet", "--initial-branch=main"},
 		{"add", "main.cf"},
 		{"commit", "--quiet", "--no-gpg-sign", "--message=A page"},
-		{"clone", "--quiet", "--mirror", work, mirror},
-		{"rev-parse", "HEAD"},
 	} {
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-			"GIT_AUTHOR_NAME=Noor <b>Haddad", "GIT_AUTHOR_EMAIL=noor@example.com", "GIT_AUTHOR_DATE=2026-11-20T09:00:00Z",
+			"GIT_AUTHOR_NAME=Noor Haddad", "GIT_AUTHOR_EMAIL=noor@example.com", "GIT_AUTHOR_DATE=2026-11-20T09:00:00Z",
 			"GIT_COMMITTER_NAME=forge", "GIT_COMMITTER_EMAIL=forge@example.com", "GIT_COMMITTER_DATE=2026-11-20T09:00:00Z")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
+		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}
-		commit = strings.TrimSpace(string(out))
 	}
-	return commit, nil
+	syncer, err := gitsync.New(gitsync.Config{MirrorDir: func(string) string { return mirror }, Logger: log})
+	if err != nil {
+		return "", err
+	}
+	rev, _, err := syncer.Fetch(ctx, gitsync.Source{URL: work, Branch: "main"})
+	return rev.Commit, err
 }

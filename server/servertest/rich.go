@@ -44,6 +44,7 @@ type Rich struct {
 	Good    intent.CompileID // the compile of version 7, which is active
 
 	DryRun     intent.ActionID       // of version 7
+	Preview    intent.ActionID       // the dry run of pull request 7
 	Delivery   uuid.UUID             // a webhook that started a compile
 	Notices    []intent.Notification // of production, oldest first
 	Waiting    intent.Promotion      // of the commit that staging has and production has not
@@ -87,7 +88,7 @@ var history = storetest.Template{Fill: func(ctx context.Context, records *store.
 	if err != nil {
 		return err
 	}
-	commit, err := mirrorModel(ctx, dir, RepositoryURL)
+	commit, err := mirrorModel(ctx, s.Log, dir)
 	if err != nil {
 		return err
 	}
@@ -103,11 +104,11 @@ func NewRich(t testing.TB) *Rich {
 		t.Fatal(err)
 	}
 	s.Executors = executors()
-	if _, err := mirrorModel(t.Context(), dir, RepositoryURL); err != nil {
+	if _, err := mirrorModel(t.Context(), s.Log, dir); err != nil {
 		t.Fatal(err)
 	}
 	r := &Rich{
-		Server: s, Running: runningID, Failed: failedID, DryRun: dryRunID, Delivery: id(901),
+		Server: s, Running: runningID, Failed: failedID, DryRun: dryRunID, Preview: previewID, Delivery: id(901),
 		Blocked: commit("5e1f00d"), PullHead: pullHead, Stranger: stranger,
 		FailedFile: siteResource(23), ParkedFile: siteResource(43), ContestedFile: siteResource(7),
 		DriftedFile: siteResource(186), HealthyDir: siteResource(5),

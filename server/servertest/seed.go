@@ -20,6 +20,7 @@ type seed struct {
 	*Server
 	ctx      context.Context
 	deployed string // the commit of version 7, which is in the repository
+	good     intent.CompileID
 }
 
 // failed is what a step of a seed panics with.
@@ -58,6 +59,7 @@ func (s *seed) fill() (err error) {
 	s.gitState()
 	s.nextPromotion()
 	s.runningCompile()
+	s.readTheFirstNotice()
 	s.SetClock(Present)
 	return nil
 }
@@ -88,6 +90,7 @@ func (s *seed) environments() {
 	}
 	must(s.Control.SetSecret(s.ctx, productionID, "webhook", "s3cret"))
 	must(s.Control.SetSetting(s.ctx, productionID, "git_poll_interval", 30))
+	must(s.Control.SetSetting(s.ctx, productionID, "pull_previews", "trusted"))
 }
 
 func revision(hash, subject, author string, at time.Time) intent.Revision {
@@ -315,6 +318,14 @@ func (s *seed) values() {
 	}))
 }
 
+// readTheFirstNotice marks the oldest notification of production as read.
+func (s *seed) readTheFirstNotice() {
+	page, err := s.Store.Notifications(s.ctx, productionID, intent.ListQuery{Limit: 1, Sort: "created"})
+	must(err)
+	_, err = s.Control.MarkNotification(s.ctx, productionID, page.Items[0].ID, ptr(true), nil)
+	must(err)
+}
+
 // gitState has a branch that was rewritten.
 func (s *seed) gitState() {
 	at := s.ago(time.Minute)
@@ -347,7 +358,7 @@ func (s *seed) deliveries() {
 	}
 	add(1, 9*time.Minute, event(intent.HookPush, "push", "refs/heads/main", s.deployed, "Serve the new landing page"),
 		intent.DeliveryOutcome{
-			State: intent.OutcomeStarted, Reason: "a compile of 4c81d20 was asked for", Compile: ptr(failedID),
+			State: intent.OutcomeStarted, Reason: "a compile of 4c81d20 was asked for", Compile: &s.good,
 		})
 	add(2, 20*time.Minute, event(intent.HookPush, "push", "refs/heads/<script>alert(1)</script>", s.deployed, ""),
 		intent.DeliveryOutcome{State: intent.OutcomeSkipped, Reason: "it follows main, not <script>alert(1)</script>"})
@@ -359,6 +370,14 @@ func (s *seed) deliveries() {
 		Number: 12, Action: intent.PullOpened, Title: "<img src=x>", Author: "mallory", Fork: true,
 	}
 	add(4, time.Minute, pull, intent.DeliveryOutcome{State: intent.OutcomeWaiting})
+	ended := map[uuid.UUID]intent.DeliveryOutcome{}
+	for _, d := range all {
+		if o := &d.Outcomes[0]; o.State == intent.OutcomeStarted || o.State == intent.OutcomeSkipped {
+			ended[d.ID] = *o
+			o.State, o.Reason, o.Compile, o.Handled = intent.OutcomeWaiting, "", nil, nil
+		}
+	}
 	_, err := s.Store.RecordDeliveries(s.ctx, all)
 	must(err)
+	must(s.Store.FinishDeliveries(s.ctx, productionID, ended))
 }

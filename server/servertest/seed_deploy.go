@@ -16,7 +16,7 @@ import (
 const siteResources = 204
 
 // siteVersion is what a compile of production exports: 204 resources on ten agents. The new one welcomes its visitors
-// on some of its sites, knows a site more, and does not know the content of another.
+// on some of its sites, has one site more and one page less, and does not know the content of another.
 func siteVersion(isNew bool) *intent.NewVersion {
 	v := &intent.NewVersion{}
 	for n := range siteResources {
@@ -47,6 +47,11 @@ func siteVersion(isNew bool) *intent.NewVersion {
 	}
 	if isNew {
 		v.Origins = origins()
+	} else {
+		left := intent.ResourceID{Type: "fs::File", Agent: "web01", Attribute: "path", Value: "/srv/www/left.html"}
+		v.Resources = append(v.Resources, intent.Resource{
+			ID: left, Attributes: json.RawMessage(`{"purged": false}`), AttributeHash: fmt.Sprintf("%064x", siteResources),
+		})
 	}
 	return v
 }
@@ -245,7 +250,7 @@ func (s *seed) candidates() {
 		n, resources int
 		subject      string
 		age          time.Duration
-	}{{31, 2, "Try a smaller site", time.Minute}, {32, 120, "Close the east site", 30 * time.Second}} {
+	}{{31, 203, "Close one site", time.Minute}, {32, 120, "Close the east site", 30 * time.Second}} {
 		begin := s.ago(c.age + 2*time.Second)
 		v := siteVersion(true)
 		v.Resources, v.Origins = v.Resources[:c.resources], nil
@@ -262,19 +267,21 @@ func (s *seed) candidates() {
 	}
 }
 
+// dryRunSize is how many resources the dry runs look at.
+const dryRunSize = 6
+
 // dryRun is one of version 7, with something of every kind.
 func (s *seed) dryRun() {
 	at := s.ago(2 * time.Minute)
 	must(s.Store.CreateDryRun(s.ctx, intent.DryRun{
-		ID: dryRunID, Environment: productionID, Version: 7, Date: at, Total: siteResources, Todo: siteResources,
-		Base: 6,
+		ID: dryRunID, Environment: productionID, Version: 7, Date: at, Total: dryRunSize, Todo: dryRunSize, Base: 6,
 	}))
-	s.endDryRun(dryRunID)
+	s.endDryRun(dryRunID, time.Minute)
 }
 
-// endDryRun records what a dry run found.
-func (s *seed) endDryRun(run intent.ActionID) {
-	at := s.ago(time.Minute)
+// endDryRun records what a dry run found, and that it ended so long ago.
+func (s *seed) endDryRun(run intent.ActionID, age time.Duration) {
+	at := s.ago(age)
 	page := func(agent, path string) intent.ResourceID {
 		return intent.ResourceID{Type: "fs::File", Agent: agent, Attribute: "path", Value: path}
 	}
@@ -283,6 +290,7 @@ func (s *seed) endDryRun(run intent.ActionID) {
 	}
 	diffs := []intent.ResourceDiff{
 		{ID: siteResource(23), Kind: intent.DiffModified, Attributes: pageChange()},
+		{ID: siteResource(5), Kind: intent.DiffUnmodified},
 		{ID: page("web09", "/etc/motd"), Kind: intent.DiffAgentDown, Reason: "no route to web09 " + Evil},
 		{
 			ID: page("web03", "/srv/www/inside.html"), Kind: intent.DiffUnknown, Reason: "no such folder",
@@ -290,11 +298,6 @@ func (s *seed) endDryRun(run intent.ActionID) {
 		},
 		{ID: page("web02", "/srv/www/old.html"), Kind: intent.DiffDeleted, Attributes: purged(false, true)},
 		{ID: page("web03", "/srv/www/new.html"), Kind: intent.DiffAdded, Attributes: purged(true, false)},
-	}
-	for n := range siteResources - len(diffs) + 1 {
-		if n != 23 {
-			diffs = append(diffs, intent.ResourceDiff{ID: siteResource(n), Kind: intent.DiffUnmodified})
-		}
 	}
 	must(s.Store.AddDryRunDiffs(s.ctx, productionID, run, diffs))
 	behind := map[intent.ResourceID]intent.ResourceID{
@@ -331,8 +334,8 @@ func (s *seed) pullRequests() {
 	must(s.Store.FinishCompile(s.ctx, preview.ID, intent.CompileEnd{
 		Success: true, Version: &number, At: at.Add(time.Second),
 	}))
-	must(s.Store.SetDryRunVersion(s.ctx, productionID, previewID, number, siteResources))
-	s.endDryRun(previewID)
+	must(s.Store.SetDryRunVersion(s.ctx, productionID, previewID, number, dryRunSize))
+	s.endDryRun(previewID, 4*time.Minute)
 	must(s.Store.SavePull(s.ctx, intent.PullRequest{
 		Environment: productionID, Number: 12, State: intent.PullIsOpen, Title: "A gift " + Evil, Author: "mallory",
 		URL: "javascript:alert(1)", Fork: true, Base: "main", Head: stranger, Updated: at,
@@ -357,7 +360,8 @@ func (s *seed) followStaging() {
 	if promoted == nil || promoted.Compile == nil {
 		must(fmt.Errorf("the commit of staging is not promoted: %+v", promoted))
 	}
-	c, _, err := s.Store.Compile(s.ctx, *promoted.Compile)
+	s.good = *promoted.Compile
+	c, _, err := s.Store.Compile(s.ctx, s.good)
 	must(err)
 	number := s.compile(run{
 		id: c.ID, env: productionID, begin: begin, took: 4100 * time.Millisecond, trigger: c.Trigger,

@@ -62,6 +62,7 @@ func New(t testing.TB, at time.Time) *Server {
 // open puts a control over a store. Files go to dir.
 func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Server, error) {
 	s := &Server{Store: records, Bus: &bus.Bus{}, Log: log, dir: dir, clock: clock{now: at}}
+	s.Executors.Here = true
 	key := filepath.Join(dir, "secret.key")
 	if err := os.WriteFile(key, []byte(keyText), 0o600); err != nil {
 		return nil, err
@@ -84,13 +85,29 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 // keyText is the key file of every server: a copy of a seeded database opens under the same key.
 const keyText = "ordain-key-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"
 
-// Start runs the server's loops until the test ends. Compiles that wait begin, and fetch from their repository.
+// Start runs the server's loops until the test ends, and returns when every environment has its deployer. Compiles that
+// wait begin, and fetch from their repository.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if err := s.Control.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Control.Stop)
+	environments, err := s.Store.Environments(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range environments {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+			x, err := s.Control.Executors(t.Context(), e.ID)
+			if err == nil && x.Here {
+				break
+			}
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("the environment %s got no deployer: %v", e.Name, err)
+			}
+		}
+	}
 }
 
 // Now returns what the server's clock shows.

@@ -125,7 +125,7 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
-		"api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
 	},
 	{
 		"server/console",
