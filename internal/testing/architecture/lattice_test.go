@@ -120,6 +120,10 @@ var lattice = []struct {
 		"server/build",
 		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
 	},
+	{
+		"server/servertest",
+		"server/control server/forge server/store server/store/storetest gitsync gitsync/signers compiler/export internal/intent internal/bus internal/secret internal/provenance internal/diag",
+	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
@@ -127,7 +131,7 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
-		"api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
 	},
 	{
 		"server/console",
