@@ -68,13 +68,7 @@ func (g git) Changed(ctx context.Context, s control.GitSource, from, to string, 
 func (g git) Verify(
 	ctx context.Context, s control.GitSource, rev intent.Revision, p intent.GitPolicy,
 ) (intent.Signer, error) {
-	set, err := signers.Parse(p.Signers)
-	if err != nil {
-		return intent.Signer{}, err
-	}
-	return g.syncer.Verify(ctx, source(s), rev, gitsync.Policy{
-		Signatures: p.Verify, Signers: set, Refs: p.Refs, Base: p.Base, Rewrites: p.Rewrites,
-	})
+	return g.syncer.Verify(ctx, source(s), rev, p)
 }
 
 func (g git) CheckSigners(text string) error {
@@ -130,7 +124,7 @@ end
 // mirrorModel puts the repository of rich environments, which has one commit, where a server looks for its mirror. It
 // returns the commit, which is always the same.
 func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit string, err error) {
-	work, mirror := filepath.Join(dir, "model"), filepath.Join(dir, "mirrors", gitsync.MirrorName(RepositoryURL))
+	work := filepath.Join(dir, "model")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return "", err
 	}
@@ -151,10 +145,13 @@ func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit stri
 			return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}
 	}
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: func(string) string { return mirror }, Logger: log})
+	syncer, err := gitsync.New(gitsync.Config{Mirrors: filepath.Join(dir, "mirrors"), Logger: log})
 	if err != nil {
 		return "", err
 	}
 	rev, _, err := syncer.Fetch(ctx, gitsync.Source{URL: work, Branch: "main"})
-	return rev.Commit, err
+	if err != nil {
+		return "", err
+	}
+	return rev.Commit, os.Rename(syncer.MirrorPath(work), syncer.MirrorPath(RepositoryURL))
 }

@@ -71,7 +71,7 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	if err != nil {
 		return nil, err
 	}
-	syncer, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(dir, "mirrors")), Logger: log})
+	syncer, err := gitsync.New(gitsync.Config{Mirrors: filepath.Join(dir, "mirrors"), Logger: log})
 	if err != nil {
 		return nil, err
 	}
