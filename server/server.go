@@ -375,7 +375,7 @@ func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{keepers: s.keepers}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: s.keepers, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -322,7 +322,7 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 	s := newStage(t)
 	secrets := func() string {
 		t.Helper()
-		targets, err := s.keepers.HookTargets(t.Context(), false)
+		targets, err := s.keepers.HookTargets(t.Context())
 		if err != nil || len(targets) != 1 {
 			t.Fatal(targets, err)
 		}

@@ -38,9 +38,7 @@ func (c *compilation) install(ctx context.Context) error {
 func (c *compilation) recordModules(ctx context.Context, urls map[string]string) {
 	if err := c.cfg.Store.SetModules(ctx, c.env, urls); err != nil {
 		c.log.Warn("the repositories of modules could not be recorded; webhooks about them start nothing", "error", err)
-		return
 	}
-	c.targets.changed()
 }
 
 // compileModel runs the compiler.

@@ -46,7 +46,6 @@ type Registry struct {
 	cfg     Config
 	Folders Folders
 	inbox   inbox
-	targets targetCache
 	// moving has a lock per environment: its moves are judged one after another.
 	moving     sync.Map
 	compiles   *turns
@@ -153,7 +152,6 @@ func (r *Registry) Keep(env intent.EnvironmentID) {
 
 // Release ends the keeper of an environment and waits for it.
 func (r *Registry) Release(env intent.EnvironmentID) {
-	r.targets.changed()
 	r.mu.Lock()
 	k := r.keepers[env]
 	delete(r.keepers, env)
@@ -193,10 +191,8 @@ func (r *Registry) Owned() (owned []intent.EnvironmentID) {
 	return owned
 }
 
-// EnvironmentChanged tells pages, the webhooks' targets, the watcher, the
-// deployer and the loops that an environment, its settings or its secrets changed.
+// EnvironmentChanged tells pages, the watcher, the deployer and the loops that an environment, its settings or its secrets changed.
 func (r *Registry) EnvironmentChanged(ctx context.Context, env intent.EnvironmentID) {
-	r.targets.changed()
 	r.publish(env, bus.Environment, "")
 	k := r.keeper(env)
 	if k == nil {

@@ -2,71 +2,15 @@ package keeper
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/source"
 )
 
-// HookTarget is an environment that a webhook may notify, with what can sign for it.
-type HookTarget struct {
-	Environment intent.EnvironmentID
-	Name        string
-	Source      intent.Source
-	Modules     map[string]string // repositories of the modules that its project uses, by name
-	Secrets     [][]byte
-}
-
-const (
-	// targetsAge is how long the targets are good that were read: another process
-	// may have changed them.
-	targetsAge = time.Second
-	// freshAge bounds how often they are read for webhooks that match none.
-	freshAge = 100 * time.Millisecond
-)
-
-// targetCache has the targets as they were read last, so that a burst of
-// webhooks does not read all environments for each.
-type targetCache struct {
-	stale atomic.Bool // this process changed an environment since
-
-	mu   sync.Mutex
-	last []HookTarget
-	read time.Time
-}
-
-// changed says that an environment changed.
-func (t *targetCache) changed() { t.stale.Store(true) }
-
-// HookTargets lists the environments that are bound to a repository, with their
-// webhook secrets. They may be a second old, unless fresh ones are asked for or
-// this process changed an environment. The list is shared: it must not be changed.
-func (r *Registry) HookTargets(ctx context.Context, fresh bool) ([]HookTarget, error) {
-	asked := time.Now()
-	t := &r.targets
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	age := targetsAge
-	if fresh {
-		age = freshAge
-	}
-	if !t.stale.Swap(false) && t.last != nil && asked.Sub(t.read) < age {
-		return t.last, nil
-	}
-	read := time.Now()
-	targets, err := r.readTargets(ctx)
-	if err != nil {
-		t.stale.Store(true)
-		return nil, err
-	}
-	t.last, t.read = targets, read
-	return targets, nil
-}
-
-func (r *Registry) readTargets(ctx context.Context) ([]HookTarget, error) {
+// HookTargets lists the environments that are bound to a repository, with the
+// secrets that webhooks about it are signed with.
+func (r *Registry) HookTargets(ctx context.Context) ([]intent.HookTarget, error) {
 	envs, err := r.cfg.Store.Environments(ctx)
 	if err != nil {
 		return nil, err
@@ -80,12 +24,12 @@ func (r *Registry) readTargets(ctx context.Context) ([]HookTarget, error) {
 		return nil, err
 	}
 	shared := map[intent.ProjectID][][]byte{}
-	targets := []HookTarget{}
+	var targets []intent.HookTarget
 	for _, e := range envs {
 		if e.Source.URL == "" {
 			continue
 		}
-		t := HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
+		t := intent.HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
 		if len(sealed[e.ID]) > 0 { // those of its own come before its project's
 			t.Secrets = r.openHookSecrets(e.ID, sealed[e.ID])
 		} else {
