@@ -254,8 +254,8 @@ func (r *request) delivery(received time.Time) intent.Delivery {
 // knows the secret of some environment. If it finds none, it looks again among
 // the newest environments.
 func (h *Handler) match(ctx context.Context, r *request) (known, verified []match, err error) {
-	for _, age := range []time.Duration{targetsAge, retryAge} {
-		all, err := h.targets.get(ctx, age)
+	for _, read := range []func(context.Context) (*targets, error){h.targets.get, h.targets.newest} {
+		all, err := read(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -324,7 +324,7 @@ func (h *Handler) refuse(ctx context.Context, r *request) {
 	if !h.refusals.AllowN(now, 1) || r.parse() != nil {
 		return
 	}
-	all, err := h.targets.get(ctx, targetsAge)
+	all, err := h.targets.get(ctx)
 	if err != nil {
 		return
 	}

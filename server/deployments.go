@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/scheduler"
 	"ordain.dev/ordain/server/callback"
 	"ordain.dev/ordain/server/deployer"
@@ -41,8 +43,8 @@ type deployment struct {
 	log       *slog.Logger
 	variables *variables
 	files     []*logfile.File
-	stopClean context.CancelFunc
-	cleaned   chan struct{}
+	running   service.Runner
+	closing   sync.Once
 	// retention of the resource action log, in nanoseconds; it is read while it changes.
 	retention atomic.Int64
 }
@@ -50,7 +52,7 @@ type deployment struct {
 // new makes the deployer of an environment.
 func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{cleaned: make(chan struct{}), variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
+	made := &deployment{variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
@@ -79,11 +81,11 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	made.executors, err = executor.NewManager(executor.Config{
-		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log, Variables: made.variables.all,
-		HandlerTimeout: o.HandlerTimeout,
-		IdleRetention:  o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
-		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk,
-		MemoryMax: o.ExecutorMemory, FileMax: o.ExecutorFileSize, ChildrenMax: o.ExecutorChildren, KeepDaemons: o.ExecutorKeepDaemons,
+		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log,
+		Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
+		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
+		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk, MemoryMax: o.ExecutorMemory,
+		FileMax: o.ExecutorFileSize, ChildrenMax: o.ExecutorChildren, KeepDaemons: o.ExecutorKeepDaemons,
 	})
 	if err != nil {
 		return nil, err
@@ -96,12 +98,8 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
 		},
 		OnFacts: func() { d.server.keepers.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
-		Limits: scheduler.Limits{
-			Concurrency: o.Concurrency,
-			DryRuns:     o.DryRuns,
-			Facts:       o.FactRefreshes,
-		}, PythonVersion: python.Minor, Libc: python.Libc,
-		Timeout: o.HandlerTimeout,
+		Limits:        scheduler.Limits{Concurrency: o.Concurrency, DryRuns: o.DryRuns, Facts: o.FactRefreshes},
+		PythonVersion: python.Minor, Libc: python.Libc, Timeout: o.HandlerTimeout,
 	})
 	if err != nil {
 		return nil, err
@@ -158,43 +156,46 @@ func (d *deployment) closeFiles() {
 
 // Start starts the deployer and the clean-up of what it no longer uses.
 func (d *deployment) Start(ctx context.Context) error {
-	if err := d.Deployer.Start(ctx); err != nil {
-		d.closeFiles()
-		return err
-	}
-	ctx, d.stopClean = context.WithCancel(ctx)
-	go func() {
-		defer close(d.cleaned)
-		ticker := time.NewTicker(cleanInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if err := d.executors.Clean(ctx); err != nil && ctx.Err() == nil {
-					d.log.Error("the clean-up of executors failed", "error", err)
-				}
-				for _, f := range d.files {
-					if err := f.Clean(); err != nil {
-						d.log.Error("old logs cannot be removed", "error", err)
-					}
-				}
-			}
+	return d.running.Start(ctx, func(ctx context.Context) (func(context.Context), error) {
+		if err := d.Deployer.Start(ctx); err != nil {
+			return nil, err
 		}
-	}()
-	return nil
+		return d.run, nil
+	})
 }
 
-// Stop ends deployer, executors and logs, in this order.
+// Stop ends deployer, executors and logs, in this order. It cannot be started again.
 func (d *deployment) Stop() {
+	d.running.Stop()
+	d.closing.Do(d.closeFiles)
+}
+
+// run cleans up until ctx ends, and then ends the deployer and its executors.
+func (d *deployment) run(ctx context.Context) {
+	ticker := time.NewTicker(cleanInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			d.clean(ctx)
+		}
+	}
 	d.Deployer.Stop()
-	d.stopClean()
-	<-d.cleaned
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := d.executors.Close(ctx); err != nil {
+	if err := d.executors.Close(grace); err != nil {
 		d.log.Error("executors did not stop", "error", err)
 	}
-	d.closeFiles()
+}
+
+func (d *deployment) clean(ctx context.Context) {
+	if err := d.executors.Clean(ctx); err != nil && ctx.Err() == nil {
+		d.log.Error("the clean-up of executors failed", "error", err)
+	}
+	for _, f := range d.files {
+		if err := f.Clean(); err != nil {
+			d.log.Error("old logs cannot be removed", "error", err)
+		}
+	}
 }
