@@ -11,7 +11,6 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/jsontext"
 )
 
 type actionRow struct {
@@ -54,31 +53,24 @@ func (r actionRow) value() (intent.Action, error) {
 	return a, errors.Join(err1, err2, err3)
 }
 
-// messagesJSON writes the messages column, in the form of messageJSON: it is written
-// for every task, so by hand.
-func messagesJSON(lines []intent.LogLine) ([]byte, error) {
-	size := 2
-	for i := range lines {
-		size += len(lines[i].Message) + len(lines[i].Arguments) + 96
-	}
-	out := append(make([]byte, 0, size), '[')
+// messagesJSON returns the messages column.
+func messagesJSON(lines []intent.LogLine) (string, error) {
+	messages := make([]messageJSON, len(lines))
 	for i, l := range lines {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = jsontext.AppendString(append(out, `{"level":`...), cleanText(l.Level))
-		out = jsontext.AppendString(append(out, `,"message":`...), cleanText(l.Message))
-		out = append(micro(l.Time).AppendFormat(append(out, `,"moment":"`...), time.RFC3339Nano), '"')
+		messages[i] = messageJSON{Level: cleanText(l.Level), Message: cleanText(l.Message), Moment: micro(l.Time)}
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return nil, fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line")
+				return "", fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line are not JSON")
 			}
-			out = append(append(out, `,"arguments":`...), arguments...)
+			messages[i].Arguments = arguments
 		}
-		out = append(out, '}')
 	}
-	return append(out, ']'), nil
+	b, err := json.Marshal(messages)
+	if err != nil {
+		return "", fault.Wrap("store.messages", fault.Invalid, err)
+	}
+	return string(b), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -98,12 +90,12 @@ type actionColumns struct {
 	kinds     []string
 	resources []string
 	versions  []int
-	started   moments
-	finished  moments
+	started   []time.Time
+	finished  []*time.Time
 	statuses  []string
 	kindsOf   []string
 	changes   []string
-	messages  [][]byte
+	messages  []string
 }
 
 func (c *actionColumns) add(a intent.Action) error {
@@ -121,7 +113,7 @@ func (c *actionColumns) add(a intent.Action) error {
 	c.resources = append(c.resources, a.Resource.String())
 	c.versions = append(c.versions, a.Version)
 	c.started = append(c.started, a.Started)
-	c.finished = append(c.finished, momentOf(a.Finished))
+	c.finished = append(c.finished, a.Finished)
 	c.statuses = append(c.statuses, string(a.Status))
 	c.kindsOf = append(c.kindsOf, string(change))
 	c.changes = append(c.changes, changes)
@@ -190,16 +182,16 @@ type stateColumns struct {
 	lastRun      []string
 	blocked      []string
 	isDeploying  []bool
-	lastRunAt    moments
-	lastSuccess  moments
+	lastRunAt    []*time.Time
+	lastSuccess  []*time.Time
 	lastDeployed []int
 	deployedHash []string
 	intentHash   []string
-	lastEvents   moments
+	lastEvents   []*time.Time
 	attempts     []int
 	parked       []string
-	parkedAt     moments
-	retryAt      moments
+	parkedAt     []*time.Time
+	retryAt      []*time.Time
 	failedCode   []string
 	heals        []string
 	drifted      []bool
@@ -211,16 +203,16 @@ func (c *stateColumns) add(s intent.ResourceState) {
 	c.lastRun = append(c.lastRun, string(s.LastRun))
 	c.blocked = append(c.blocked, string(s.Blocked))
 	c.isDeploying = append(c.isDeploying, s.IsDeploying)
-	c.lastRunAt = append(c.lastRunAt, momentOf(s.LastRunAt))
-	c.lastSuccess = append(c.lastSuccess, momentOf(s.LastSuccess))
+	c.lastRunAt = append(c.lastRunAt, s.LastRunAt)
+	c.lastSuccess = append(c.lastSuccess, s.LastSuccess)
 	c.lastDeployed = append(c.lastDeployed, s.LastDeployed)
 	c.deployedHash = append(c.deployedHash, s.DeployedHash)
 	c.intentHash = append(c.intentHash, s.IntentHash)
-	c.lastEvents = append(c.lastEvents, momentOf(s.LastEvents))
+	c.lastEvents = append(c.lastEvents, s.LastEvents)
 	c.attempts = append(c.attempts, s.Attempts)
 	c.parked = append(c.parked, string(s.Parked))
-	c.parkedAt = append(c.parkedAt, momentOf(s.ParkedAt))
-	c.retryAt = append(c.retryAt, momentOf(s.RetryAt))
+	c.parkedAt = append(c.parkedAt, s.ParkedAt)
+	c.retryAt = append(c.retryAt, s.RetryAt)
 	c.failedCode = append(c.failedCode, cleanText(s.FailedCode))
 	heals := "[]"
 	if len(s.Heals) > 0 {

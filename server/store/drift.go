@@ -120,13 +120,8 @@ func (s *Store) Unpark(
 		if err := s.exists(ctx, tx, env); err != nil {
 			return err
 		}
-		rows, err := many[struct{ ID string }](ctx, tx, statements.StateUnpark, env, names)
-		if err == nil {
-			out, err = convert(
-				rows,
-				func(r struct{ ID string }) (intent.ResourceID, error) { return intent.ParseResourceID(r.ID) },
-			)
-		}
+		var err error
+		out, err = resourceIDs(ctx, tx, statements.StateUnpark, env, names)
 		return err
 	})
 	return out, err

@@ -180,14 +180,11 @@ func dryRunNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, id i
 // DryRuns lists the dry runs of a version, newest first; of all versions and commits when it is 0, at most 1,000.
 func (s *Store) DryRuns(ctx context.Context, env intent.EnvironmentID, version int) (out []intent.DryRun, err error) {
 	err = s.read(ctx, "store.DryRuns", func(q querier) error {
-		rows, err := many[dryRunRow](ctx, q, statements.DryRunList, env, version)
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 && version > 0 {
+		var err error
+		out, err = collect(ctx, q, dryRunRow.value, statements.DryRunList, env, version)
+		if err == nil && len(out) == 0 && version > 0 {
 			return requireVersion(ctx, q, env, version)
 		}
-		out, err = convert(rows, dryRunRow.value)
 		return err
 	})
 	return out, err
@@ -244,10 +241,7 @@ func (s *Store) DryRun(
 		if out, err = row.value(); err != nil {
 			return err
 		}
-		rows, err := many[dryRunDiffRow](ctx, q, statements.DryRunDiffs, id)
-		if err == nil {
-			diffs, err = convert(rows, dryRunDiffRow.value)
-		}
+		diffs, err = collect(ctx, q, dryRunDiffRow.value, statements.DryRunDiffs, id)
 		return err
 	})
 	return out, diffs, err

@@ -62,11 +62,8 @@ func withPreview(ctx context.Context, q querier, p intent.PullRequest) (intent.P
 // PullRequests lists those of an environment, open ones first, newest first.
 func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out []intent.PullRequest, err error) {
 	err = s.read(ctx, "store.PullRequests", func(q querier) error {
-		rows, err := many[pullRow](ctx, q, statements.PullList, env)
-		if err != nil {
-			return err
-		}
-		if out, err = convert(rows, pullRow.value); err != nil {
+		var err error
+		if out, err = collect(ctx, q, pullRow.value, statements.PullList, env); err != nil {
 			return err
 		}
 		for i := range out {

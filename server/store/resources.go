@@ -31,30 +31,6 @@ type stateRow struct {
 	Drifted      bool
 }
 
-func (r *stateRow) targets() []any {
-	return []any{
-		&r.ID,
-		&r.Compliance,
-		&r.LastRun,
-		&r.Blocked,
-		&r.IsDeploying,
-		&r.LastRunAt,
-		&r.LastSuccess,
-		&r.LastDeployed,
-		&r.DeployedHash,
-		&r.IntentHash,
-		&r.LastEvents,
-		&r.Attempts,
-		&r.Orphaned,
-		&r.Parked,
-		&r.ParkedAt,
-		&r.RetryAt,
-		&r.FailedCode,
-		(*[]byte)(&r.Heals),
-		&r.Drifted,
-	}
-}
-
 func (r stateRow) value() (intent.ResourceState, error) {
 	id, err := intent.ParseResourceID(r.ID)
 	var heals []intent.Heal
@@ -76,8 +52,7 @@ func (r stateRow) value() (intent.ResourceState, error) {
 // States gives the state of every resource that was ever released and is not forgotten, in no order.
 func (s *Store) States(ctx context.Context, env intent.EnvironmentID) (out []intent.ResourceState, err error) {
 	err = s.read(ctx, "store.States", func(q querier) error {
-		var row stateRow
-		out, err = stream(ctx, q, &row, row.targets(), stateRow.value, statements.StateList, env)
+		out, err = collect(ctx, q, stateRow.value, statements.StateList, env)
 		return err
 	})
 	return out, err

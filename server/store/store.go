@@ -56,7 +56,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pc.ConnConfig.RuntimeParams["application_name"] = "ordain"
 	}
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	pc.AfterConnect = quickly
 	if err := migrate(ctx, pc.ConnConfig, cfg.Logger); err != nil {
 		return nil, err
 	}
@@ -163,14 +162,11 @@ func many[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, 
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// stream is many and convert in one, for lists that are long: row is read into
-// through targets, its fields in the order of the columns, again and again.
-func stream[R, V any](
+// collect scans rows into values of R by column names and converts each.
+func collect[R, V any](
 	ctx context.Context,
 	q querier,
-	row *R,
-	targets []any,
-	f func(R) (V, error),
+	convertRow func(R) (V, error),
 	sql string,
 	args ...any,
 ) ([]V, error) {
@@ -178,21 +174,35 @@ func stream[R, V any](
 	if err != nil {
 		return nil, err
 	}
-	values := []V{}
-	_, err = pgx.ForEachRow(rows, targets, func() error {
-		v, err := f(*row)
-		values = append(values, v)
-		var none R
-		*row = none
-		return err
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (v V, err error) {
+		r, err := pgx.RowToStructByName[R](row)
+		if err != nil {
+			return v, err
+		}
+		return convertRow(r)
 	})
-	return values, err
 }
 
-// convert turns rows into domain values.
-func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
-	values := make([]V, 0, len(rows))
-	for _, r := range rows {
+// listed is collect with a connection of its own.
+func listed[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	convertRow func(R) (V, error),
+	sql string,
+	args ...any,
+) (out []V, err error) {
+	err = s.read(ctx, op, func(q querier) error {
+		out, err = collect(ctx, q, convertRow, sql, args...)
+		return err
+	})
+	return out, err
+}
+
+// convert applies f to each value.
+func convert[R, V any](given []R, f func(R) (V, error)) ([]V, error) {
+	values := make([]V, 0, len(given))
+	for _, r := range given {
 		v, err := f(r)
 		if err != nil {
 			return nil, err
@@ -200,25 +210,6 @@ func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
 		values = append(values, v)
 	}
 	return values, nil
-}
-
-// listed reads rows and makes values of them.
-func listed[R, V any](
-	ctx context.Context,
-	s *Store,
-	op string,
-	f func(R) (V, error),
-	sql string,
-	args ...any,
-) (out []V, err error) {
-	err = s.read(ctx, op, func(q querier) error {
-		rows, err := many[R](ctx, q, sql, args...)
-		if err == nil {
-			out, err = convert(rows, f)
-		}
-		return err
-	})
-	return out, err
 }
 
 // affected turns "no row" into NotFound.

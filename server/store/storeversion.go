@@ -176,8 +176,7 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
 		return v, err
 	}
-	var row keptRow
-	if base.Resources, err = stream(ctx, tx, &row, row.targets(), keptAtVersion(0), statements.VersionResources, v.Environment, base.Number); err != nil {
+	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment, base.Number); err != nil {
 		return v, err
 	}
 	var code json.RawMessage

@@ -99,24 +99,6 @@ type keptRow struct {
 	KeptRequires []string
 }
 
-func (r *keptRow) targets() []any {
-	return []any{
-		&r.ID,
-		&r.Type,
-		&r.Agent,
-		&r.Value,
-		(*[]byte)(&r.Attributes),
-		&r.AttributeHash,
-		&r.Requires,
-		&r.ResourceSet,
-		&r.Undefined,
-		&r.SendEvent,
-		&r.ReceiveEvents,
-		&r.Purged,
-		&r.KeptRequires,
-	}
-}
-
 func (r resourceRow) value(version int) (intent.Resource, error) {
 	id, err1 := intent.ParseResourceID(r.ID)
 	requires, err2 := parseIDs(r.Requires)
@@ -166,8 +148,7 @@ func (s *Store) VersionResources(
 	number int,
 ) (out []intent.Resource, err error) {
 	err = s.read(ctx, "store.VersionResources", func(q querier) error {
-		var row keptRow
-		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionResources, env, number)
+		out, err = collect(ctx, q, keptAtVersion(number), statements.VersionResources, env, number)
 		if err == nil && len(out) == 0 {
 			return requireVersion(ctx, q, env, number)
 		}
@@ -190,19 +171,8 @@ func (s *Store) VersionChanges(
 		if err := q.QueryRow(ctx, statements.VersionTotal, env, number).Scan(&total); err != nil {
 			return err
 		}
-		var row keptRow
-		out, err = stream(
-			ctx,
-			q,
-			&row,
-			row.targets(),
-			keptAtVersion(number),
-			statements.VersionChanges,
-			env,
-			from,
-			number,
-			idTexts(purged),
-		)
+		out, err = collect(ctx, q, keptAtVersion(number), statements.VersionChanges, env, from, number,
+			idTexts(purged))
 		return err
 	})
 	return out, total, err

@@ -105,7 +105,7 @@ var lattice = []struct {
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
+	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/forge", "internal/intent internal/fault"},
