@@ -84,7 +84,7 @@ func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
 
 // follows tells that the rules, as they are, let tasks be behind on a.
 func (s *Scheduler) follows(a *agent) bool {
-	return !s.halted && !s.yields && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
+	return !s.halted && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
 }
 
 // recall asks for what is behind on a.

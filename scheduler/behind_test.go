@@ -232,9 +232,8 @@ func recalls(out []Command) (names []string) {
 // Whatever should go before what is behind recalls it, and what did not begin is wished for again.
 func TestRecalled(t *testing.T) {
 	for name, event := range map[string]func(s *Scheduler) []Command{
-		"pause":           func(s *Scheduler) []Command { return s.Pause("x", t0) },
-		"halt":            func(s *Scheduler) []Command { return s.Halt() },
-		"something waits": func(s *Scheduler) []Command { return s.Yield(true, t0) },
+		"pause": func(s *Scheduler) []Command { return s.Pause("x", t0) },
+		"halt":  func(s *Scheduler) []Command { return s.Halt() },
 		"a person's wish": func(s *Scheduler) []Command {
 			return s.Trigger(UserDeploy, Filter{Resources: []intent.ResourceID{rid("x/c")}}, t0)
 		},

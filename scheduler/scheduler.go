@@ -20,7 +20,6 @@ type Scheduler struct {
 	agents  map[string]*agent
 	pauseAt map[string]bool // agents that a person paused, known or not
 	halted  bool
-	yields  bool // what timers wish for does not start
 	timers  timers
 	policy  Policy
 	retries retryHeap
@@ -204,16 +203,6 @@ func (s *Scheduler) Resume(now time.Time) []Command {
 	return s.decide(now)
 }
 
-// Yield keeps what timers wish for from starting as long as it is set: something
-// more urgent is about to come. What runs is left to end.
-func (s *Scheduler) Yield(yields bool, now time.Time) []Command {
-	s.yields = yields
-	return s.decide(now)
-}
-
-// waits tells that a wish has to wait for something more urgent that is about to come.
-func (s *Scheduler) waits(n *node) bool { return s.yields && n.prio.Periodic() }
-
 // decide starts all that can start and gives the commands of this event.
 func (s *Scheduler) decide(now time.Time) []Command {
 	s.look(now)
@@ -236,9 +225,6 @@ func (s *Scheduler) decide(now time.Time) []Command {
 			for _, a := range s.followed {
 				s.recall(a)
 			}
-			break
-		}
-		if s.waits(n) {
 			break
 		}
 		heap.Pop(&a.ready)

@@ -632,29 +632,3 @@ func TestTakenUpAgain(t *testing.T) {
 		t.Fatal("f does not wait for d")
 	}
 }
-
-// While the scheduler yields nothing starts that timers wished for, and nothing
-// of it is foretold; what is pushed starts, also what a timer wished for before.
-func TestYield(t *testing.T) {
-	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "y/c 1", "y/d 1 y/c")
-	w.endAll()
-	w.log = nil
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
-	w.said("start x/a")
-	w.take(w.s.Yield(true, w.now))
-	if ahead := w.s.Ahead(5, func(intent.ResourceID) bool { return false }); len(ahead) != 0 {
-		t.Fatalf("%v", ahead)
-	}
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
-	w.end("x/a")
-	if !w.s.Idle() {
-		t.Fatal("something runs")
-	}
-	w.log = nil
-	w.release("x/a 1", "x/b 1", "y/c 1", "y/d 2 y/c")
-	w.said("start y/d")
-	w.end("y/d")
-	w.said()
-	w.take(w.s.Yield(false, w.now))
-	w.said("start x/b", "start y/c")
-}

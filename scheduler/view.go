@@ -104,8 +104,7 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 				found++
 				continue
 			}
-			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) &&
-				!s.waits(w) {
+			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) {
 				out = append(out, s.command(w))
 				found++
 			}

@@ -562,10 +562,6 @@ type Deployer interface {
 	Start(ctx context.Context) error
 	Stop()
 	VersionReleased(number int)
-	// Releasing tells that a version is about to be released: it may be read already. 0: nothing came of it.
-	Releasing(number int)
-	// Compiling tells that a compile whose version may be released begins, or is over: until then timers wait.
-	Compiling(begins bool)
 	// Deploy tries again what is not as intended, or with full everything. No
 	// agents and no resources means all.
 	Deploy(full bool, agents []string, resources []intent.ResourceID)

@@ -78,14 +78,7 @@ func (k *keeper) compile(
 	if e.Bool("compile_cancel_older") && compile.Moved() && k.cancelled < mostCancelled {
 		watching.Go(func() { k.watchNewer(own, compile.ID, r.ending) })
 	}
-	deployer := k.control.deployer(k.env)
-	if deployer != nil && compile.Export {
-		deployer.Compiling(true)
-	}
 	err := r.stages(own)
-	if deployer != nil && compile.Export {
-		deployer.Compiling(false)
-	}
 	cancel()
 	watching.Wait()
 	if ctx.Err() != nil {

@@ -16,9 +16,7 @@ import (
 // it is released already or older than the active one, and when it takes away
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
-	c.releasing(env, number)
 	if err := c.cfg.Store.ReleaseVersion(ctx, env, number, c.cfg.Now()); err != nil {
-		c.releasing(env, 0)
 		c.held(env, number, err)
 		return err
 	}
@@ -70,13 +68,6 @@ func (c *Control) held(env intent.EnvironmentID, number int, err error) {
 // HeldVersions lists the versions that wait for a confirmation, newest first.
 func (c *Control) HeldVersions(ctx context.Context, env intent.EnvironmentID) ([]intent.Version, error) {
 	return c.cfg.Store.HeldVersions(ctx, env)
-}
-
-// releasing tells the deployer of a version that is about to be the intent; 0: it is not.
-func (c *Control) releasing(env intent.EnvironmentID, number int) {
-	if d := c.deployer(env); d != nil {
-		d.Releasing(number)
-	}
 }
 
 // released tells pages and the deployer of the new intent.

@@ -44,7 +44,6 @@ type Deployer struct {
 	rules       string // the settings and overrides that the scheduler has
 	version     *versionCode
 	resources   []intent.Resource // of the scheduler's version, sorted by id; not to be changed
-	coming      *earlyRead        // the version that is being released; nil when it is not read early
 	wanted      int               // newest released version that was heard of
 	loading     bool
 	deferred    []func() // outcomes that wait for a version to be loaded
@@ -64,7 +63,6 @@ type Deployer struct {
 	gatherSince time.Time // when the batch began to wait for more ends; zero: it does not
 	gatherUntil time.Time // when it will have waited long enough
 	pursuits    int       // what is under way beside deployments
-	yield       yield
 	queues      queues
 	dryRuns     map[intent.ActionID]*dryRun
 	facts       inquiries
@@ -270,7 +268,6 @@ func (d *Deployer) loop(ctx context.Context) {
 			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
 				d.unprepare("") // what was to come next may be held now
 			}
-			d.giveWay(now())
 			d.carry(d.sched.Tick(now()))
 			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
 				d.lookAtFacts(false)
@@ -327,7 +324,7 @@ func (d *Deployer) untilTick() time.Duration {
 	if d.sched == nil {
 		return wait
 	}
-	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil, d.yield.until} {
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil} {
 		if !at.IsZero() {
 			wait = min(wait, max(time.Until(at), 0))
 		}

@@ -150,13 +150,11 @@ func (d *Deployer) loadVersion() {
 	d.loading = true
 	d.carry(d.sched.RecallAll(""))
 	number, from, known := d.wanted, d.sched.Version(), d.resources
-	coming := d.coming
-	d.coming = nil
 	go func() {
 		var resources []intent.Resource
 		var code *versionCode
 		err := d.persist(d.tasks, "read a version", func(ctx context.Context) (err error) {
-			resources, code, err = d.readReleased(ctx, coming, from, known, number)
+			resources, code, err = d.readNewer(ctx, from, known, number)
 			if fault.Is(err, fault.NotFound) {
 				return permanent{err} // it was deleted since
 			}
