@@ -27,8 +27,7 @@ type actionRow struct {
 	Messages    json.RawMessage
 }
 
-// messageJSON is one element of the messages column. The list of log lines
-// reads these names.
+// messageJSON is one element of the messages column. The statement of the list of log lines reads these names.
 type messageJSON struct {
 	Level     string          `json:"level"`
 	Message   string          `json:"message"`
@@ -84,7 +83,7 @@ func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
 	return string(b), nil
 }
 
-// actionColumns are actions, column by column, for unnest.
+// actionColumns holds actions column by column, for unnest.
 type actionColumns struct {
 	ids       []uuid.UUID
 	kinds     []string
@@ -137,8 +136,8 @@ func (c *actionColumns) args(env uuid.UUID) []any {
 	}
 }
 
-// StartActions records that these actions begin; resources that are to be
-// deployed are marked so. Starting an action again changes nothing.
+// StartActions records that these actions begin, and marks the resources that they deploy as deploying. Starting an
+// action again changes nothing.
 func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error {
 	if len(actions) == 0 {
 		return nil
@@ -163,8 +162,8 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 	}, nil)
 }
 
-// SetAhead records what is about to be deployed without another word, in place of
-// what it recorded before; see control.ResourceStore.
+// SetAhead records the tasks that are about to run without a record of their own, replacing the list before. States
+// reports as deploying those whose action has no entry in the log.
 func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error {
 	resources, actions := make([]string, len(tasks)), make([]uuid.UUID, len(tasks))
 	for i, t := range tasks {
@@ -175,7 +174,7 @@ func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []
 	}, nil)
 }
 
-// stateColumns are states, column by column, for unnest.
+// stateColumns holds states column by column, for unnest.
 type stateColumns struct {
 	ids          []string
 	compliance   []string
@@ -246,10 +245,9 @@ func (c *stateColumns) args(env uuid.UUID) []any {
 	}
 }
 
-// FinishActions records outcomes, the states that follow, drift, breakers, facts and notices. When a
-// newer intent was released in the meantime, the state keeps what follows from
-// that intent and only learns how the run ended. Finishing an action again
-// changes nothing of the action.
+// FinishActions records outcomes and what follows from them: states, drift, breakers, facts and notices. When a newer
+// intent was released in the meantime, a state keeps what follows from that intent and only learns how the run ended.
+// Finishing an action again does not change the action.
 func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error {
 	const op = "store.FinishActions"
 	if len(done) == 0 {
@@ -257,7 +255,7 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 	}
 	var columns actionColumns
 	seen := make(map[intent.ActionID]bool, len(done))
-	latest := make(map[intent.ResourceID]int, len(done)) // of several states of a resource the last counts
+	latest := make(map[intent.ResourceID]int, len(done)) // of several states of one resource the last one counts
 	for i := range done {
 		d := &done[i]
 		if d.Action.Finished == nil {
@@ -344,8 +342,8 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 	return nil
 }
 
-// ResetDeploying ends actions that a killed server left open, and forgets what was ahead;
-// see control.ResourceStore.
+// ResetDeploying ends the actions that a killed server left open, as cancelled, and forgets the list of SetAhead.
+// What was being deployed counts as cut off from then on, unless forget is set. It returns the number of actions.
 func (s *Store) ResetDeploying(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -371,7 +369,7 @@ func (s *Store) ResetDeploying(
 	return n, err
 }
 
-// DeleteActionsBefore drops finished actions that began before a time.
+// DeleteActionsBefore deletes finished actions that began before a time, and returns how many.
 func (s *Store) DeleteActionsBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteActionsBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ActionDelete, env, t)
@@ -381,11 +379,10 @@ func (s *Store) DeleteActionsBefore(ctx context.Context, env intent.EnvironmentI
 	return n, err
 }
 
-// mostActions bounds one answer.
+// mostActions bounds one answer of Actions.
 const mostActions = 1000
 
-// Actions gives the newest actions of a resource, or of all when id is zero;
-// kind may be empty. No limit means 1000.
+// Actions lists the newest actions on a resource, or on all when id is zero; kind may be empty. At most 1,000.
 func (s *Store) Actions(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -48,7 +48,7 @@ type revisionJSON struct {
 	Signer  signerJSON `json:"signer,omitzero"`
 }
 
-// signerJSON is who signed a revision; left out when nobody asked.
+// signerJSON is the signer of a revision; left out when its signature was not checked.
 type signerJSON struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
@@ -98,7 +98,7 @@ func (r compileRow) value() (intent.Compile, error) {
 	return c, errors.Join(err1, err2, err3)
 }
 
-// EnqueueCompile records a request; the same request again changes nothing.
+// EnqueueCompile records a request; recording it again changes nothing.
 func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
 	const op = "store.EnqueueCompile"
 	return s.write(ctx, op, func(tx pgx.Tx) error { return enqueue(ctx, tx, op, c) })
@@ -137,8 +137,12 @@ func enqueue(ctx context.Context, tx pgx.Tx, op string, c intent.Compile) error 
 	return err
 }
 
-// StartCompile takes the next request; see control.CompileStore. Conflict when
-// another process owns the environment: two would run the same compile.
+// StartCompile takes the next request of an environment and marks it started; nil when none is waiting. A compile
+// that was started but not completed, because the server was killed, comes first and starts over with the revision
+// that it had; nothing is merged into it. Otherwise this run also answers the waiting requests that were made before
+// now and are equal in export, reinstall and variables and ask for no more of an update: their Substitute is set, and
+// they get its started, completed, success and version. Conflict when another process owns the environment, since
+// both would run the same compile.
 func (s *Store) StartCompile(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -174,7 +178,7 @@ func (s *Store) StartCompile(
 		}
 		out = &c
 		if c.Revision != nil {
-			return nil // what was asked since may be about a later commit
+			return nil // requests made since may be about a later commit
 		}
 		_, err = tx.Exec(ctx, statements.CompileMerge, row.ID, now)
 		return err
@@ -182,7 +186,7 @@ func (s *Store) StartCompile(
 	return out, err
 }
 
-// SetCompileRevision says which commit the run, and all that it answers, is about.
+// SetCompileRevision records the commit of a run, for all requests that it answers.
 func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev intent.Revision) error {
 	return s.write(ctx, "store.SetCompileRevision", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionOf(rev)))); err != nil {
@@ -193,7 +197,8 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 	})
 }
 
-// FinishCompile ends a run and all requests that it answers; see control.CompileStore.
+// FinishCompile ends a run and all requests that it answers, and records its notice with that. Ending it again
+// changes nothing.
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
@@ -213,7 +218,7 @@ func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end inte
 	})
 }
 
-// Compile gives one report with its stages, or those of its substitute.
+// Compile returns one report with its stages; those of its substitute when it has one.
 func (s *Store) Compile(
 	ctx context.Context,
 	id intent.CompileID,
@@ -236,7 +241,7 @@ func (s *Store) Compile(
 	return out, stages, err
 }
 
-// Compiles lists reports.
+// Compiles lists the compile reports of an environment.
 func (s *Store) Compiles(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -245,12 +250,12 @@ func (s *Store) Compiles(
 	return page(ctx, s, "store.Compiles", CompileList, q, compileRow.value, env)
 }
 
-// OpenCompiles lists requests not completed, oldest first.
+// OpenCompiles lists the requests that are not completed, the running one included, oldest first.
 func (s *Store) OpenCompiles(ctx context.Context, env intent.EnvironmentID) (out []intent.Compile, err error) {
 	return listed(ctx, s, "store.OpenCompiles", compileRow.value, statements.CompileOpen, env)
 }
 
-// LastCompile gives the newest completed compile that had a revision, nil when none.
+// LastCompile returns the newest completed compile that had a revision, nil when there is none.
 func (s *Store) LastCompile(ctx context.Context, env intent.EnvironmentID) (out *intent.Compile, err error) {
 	err = s.read(ctx, "store.LastCompile", func(q querier) error {
 		out = nil
@@ -268,7 +273,7 @@ func (s *Store) LastCompile(ctx context.Context, env intent.EnvironmentID) (out 
 	return out, err
 }
 
-// DeleteCompilesBefore drops reports that completed before a time.
+// DeleteCompilesBefore deletes reports that completed before a time, and returns how many.
 func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteCompilesBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.CompileDelete, t)
@@ -278,8 +283,7 @@ func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, e
 	return n, err
 }
 
-// StartPreview records that a compile runs beside the queue, for a dry run.
-// Recording it again changes nothing.
+// StartPreview records that a compile runs beside the queue, for a dry run. Recording it again changes nothing.
 func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
 	const op = "store.StartPreview"
 	metadata, err := json.Marshal(c.Metadata)

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// deliveryJSON and outcomeJSON are how many deliveries go to the database at once.
+// deliveryJSON and outcomeJSON are the form in which many deliveries go to the database at once.
 type deliveryJSON struct {
 	ID       uuid.UUID        `json:"id"`
 	Forge    string           `json:"forge"`
@@ -52,7 +52,7 @@ type deliveryRow struct {
 	Handled     *time.Time
 }
 
-// deliveryListRow has the columns that lists sort by and filter on besides.
+// deliveryListRow adds the columns that the list is sorted and filtered by.
 type deliveryListRow struct {
 	deliveryRow
 	Repository, Ref, Commit, Kind string
@@ -68,8 +68,8 @@ func (r deliveryRow) value() (intent.Delivery, error) {
 	}, err
 }
 
-// RecordDeliveries records webhooks in one transaction. It gives, for each,
-// the environments that did not have it before; one that nobody took is not recorded.
+// RecordDeliveries records webhooks, all of them or none. It returns, for each, the environments that did not have it
+// before. A delivery without an outcome is not recorded.
 func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delivery) ([][]intent.EnvironmentID, error) {
 	const op = "store.RecordDeliveries"
 	given, outcomes := make([]deliveryJSON, 0, len(deliveries)), []outcomeJSON{}
@@ -82,7 +82,7 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 		}
 	}
 	var rows []struct{ Delivery, Environment uuid.UUID }
-	// Recorded twice, a delivery meets itself: it is there, which is what counts.
+	// Repeating this is harmless: a delivery that is recorded already is left as it is.
 	err := s.state(ctx, op, func(q querier) (err error) {
 		rows, err = many[struct{ Delivery, Environment uuid.UUID }](
 			ctx,
@@ -113,7 +113,7 @@ func outcomeOf(delivery uuid.UUID, o intent.DeliveryOutcome) outcomeJSON {
 	}
 }
 
-// WaitingDeliveries gives the oldest that an environment has not looked at.
+// WaitingDeliveries lists the oldest deliveries that an environment has not handled.
 func (s *Store) WaitingDeliveries(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -122,7 +122,7 @@ func (s *Store) WaitingDeliveries(
 	return listed(ctx, s, "store.WaitingDeliveries", deliveryRow.value, statements.DeliveryWaiting, env, limit)
 }
 
-// WaitingEnvironments gives the environments with deliveries that wait.
+// WaitingEnvironments lists the environments with deliveries that they have not handled.
 func (s *Store) WaitingEnvironments(ctx context.Context) (out []intent.EnvironmentID, err error) {
 	err = s.read(ctx, "store.WaitingEnvironments", func(q querier) error {
 		rows, err := q.Query(ctx, statements.DeliveryWaitingFor)
@@ -134,8 +134,8 @@ func (s *Store) WaitingEnvironments(ctx context.Context) (out []intent.Environme
 	return out, err
 }
 
-// FinishDeliveries records how deliveries ended for an environment, by delivery.
-// One that ended before stays as it is.
+// FinishDeliveries records how deliveries ended for an environment, by delivery. One that ended before stays as it
+// is.
 func (s *Store) FinishDeliveries(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -168,7 +168,7 @@ func (s *Store) Deliveries(
 	)
 }
 
-// Delivery finds one that concerned an environment.
+// Delivery returns a webhook of an environment.
 func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (out intent.Delivery, err error) {
 	err = s.read(ctx, "store.Delivery", func(q querier) error {
 		row, err := one[deliveryRow](ctx, q, statements.DeliveryGet, env, id)
@@ -176,7 +176,7 @@ func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.
 			return fault.New(
 				"store.Delivery",
 				fault.NotFound,
-				"there is no delivery "+id.String()+" to this environment",
+				"this environment has no delivery "+id.String(),
 			)
 		}
 		if err == nil {
@@ -187,7 +187,7 @@ func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.
 	return out, err
 }
 
-// DeleteDeliveriesBefore drops the webhooks of an environment that came before a time.
+// DeleteDeliveriesBefore deletes the webhooks of an environment that came before a time, and returns how many.
 func (s *Store) DeleteDeliveriesBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteDeliveriesBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.OutcomeDelete, env, t)
@@ -201,7 +201,7 @@ func (s *Store) DeleteDeliveriesBefore(ctx context.Context, env intent.Environme
 	return n, err
 }
 
-// HookSecrets gives the sealed webhook secrets of all environments, by name.
+// HookSecrets returns the sealed webhook secrets of all environments, by name.
 func (s *Store) HookSecrets(ctx context.Context) (map[intent.EnvironmentID]map[string][]byte, error) {
 	out := map[intent.EnvironmentID]map[string][]byte{}
 	err := s.read(ctx, "store.HookSecrets", func(q querier) error {
@@ -221,7 +221,7 @@ func (s *Store) HookSecrets(ctx context.Context) (map[intent.EnvironmentID]map[s
 	return out, err
 }
 
-// SetModules records the repositories of the modules that a project uses, by name of module.
+// SetModules records the repositories of the modules that a project uses, by the name of the module.
 func (s *Store) SetModules(ctx context.Context, env intent.EnvironmentID, urls map[string]string) error {
 	names, list := []string{}, []string{}
 	for name, url := range urls {
@@ -233,7 +233,7 @@ func (s *Store) SetModules(ctx context.Context, env intent.EnvironmentID, urls m
 	})
 }
 
-// Modules gives the repositories of the modules of all environments, by name of module.
+// Modules returns what SetModules recorded, for all environments.
 func (s *Store) Modules(ctx context.Context) (map[intent.EnvironmentID]map[string]string, error) {
 	out := map[intent.EnvironmentID]map[string]string{}
 	err := s.read(ctx, "store.Modules", func(q querier) error {

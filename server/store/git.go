@@ -20,7 +20,7 @@ type gitStateRow struct {
 	Checked time.Time
 }
 
-// SetGitState records how it goes between an environment and its repository.
+// SetGitState records the state of an environment's connection to its repository.
 func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state intent.GitState) error {
 	return s.write(ctx, "store.SetGitState", func(tx pgx.Tx) error {
 		_, err := tx.Exec(
@@ -37,7 +37,7 @@ func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state
 	})
 }
 
-// GitState gives what was recorded last; nil when nothing was.
+// GitState returns what was recorded last; nil when nothing was.
 func (s *Store) GitState(ctx context.Context, env intent.EnvironmentID) (out *intent.GitState, err error) {
 	err = s.read(ctx, "store.GitState", func(q querier) error {
 		row, err := one[gitStateRow](ctx, q, statements.GitStateGet, env)
@@ -53,7 +53,7 @@ func (s *Store) GitState(ctx context.Context, env intent.EnvironmentID) (out *in
 	return out, err
 }
 
-// AcceptCommit records that a person lets a commit through.
+// AcceptCommit records that a person accepts a commit, and the intervention.
 func (s *Store) AcceptCommit(ctx context.Context, env intent.EnvironmentID, a intent.Acceptance) error {
 	return s.write(ctx, "store.AcceptCommit", func(tx pgx.Tx) error {
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
@@ -80,7 +80,7 @@ type acceptanceRow struct {
 	At     time.Time
 }
 
-// Acceptance gives who let a commit through; nil when nobody did.
+// Acceptance returns who accepted a commit; nil when nobody did.
 func (s *Store) Acceptance(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -20,8 +20,7 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migration is one step of the schema. Steps are never edited once they were
-// released: databases remember their checksum.
+// migration is one step of the schema. A step is never edited once it was released: databases remember its checksum.
 type migration struct {
 	number   int
 	name     string
@@ -29,7 +28,7 @@ type migration struct {
 	checksum string
 }
 
-// migrationsIn reads NNNN_name.sql files, whose numbers must go up.
+// migrationsIn reads the files NNNN_name.sql, whose numbers must have no gaps.
 func migrationsIn(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql") // in order of name
 	if err != nil {
@@ -77,7 +76,7 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) erro
 	if err != nil {
 		return translate(op, err)
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the transaction ended before
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the transaction has ended by then
 	var server int
 	if err := conn.QueryRow(ctx, statements.ServerVersion).Scan(&server); err != nil {
 		return translate(op, err)

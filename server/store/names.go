@@ -1,6 +1,6 @@
 package store
 
-// statementTexts names every statement of sql/*.sql.
+// statementTexts has a field for every statement in sql/*.sql.
 type statementTexts struct {
 	// action.sql
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish, ActionCancelOpen string

@@ -42,7 +42,7 @@ func (r pullRow) value() (intent.PullRequest, error) {
 	}, nil
 }
 
-// withPreview adds the dry run of a pull request, unless it was cleared away.
+// withPreview adds the dry run of a pull request, unless it was deleted.
 func withPreview(ctx context.Context, q querier, p intent.PullRequest) (intent.PullRequest, error) {
 	if p.DryRun == nil {
 		return p, nil
@@ -59,7 +59,7 @@ func withPreview(ctx context.Context, q querier, p intent.PullRequest) (intent.P
 	return p, err
 }
 
-// PullRequests lists those of an environment, open ones first, newest first.
+// PullRequests lists the pull requests of an environment, open ones first, then newest first.
 func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out []intent.PullRequest, err error) {
 	err = s.read(ctx, "store.PullRequests", func(q querier) error {
 		var err error
@@ -76,7 +76,7 @@ func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out
 	return out, err
 }
 
-// PullRequest gives one.
+// PullRequest returns one pull request.
 func (s *Store) PullRequest(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -99,7 +99,7 @@ func (s *Store) PullRequest(
 	return out, err
 }
 
-// PullOfDryRun gives the pull request whose preview a dry run is; nil for other dry runs.
+// PullOfDryRun returns the pull request that a dry run is the preview of; nil for other dry runs.
 func (s *Store) PullOfDryRun(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -121,8 +121,8 @@ func (s *Store) PullOfDryRun(
 	return out, err
 }
 
-// SavePull stores what a forge told of a pull request: all but approval,
-// preview and comment. With comment, that is to be brought up to date.
+// SavePull stores what a forge reported about a pull request: all but approval, preview and comment. With comment set
+// it also queues an update of the comment.
 func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool, at time.Time) error {
 	return s.write(ctx, "store.SavePull", func(tx pgx.Tx) error {
 		_, err := tx.Exec(
@@ -162,7 +162,7 @@ func lockPull(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentI
 	return p, err
 }
 
-// movedOn refuses what concerns another commit than a pull request has now.
+// movedOn fails when the pull request is closed or no longer at the commit.
 func movedOn(op string, p pullRow, commit string) error {
 	if p.State != string(intent.PullIsOpen) {
 		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d is %s", p.Number, p.State))
@@ -174,8 +174,8 @@ func movedOn(op string, p pullRow, commit string) error {
 	return nil
 }
 
-// ApprovePull records that a person lets the code of one commit run; Conflict
-// when the pull request has another one, or is closed.
+// ApprovePull records that a person lets the code of one commit run; Conflict when the pull request is at another one
+// or closed.
 func (s *Store) ApprovePull(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -197,8 +197,8 @@ func (s *Store) ApprovePull(
 	})
 }
 
-// StartPullPreview records a dry run as the preview of a pull request; Conflict
-// when that moved on. The dry run before is told, to be cancelled.
+// StartPullPreview records a dry run as the preview of a pull request; Conflict when that has moved on. It returns
+// the preview before, for the caller to cancel.
 func (s *Store) StartPullPreview(
 	ctx context.Context,
 	number int,
@@ -226,9 +226,8 @@ func (s *Store) StartPullPreview(
 	return before, err
 }
 
-// StalePull gives the pull request whose preview is to be computed again, since
-// another commit is deployed now; zero: none. While a version that was released
-// after since is being deployed there is none.
+// StalePull returns a pull request whose preview was compared with another commit than the one deployed now; 0 when
+// there is none, when one is being computed, or while a version released after since is being deployed.
 func (s *Store) StalePull(ctx context.Context, env intent.EnvironmentID, since time.Time) (number int, err error) {
 	err = s.read(ctx, "store.StalePull", func(q querier) error {
 		number = 0
@@ -241,7 +240,7 @@ func (s *Store) StalePull(ctx context.Context, env intent.EnvironmentID, since t
 	return number, err
 }
 
-// SetPullComment remembers the comment that a forge made.
+// SetPullComment records the id of the comment that a forge has.
 func (s *Store) SetPullComment(ctx context.Context, env intent.EnvironmentID, number int, id string) error {
 	return s.write(ctx, "store.SetPullComment", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.PullComment, env, number, cleanText(id))
@@ -249,7 +248,7 @@ func (s *Store) SetPullComment(ctx context.Context, env intent.EnvironmentID, nu
 	})
 }
 
-// JudgeVersion tells why a version would be held, were it to be released; nil: it would not.
+// JudgeVersion returns why a version would be held if it were released; nil when it would not be.
 func (s *Store) JudgeVersion(
 	ctx context.Context,
 	env intent.EnvironmentID,

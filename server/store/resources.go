@@ -43,13 +43,12 @@ func (r stateRow) value() (intent.ResourceState, error) {
 		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun), Blocked: intent.Blocked(r.Blocked),
 		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess), LastDeployed: r.LastDeployed,
 		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts, Orphaned: r.Orphaned,
-		Parked: intent.Parking(
-			r.Parked,
-		), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt), FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
+		Parked: intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt),
+		FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
 	}, err
 }
 
-// States gives the state of every resource that was ever released and is not forgotten, in no order.
+// States returns the state of every resource that the environment knows, orphans included, in no particular order.
 func (s *Store) States(ctx context.Context, env intent.EnvironmentID) (out []intent.ResourceState, err error) {
 	err = s.read(ctx, "store.States", func(q querier) error {
 		out, err = collect(ctx, q, stateRow.value, statements.StateList, env)
@@ -63,7 +62,7 @@ type countRow struct {
 	Count  int
 }
 
-// ResourceCounts counts resources per state, orphans left out.
+// ResourceCounts counts resources by state, without orphans.
 func (s *Store) ResourceCounts(ctx context.Context, env intent.EnvironmentID) (out map[intent.Status]int, err error) {
 	err = s.read(ctx, "store.ResourceCounts", func(q querier) error {
 		rows, err := many[countRow](ctx, q, statements.StateCounts, env)
@@ -92,8 +91,8 @@ func (r listedRow) value() (intent.ResourceRow, error) {
 	return intent.ResourceRow{State: state, Version: r.Version, Requires: requires}, errors.Join(err1, err2)
 }
 
-// Resources lists the resources of the active version with their states; a
-// filter on the status "orphaned" lists orphans too.
+// Resources lists the resources of the active version with their states. Orphans are among them when the filter on
+// the status mentions them.
 func (s *Store) Resources(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -137,7 +136,7 @@ func (r detailRow) value() (intent.ResourceDetail, error) {
 	return d, errors.Join(err1, err2, err3, err4)
 }
 
-// Resource gives all about one resource.
+// Resource returns all that is known about one resource.
 func (s *Store) Resource(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -115,7 +115,7 @@ func TestStatementFilesAndNamesAgree(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"a name without a statement": {"-- name: One :one\nSELECT 1;\n", "no statement Two"},
 		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three :one\nSELECT 3;\n", "nothing uses the statement Three"},
-		"a kind that is none":        {"-- name: One :some\nSELECT 1;\n", `"One :some" says none of`},
+		"a kind that is none":        {"-- name: One :some\nSELECT 1;\n", `"One :some" is none of`},
 		"two of a name":              {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n", "two statements One"},
 	} {
 		var into struct{ One, Two string }

@@ -72,7 +72,7 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 	return all, nil
 }
 
-// describe appends all that is stored, each text with its length before it.
+// describe appends all that resource_content holds, each text with its length before it.
 func (in *incoming) describe(b []byte) []byte {
 	one := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -99,7 +99,8 @@ func (in *incoming) describe(b []byte) []byte {
 	return b
 }
 
-// StoreVersion stores a candidate; see control.VersionStore.
+// StoreVersion stores a candidate and returns its number, counting up from 1 in each environment. Storing for the
+// same compile again returns the number of the first time.
 func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.Time) (number int, err error) {
 	const op = "store.StoreVersion"
 	all, err := prepare(v.Resources)
@@ -108,7 +109,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 	}
 	export := v
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
-		v := export // of an attempt before nothing stays
+		v := export // an earlier attempt may have merged into it
 		last, err := lockEnvironment(ctx, tx, v.Environment)
 		if err != nil {
 			return err
@@ -160,8 +161,8 @@ func undefined(all []incoming) (n int) {
 	return n
 }
 
-// mergePartial makes a whole version of a partial export. The caller holds the
-// lock of the environment, so the newest version stays the newest.
+// mergePartial makes a whole version of a partial export. The caller holds the lock of the environment, so the newest
+// version stays the newest.
 func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.NewVersion, error) {
 	base := partial.Base{}
 	var unknowns json.RawMessage
@@ -209,8 +210,7 @@ type knownRow struct {
 	Content  *int64
 }
 
-// storeResources adds the resources and contents that are new and gives the
-// keys of all contents in order.
+// storeResources adds the resources and contents that are new, and returns the keys of all contents in order.
 func storeResources(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -221,7 +221,7 @@ func storeResources(
 	ids, digests := make([]string, len(all)), make([]uuid.UUID, len(all))
 	for i := range all {
 		ids[i], digests[i] = all[i].id, all[i].digest
-		all[i].resource, all[i].content = 0, 0 // of an attempt before
+		all[i].resource, all[i].content = 0, 0 // an earlier attempt may have set them
 	}
 	known, err := many[knownRow](ctx, tx, statements.ContentFind, env, ids, digests)
 	if err != nil {
@@ -258,8 +258,7 @@ func storeResources(
 	return contents, nil
 }
 
-// takeKeys takes n keys from a table's sequence, so that rows can be copied in
-// with their keys known.
+// takeKeys takes n keys from a table's sequence, so that rows can be copied in with known keys.
 func takeKeys(ctx context.Context, tx pgx.Tx, table string, n int) ([]int64, error) {
 	rows, err := tx.Query(ctx, statements.KeysTake, table, n)
 	if err != nil {

@@ -39,7 +39,7 @@ func (r versionRow) value() (intent.Version, error) {
 	}, errors.Join(err1, err2, err3)
 }
 
-// Version finds one.
+// Version returns one version.
 func (s *Store) Version(ctx context.Context, env intent.EnvironmentID, number int) (out intent.Version, err error) {
 	err = s.read(ctx, "store.Version", func(q querier) error {
 		row, err := one[versionRow](ctx, q, statements.VersionGet, env, number)
@@ -51,7 +51,7 @@ func (s *Store) Version(ctx context.Context, env intent.EnvironmentID, number in
 	return out, err
 }
 
-// ActiveVersion gives the intent, nil before the first release.
+// ActiveVersion returns the version that is the intent, nil before the first release.
 func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (out *intent.Version, err error) {
 	err = s.read(ctx, "store.ActiveVersion", func(q querier) error {
 		out = nil
@@ -69,7 +69,7 @@ func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (ou
 	return out, err
 }
 
-// Versions lists versions.
+// Versions lists the versions of an environment.
 func (s *Store) Versions(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -140,8 +140,8 @@ func idTexts(ids []intent.ResourceID) []string {
 	return texts
 }
 
-// VersionResources gives all resources of a version by id. Of what is purged it
-// says what it required when it was kept, as the active version has it.
+// VersionResources returns all resources of a version by id. A purged one has in KeptRequires what it required when
+// it was last kept, as of the active version.
 func (s *Store) VersionResources(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -154,13 +154,13 @@ func (s *Store) VersionResources(
 		}
 		return err
 	})
-	// Here and not there: the database would sort whole rows, on disk when they are many.
+	// Sorted here, because the database would sort whole rows, on disk when they are many.
 	slices.SortFunc(out, func(a, b intent.Resource) int { return a.ID.Compare(b.ID) })
 	return out, err
 }
 
-// VersionChanges gives what a version has and another has not, and how many it has
-// in all; see deployer.Store.
+// VersionChanges returns, in no particular order, the resources of version number that version from does not have in
+// the same way, and those of purged that it has. total is how many resources it has in all.
 func (s *Store) VersionChanges(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -186,7 +186,7 @@ func requireVersion(ctx context.Context, q querier, env intent.EnvironmentID, nu
 	return err
 }
 
-// VersionResourcePage lists the resources of a version.
+// VersionResourcePage lists the resources of a version, a page at a time.
 func (s *Store) VersionResourcePage(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -200,7 +200,7 @@ func (s *Store) VersionResourcePage(
 	return page(ctx, s, op, VersionResourceList, q, atVersion(number), env, number)
 }
 
-// VersionResource finds one resource as a version has it.
+// VersionResource returns one resource as a version has it.
 func (s *Store) VersionResource(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -223,7 +223,7 @@ type codeJSON struct {
 	Pip  intent.PipConfig      `json:"pip"`
 }
 
-// VersionCode gives what executors load for a version.
+// VersionCode returns the code that executors load for a version.
 func (s *Store) VersionCode(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -241,7 +241,7 @@ func (s *Store) VersionCode(
 	return document.Code, document.Pip, err
 }
 
-// VersionOrigins gives where the values of a version were set, packed.
+// VersionOrigins returns NewVersion.Origins, which says where values were set, as it was stored.
 func (s *Store) VersionOrigins(ctx context.Context, env intent.EnvironmentID, number int) (packed []byte, err error) {
 	err = s.read(ctx, "store.VersionOrigins", func(q querier) error {
 		return q.QueryRow(ctx, statements.VersionOrigins, env, number).Scan(&packed)
@@ -268,7 +268,8 @@ func (s *Store) DeleteVersion(ctx context.Context, env intent.EnvironmentID, num
 	})
 }
 
-// PruneVersions deletes the oldest retired and skipped versions beyond keep.
+// PruneVersions deletes the oldest retired and skipped versions so that at most keep remain, and returns how many it
+// deleted.
 func (s *Store) PruneVersions(ctx context.Context, env intent.EnvironmentID, keep int) (n int, err error) {
 	const op = "store.PruneVersions"
 	if keep < 0 {
@@ -292,7 +293,7 @@ func (s *Store) PruneVersions(ctx context.Context, env intent.EnvironmentID, kee
 	return n, err
 }
 
-// deleteVersions deletes versions and what only they had.
+// deleteVersions deletes versions and what only they used.
 func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
@@ -306,7 +307,7 @@ func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, nu
 		return err
 	}
 	if len(keys) > 0 {
-		// Orphans that no version has any more are forgotten with their state.
+		// Orphans that no version has any more are forgotten, with their state.
 		if _, err := tx.Exec(ctx, statements.OrphanCollect, env, keys); err != nil {
 			return err
 		}
@@ -320,7 +321,7 @@ func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, nu
 	return collectCode(ctx, tx)
 }
 
-// collectCode drops what no version loads any more, unless one is being stored.
+// collectCode deletes code that no version uses any more, unless a version is being stored.
 func collectCode(ctx context.Context, tx pgx.Tx) error {
 	var alone bool
 	if err := tx.QueryRow(ctx, statements.CodeLockAlone, lockCode).Scan(&alone); err != nil || !alone {
