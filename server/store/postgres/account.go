@@ -12,15 +12,15 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// account is whom the database runs as.
+// account is the account that the database runs as.
 type account struct {
 	uid, gid int
 	name     string // as the system knows it
 	switched bool   // it is not the account of this program
 }
 
-// chooseAccount gives this program's own account or, for root, that of the
-// existing data directory, else postgres, else nobody.
+// chooseAccount returns this program's own account or, for root, that of the existing data directory, else postgres,
+// else nobody.
 func chooseAccount(dataDir string) (account, error) {
 	const op = "postgres.chooseAccount"
 	uid := os.Geteuid()
@@ -62,8 +62,7 @@ func chooseAccount(dataDir string) (account, error) {
 	return a, nil
 }
 
-// ownName is the system's name of the account that this program runs as: the
-// one that the database lets in.
+// ownName returns the system's name of the account that this program runs as: the one that the database admits.
 func ownName() (string, error) {
 	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
 	if err != nil {
@@ -79,7 +78,7 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// mayEnter tells whether the account can pass through a directory.
+// mayEnter reports whether the account can pass through a directory.
 func (a account) mayEnter(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
