@@ -33,8 +33,8 @@ func delivery(key string, at time.Time, envs ...intent.EnvironmentID) intent.Del
 	return d
 }
 
-// A webhook is recorded once for each environment, whoever sends it again; it
-// waits until it is acted on, and goes when it is old.
+// A webhook is recorded once for each environment, however often it is sent; it waits until it is handled, and is
+// deleted when it is old.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -100,7 +100,7 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("%s: %d", filter, len(got.Items))
 		}
 	}
-	// What waits is kept, however old.
+	// What is waiting is kept, however old it is.
 	if n := get(s.DeleteDeliveriesBefore(ctx, one, after(100)))(t); n != 1 {
 		t.Errorf("%d are gone", n)
 	}
@@ -113,7 +113,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// Refusals never stand in the way of the delivery that they pretend to be.
+// A refused delivery never stands in the way of the delivery that it pretends to be.
 func TestARefusedDeliveryTakesNoKey(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -135,7 +135,7 @@ func TestARefusedDeliveryTakesNoKey(t *testing.T) {
 }
 
 // The same webhook arrives at several servers at once: one takes it.
-func TestOneTakesADelivery(t *testing.T) {
+func TestOneServerTakesADelivery(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	env := newEnvironment(t, s)
@@ -163,7 +163,7 @@ func TestOneTakesADelivery(t *testing.T) {
 }
 
 // Secrets of webhooks and repositories of modules are read for all environments at once.
-func TestWhatWebhooksAskFor(t *testing.T) {
+func TestSecretsAndModulesOfAllEnvironments(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ctx := t.Context()

@@ -10,8 +10,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// What is discovered again replaces the record, unless that is newer; a list
-// is forgotten whole or not at all.
+// A record that is discovered again is replaced, unless it is newer; a list is deleted entirely or not at all.
 func TestDiscoveredRecords(t *testing.T) {
 	s := storetest.Open(t)
 	env := newEnvironment(t, s)

@@ -12,9 +12,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A dry run of a commit: it is open until its commit is compiled and every
-// resource has a result; when it ended nothing is added. Its version is a
-// preview, which nobody releases.
+// A dry run of a commit is open until its commit is compiled and every resource has a result; once it has ended
+// nothing is added. Its version is a preview, which cannot be released.
 func TestADryRunOfACommit(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -94,8 +93,7 @@ func TestADryRunOfACommit(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Which facts are due: those that expire, by their oldest, and those that the
-// model waits for, until they are known.
+// Facts are due when they expire, by their oldest, and when the model waits for them, until they are known.
 func TestFactsThatAreDue(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

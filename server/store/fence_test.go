@@ -12,11 +12,10 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A server loses the connection that holds its locks, as one that is killed
-// does, while the database still records the end of a deployment for it. The
-// next owner gets the environment when that is recorded, not before, and what
-// the first one sends after that is refused.
-func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
+// A server loses the connection that holds its locks, as a killed one does, while the database is still recording the
+// end of a deployment for it. The next owner gets the environment once that is recorded, not before, and what the
+// first one sends after that is refused.
+func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
 	open := func() *store.Store {
@@ -95,9 +94,8 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 	must(t, b.StartActions(ctx, env, []intent.Action{late}))
 }
 
-// What does not end keeps the environment from the next owner, who is told so
-// and may try again.
-func TestAWriteThatDoesNotEndKeepsTheEnvironment(t *testing.T) {
+// A write that does not end keeps the environment from the next owner, who learns that and may try again.
+func TestAStuckWriteKeepsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
 	s, err := store.Open(ctx, store.Config{URL: url, Logger: storetest.Logger(t)})

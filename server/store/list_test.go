@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A client follows the pages forward to the end and back to the beginning; it
-// sees every row once each way, in order, and the counts agree with what it saw.
+// A client follows the pages forward to the end and back to the beginning; it sees every row once each way, in order,
+// and the counts agree with what it saw.
 func TestPagesLeadThroughTheWholeList(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -159,8 +159,8 @@ func TestListsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// Who has counted says so, and the first page is not counted again. A number
-// that cannot be right is not believed.
+// A caller that has counted already passes the total, and the first page is not counted again. An impossible total is
+// ignored.
 func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -97,7 +97,7 @@ func (c *chain) waits(second int, commit, why string) {
 	}
 }
 
-// isPromoted wants a commit to be promoted now, with a compile of production.
+// isPromoted checks that a commit is promoted now, with a compile of production.
 func (c *chain) isPromoted(second int, commit string) intent.Promotion {
 	c.t.Helper()
 	p := c.judge(second)
@@ -120,8 +120,7 @@ func (c *chain) by(second int) intent.Actor {
 	return intent.Actor{By: "ida", Reason: "it is time", At: after(second)}
 }
 
-// Each gate holds a commit in turn and says why; with all of them open it is
-// promoted, once.
+// Each gate holds a commit in turn and says why; with all of them open it is promoted, once.
 func TestAPromotionWaitsForItsGates(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 600, "follow_approval": true})
@@ -138,7 +137,7 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	)
 	c.compliant(n, 12)
 	c.waits(13, "commit-1", "waits: soak until 12:10 UTC; approval of this commit")
-	// A failure restarts the soak, and so durably: all is read from the record.
+	// A failure restarts the soak, and durably so: all of it is read from the database.
 	c.breaks(n, 120)
 	c.waits(
 		121,
@@ -167,7 +166,7 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	}
 	want(t, c.s.ApprovePromotion(t.Context(), c.production.ID, "commit-2", c.by(730)), fault.Conflict)
 	must(t, c.s.ApprovePromotion(t.Context(), c.production.ID, "commit-1", c.by(730)))
-	// Drift after all, and it goes again.
+	// It drifts after all, and the drift goes again.
 	d := &drifting{t: t, s: c.s, env: c.staging.ID, rs: c.rs, version: again}
 	d.finds(731, intent.DriftReport{Open: true}, "mode=777")
 	c.waits(732, "commit-1", "waits: 1 record of drift is open: fs::File[host0,path=/etc/f00000] mode")
@@ -187,8 +186,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	}
 }
 
-// A newer commit takes the place of the one that waits: it soaks from the
-// beginning, and what was approved is approved no more.
+// A newer commit replaces the one that waits: it soaks from the beginning, and an approval of the old one does not
+// count.
 func TestANewerCommitStartsOver(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 600, "follow_approval": true})
@@ -208,7 +207,7 @@ func TestANewerCommitStartsOver(t *testing.T) {
 	c.isPromoted(901, "commit-2")
 }
 
-// What was taken back, or is no whole commit, is never promoted.
+// A commit that was taken back, or a partial one, is never promoted.
 func TestWhatIsNotPromoted(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{})
@@ -233,7 +232,7 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	) {
 		t.Errorf("a person promotes what was taken back: %v", err)
 	}
-	// The fix goes out, and is taken back in production: it does not come again.
+	// The fix is promoted, and taken back in production: it is not promoted again.
 	c.deploys("commit-3", 40)
 	p := c.isPromoted(42, "commit-3")
 	c.compiles(p, true)
@@ -265,7 +264,7 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	}
 }
 
-// compiles plays the compile of a promotion in production, and the release of what it made.
+// compiles simulates the compile of a promotion in production, and the release of its version.
 func (c *chain) compiles(p intent.Promotion, released bool) {
 	c.t.Helper()
 	run := get(c.s.StartCompile(c.t.Context(), c.production.ID, after(2000)))(c.t)
@@ -287,8 +286,8 @@ func (c *chain) compiles(p intent.Promotion, released bool) {
 	)
 }
 
-// A promotion tells what came of it, also when its commit compiles only at the second try.
-func TestAPromotionTellsWhatCameOfIt(t *testing.T) {
+// A promotion shows its outcome, also when its commit compiles only at the second try.
+func TestAPromotionShowsItsOutcome(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{})
 	c.deploys("commit-1", 0)
@@ -314,7 +313,7 @@ func TestAPromotionTellsWhatCameOfIt(t *testing.T) {
 	}
 }
 
-// A person promotes without waiting, and pauses; both are kept. What is halted stays as it is.
+// A person promotes without waiting, and pauses promotions; both are recorded. A halted environment stays halted.
 func TestAPersonPromotesAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 3600, "follow_approval": true})
@@ -369,8 +368,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	}
 }
 
-// An environment that is renamed is followed under its new name; one that is
-// followed no more leaves nothing waiting.
+// An environment that is renamed is followed under its new name; when it is no longer followed nothing is left
+// waiting.
 func TestFollowingANewName(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 3600})

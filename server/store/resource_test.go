@@ -97,8 +97,8 @@ func TestDeploymentIsRecorded(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// While a resource is deployed a newer intent arrives: the end of the older
-// deployment does not pretend that the new intent is reached.
+// A newer intent arrives while a resource is being deployed: the end of the older deployment does not count for the
+// new intent.
 func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -123,9 +123,9 @@ func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	}
 }
 
-// The server was killed while something that was as intended was deployed again, and something
-// else was about to be: nobody knows what became of them, also when the server is killed
-// again before it has done them, and when the intent goes back. What is to be forgotten stays as it was.
+// The server was killed while something that was as intended was deployed again, and something else was about to be:
+// their state is unknown, also when the server is killed again before it has deployed them, and when the intent goes
+// back. With forget they stay as they were.
 func TestCutOffIsNotAsIntended(t *testing.T) {
 	t.Parallel()
 	for _, forget := range []bool{false, true} {
@@ -184,7 +184,7 @@ func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	}
 }
 
-// The states that make no sense cannot be written, whoever tries.
+// The tables refuse impossible states, whoever writes them.
 func TestConstraintsRefuseWrongStates(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -221,7 +221,7 @@ func TestConstraintsRefuseWrongStates(t *testing.T) {
 	}
 }
 
-// The word that the database derives is the one that intent derives.
+// The status that the database derives is the one that intent derives.
 func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -12,9 +12,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// checkStatements prepares every statement, and a query of every list that
-// uses all of its filters and sort columns, on the migrated schema: what is
-// misspelt in SQL is found here and not on a Sunday.
+// checkStatements prepares every statement on the migrated schema, and for every list queries with all of its filters
+// and sort fields, so that an error in the SQL is found here.
 func checkStatements(t *testing.T, url string) {
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {

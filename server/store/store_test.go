@@ -65,8 +65,7 @@ func file(agent string, i int) intent.ResourceID {
 	return intent.ResourceID{Type: "fs::File", Agent: agent, Attribute: "path", Value: fmt.Sprintf("/etc/f%05d", i)}
 }
 
-// resource i lives on one of four agents and requires the one before it on the
-// same agent, if chained.
+// Resource i lives on one of four agents and, if chained, requires the one before it on the same agent.
 func resources(n int) []intent.Resource {
 	out := make([]intent.Resource, n)
 	for i := range out {
@@ -142,7 +141,7 @@ func deployed(st intent.ResourceState, version, second int) intent.FinishedActio
 	}}
 }
 
-func TestEveryStatementIsGoodSQL(t *testing.T) {
+func TestEveryStatementIsValidSQL(t *testing.T) {
 	t.Parallel()
 	store.CheckStatements(t, storetest.URL(t))
 }
@@ -169,7 +168,7 @@ func TestTwoServersMigrateAtTheSameTime(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAddressesThatLeadNowhereAreSaidInWords(t *testing.T) {
+func TestWrongAddressesAreExplained(t *testing.T) {
 	t.Parallel()
 	_, err := store.Open(t.Context(), store.Config{URL: "postgres://user:hunter2@[", Logger: storetest.Logger(t)})
 	want(t, err, fault.Invalid)
@@ -211,8 +210,8 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", nil))
 	want(t, s.SetSetting(ctx, uuid.New(), "auto_deploy", true), fault.NotFound)
-	// What project.yml decides: the second time it names other settings, the
-	// first ones keep their values and are free again.
+	// Settings decided by project.yml: the second time it names other settings, and the first ones keep their values
+	// and may be changed again.
 	must(
 		t,
 		s.ProtectSettings(
@@ -264,7 +263,7 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	want(t, s.DeleteProject(ctx, b.ID), fault.NotFound)
 }
 
-// What a cleared environment had is gone; itself, its settings and secrets stay.
+// Clearing an environment deletes all but the environment itself, its settings and secrets.
 func TestClearedEnvironmentKeepsSettingsAndSecrets(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A compile that was cancelled for a newer commit says for which, with all that it
-// answered; it made no version, and is not what the environment compiled last.
+// A compile that was cancelled for a newer commit names that one, and so do the requests that it answered; it made no
+// version, and is not what the environment compiled last.
 func TestACancelledCompile(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -105,8 +105,8 @@ func TestReleaseMovesVersionsThroughTheirStates(t *testing.T) {
 	}
 }
 
-// What a new intent means for each resource: changed ones have an update,
-// those gone are orphans, those back are deployed again, the rest is untouched.
+// A new intent gives changed resources an update, makes orphans of those that are gone, deploys again those that come
+// back, and leaves the rest untouched.
 func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -156,8 +156,8 @@ func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	}
 }
 
-// A resource with an unknown value is not deployed, nor is anything behind it,
-// however far; once the value is known all of them are free.
+// A resource with an unknown value is not deployed, nor is anything that depends on it, however indirectly; once the
+// value is known all of them are free.
 func TestUndefinedBlocksAllBehindIt(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -191,8 +191,7 @@ func TestUndefinedBlocksAllBehindIt(t *testing.T) {
 	}
 }
 
-// What was purged and leaves the model takes nothing away, and is an orphan
-// all the same; what stays is not.
+// A purged resource that leaves the model takes nothing away, but is an orphan all the same; one that stays is not.
 func TestPurgedResourcesThatLeaveAreOrphans(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -240,7 +239,7 @@ func TestDiffOfVersions(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Old versions go; what a kept version or a living resource needs stays.
+// Old versions are deleted; what a remaining version or a living resource needs stays.
 func TestPruneKeepsWhatIsStillNeeded(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -293,8 +292,8 @@ func TestFiles(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Resources that require each other in a circle cannot be deployed in any
-// order: such a version is not stored, and the circle is named.
+// Resources that require each other in a circle cannot be deployed in any order: such a version is not stored, and
+// the error names the circle.
 func TestACircleIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -340,7 +339,7 @@ func TestACircleIsNotStored(t *testing.T) {
 	}
 }
 
-// A version that names a resource twice is refused with its name, and leaves nothing.
+// A version that contains a resource twice is refused; the error names the resource, and nothing is stored.
 func TestAResourceTwiceIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -358,7 +357,7 @@ func TestAResourceTwiceIsNotStored(t *testing.T) {
 	}
 }
 
-// An attribute of ten megabytes is stored whole; one beyond the limit is refused by name.
+// An attribute of ten megabytes is stored; one beyond the limit is refused, and the error names it.
 func TestLargeAttributes(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
