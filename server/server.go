@@ -362,7 +362,7 @@ func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{control: s.control}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control}, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

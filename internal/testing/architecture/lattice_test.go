@@ -37,7 +37,7 @@ var lattice = []struct {
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
-	{"internal/python/worker", "internal/jsontext internal/fault"},
+	{"internal/python/worker", ""},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
 
@@ -96,7 +96,7 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/fault internal/jsontext internal/python/runtime internal/python/worker internal/python/venv layout",
+		"internal/intent internal/fault internal/python/runtime internal/python/worker internal/python/venv layout",
 	},
 
 	// The server. The store is the only importer of the database driver.
@@ -120,6 +120,10 @@ var lattice = []struct {
 		"server/build",
 		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
 	},
+	{
+		"server/servertest",
+		"server/control server/forge server/store server/store/storetest gitsync gitsync/signers compiler/export internal/intent internal/bus internal/secret internal/provenance internal/diag",
+	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
@@ -127,7 +131,7 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
-		"api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
 	},
 	{
 		"server/console",

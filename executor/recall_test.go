@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// told is a handler that writes down what it handles, and then does what it is told.
-const told = `
+// obedient is a handler that records what it handles and then does what its resource says.
+const obedient = `
 import os, time
 from inmanta.agent.handler import CRUDHandler, provider
 from inmanta.resources import PurgeableResource, resource
@@ -24,8 +24,8 @@ from inmanta.resources import PurgeableResource, resource
 class Thing(PurgeableResource):
     fields = ("agent", "name", "what")
 
-@provider("lab::Thing", name="told")
-class Told(CRUDHandler[Thing]):
+@provider("lab::Thing", name="obedient")
+class Obedient(CRUDHandler[Thing]):
     def read_resource(self, ctx, resource):
         with open("DIR/ran", "a") as ran: ran.write(resource.name + "\n")
         if resource.what:
@@ -39,12 +39,12 @@ class Told(CRUDHandler[Thing]):
         with open("DIR/ran", "a") as ran: ran.write("/" + resource.name + "\n")
 `
 
-// lineUp is tasks of one agent in a process that runs: the first, and others behind it.
+// lineUp has a running process and sends it tasks of one agent: a first one, and others behind it.
 type lineUp struct {
 	*bench
 	dir     string
 	blue    intent.Blueprint
-	began   *os.File // a pipe in which a task that is told to do something says that it began
+	began   *os.File // a pipe into which a task with something to do writes when it begins
 	results chan Result
 }
 
@@ -61,13 +61,13 @@ func newLineUp(t *testing.T, change func(*Config)) *lineUp {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.began.Close() })
-	l.blue = l.module("lab", strings.ReplaceAll(told, "DIR", l.dir)).Sealed()
+	l.blue = l.module("lab", strings.ReplaceAll(obedient, "DIR", l.dir)).Sealed()
 	expect(t, l.Run(t.Context(), task(l.blue, "host", "first", nil)), intent.StatusDeployed)
 	l.ran(t, "first", "/first")
 	return l
 }
 
-// begin begins a, which does something, with b and c behind it, and waits until a runs.
+// begin sends task a, which does something, and b and c behind it. It returns when a runs.
 func (l *lineUp) begin(ctx context.Context, t *testing.T, what string) []Task {
 	t.Helper()
 	var tasks []Task
@@ -87,7 +87,7 @@ func (l *lineUp) begin(ctx context.Context, t *testing.T, what string) []Task {
 	return tasks
 }
 
-// begins waits until a task that is told to do something begins.
+// begins waits until a task with something to do begins.
 func (l *lineUp) begins(t *testing.T) {
 	t.Helper()
 	if _, err := l.began.Read(make([]byte, 1)); err != nil {
@@ -95,7 +95,7 @@ func (l *lineUp) begins(t *testing.T) {
 	}
 }
 
-// open lets a task that waits go on.
+// open lets a waiting task continue.
 func (l *lineUp) open(t *testing.T) {
 	t.Helper()
 	gate, err := os.OpenFile(filepath.Join(l.dir, "gate"), os.O_WRONLY, 0)
@@ -116,7 +116,7 @@ func (l *lineUp) text(t *testing.T) string {
 	return string(text)
 }
 
-// ran compares what began and ended since the last call.
+// ran compares which tasks began and ended since the last call.
 func (l *lineUp) ran(t *testing.T, want ...string) {
 	t.Helper()
 	if got := strings.Fields(l.text(t)); !slices.Equal(got, want) {
@@ -127,7 +127,7 @@ func (l *lineUp) ran(t *testing.T, want ...string) {
 	}
 }
 
-// outcomes takes so many results, as "name status" or "name withdrawn", sorted.
+// outcomes waits for n results and returns them as "name status" or "name withdrawn", sorted.
 func (l *lineUp) outcomes(n int) (out []string) {
 	for range n {
 		r := <-l.results
@@ -148,7 +148,7 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// What is behind begins when the one before has ended, in the order in which it was sent.
+// Tasks with Behind begin in the order in which they were sent, each when the one before it has ended.
 func TestBehindFollows(t *testing.T) {
 	l := newLineUp(t, nil)
 	l.begin(t.Context(), t, "wait")
@@ -164,7 +164,8 @@ func TestBehindFollows(t *testing.T) {
 	l.ran(t, "a", "/a", "b", "/b", "c", "/c")
 }
 
-// What has not begun is given back while the one before still runs, and never runs; the lane is free afterwards.
+// Recalled tasks that have not begun are given back while the one before them still runs, and never run. The
+// lane is free afterwards.
 func TestRecall(t *testing.T) {
 	l := newLineUp(t, nil)
 	tasks := l.begin(t.Context(), t, "wait")
@@ -179,7 +180,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// Recall at any moment: each task ran once or was withdrawn, never both and never neither.
+// Whenever Recall is called, each task either ran once or was withdrawn.
 func TestRecallAtAnyMoment(t *testing.T) {
 	l := newLineUp(t, nil)
 	for round := range 60 {
@@ -216,7 +217,8 @@ func TestRecallAtAnyMoment(t *testing.T) {
 	}
 }
 
-// The process dies, hangs or wants to be replaced: what was behind did not run, says so, and the next task does.
+// When the process dies, hangs or asks to be replaced, the tasks behind did not run and end as withdrawn. The
+// next task runs.
 func TestBehindAnEnd(t *testing.T) {
 	for what, status := range map[string]string{"die": "failed", "hang": "failed", "close": "deployed"} {
 		t.Run(what, func(t *testing.T) {
@@ -234,14 +236,16 @@ func TestBehindAnEnd(t *testing.T) {
 	}
 }
 
-// Where a target is not reached, what is behind on its agent does not try, and is given back;
-// what is behind on another agent goes on.
+// When a target cannot be reached, the tasks behind on its agent are given back without a try. Those of another
+// agent go on.
 func TestBehindATargetThatIsAway(t *testing.T) {
 	l := newLineUp(t, nil)
 	expect(t, l.Run(t.Context(), task(l.blue, "other", "x", nil)), intent.StatusDeployed)
 	l.ran(t, "x", "/x")
 	var tasks []Task
-	for _, at := range []struct{ agent, name, what string }{{"other", "x", "wait"}, {"other", "y", ""}, {"host", "a", "away"}, {"host", "b", ""}, {"host", "c", ""}} {
+	for _, at := range []struct{ agent, name, what string }{
+		{"other", "x", "wait"}, {"other", "y", ""}, {"host", "a", "away"}, {"host", "b", ""}, {"host", "c", ""},
+	} {
 		one := task(l.blue, at.agent, at.name, map[string]any{"what": at.what})
 		one.Behind = at.name != "x" && at.name != "a"
 		tasks = append(tasks, one)
@@ -252,12 +256,14 @@ func TestBehindATargetThatIsAway(t *testing.T) {
 	same(t, l.outcomes(2), "x deployed", "y deployed")
 }
 
-// What was to be behind a task that has ended since begins at once, and what is
-// behind it waits. Where an agent has no place in a process, it is withdrawn.
+// A task with Behind begins at once when none is before it any more, and further
+// ones wait for it. It is withdrawn when its agent has no seat in a process.
 func TestBehindNothing(t *testing.T) {
 	l := newLineUp(t, nil)
 	var tasks []Task
-	for _, at := range []struct{ agent, name, what string }{{"host", "a", "wait"}, {"host", "b", ""}, {"other", "c", ""}} {
+	for _, at := range []struct{ agent, name, what string }{
+		{"host", "a", "wait"}, {"host", "b", ""}, {"other", "c", ""},
+	} {
 		one := task(l.blue, at.agent, at.name, map[string]any{"what": at.what})
 		one.Behind = true
 		tasks = append(tasks, one)
@@ -271,7 +277,7 @@ func TestBehindNothing(t *testing.T) {
 	l.ran(t, "a", "/a")
 }
 
-// When the context ends results come at once, and what has not begun does not begin.
+// When the context ends, results come at once and no further task begins.
 func TestBehindCancelled(t *testing.T) {
 	l := newLineUp(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,10 +12,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,24 +27,17 @@ const secret = "s3cr3t-of-the-hook"
 
 // board is a server with environments, which notes what was recorded.
 type board struct {
-	targets  []Target
-	lookup   error
+	targets  []intent.HookTarget
+	lookup   error // of Targets
 	broken   error // of Record
-	looked   []bool
+	lookups  int
 	recorded []intent.Delivery
 	had      map[string]bool
-	expected atomic.Int64 // read, and not yet recorded or refused
 }
 
-func (b *board) Targets(_ context.Context, fresh bool) (*Targets, error) {
-	b.looked = append(b.looked, fresh)
-	return NewTargets(b.targets), b.lookup
-}
-
-func (b *board) Expect() func(bool) {
-	b.expected.Add(1)
-	var once sync.Once
-	return func(bool) { once.Do(func() { b.expected.Add(-1) }) }
+func (b *board) Targets(context.Context) ([]intent.HookTarget, error) {
+	b.lookups++
+	return slices.Clone(b.targets), b.lookup
 }
 
 func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
@@ -67,7 +60,7 @@ func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.Envi
 	return took, nil
 }
 
-// waiting gives what was recorded for environments to act on.
+// waiting returns what was recorded for environments to act on.
 func (b *board) waiting() (out []intent.Delivery) {
 	for _, d := range b.recorded {
 		if d.Verified {
@@ -77,7 +70,7 @@ func (b *board) waiting() (out []intent.Delivery) {
 	return out
 }
 
-// names gives the environments of an answer.
+// namesOf returns the environments of an answer.
 func namesOf(a Answer) string {
 	var out []string
 	for _, e := range a.Environments {
@@ -87,7 +80,7 @@ func namesOf(a Answer) string {
 }
 
 func (b *board) add(name, url, branch string, secrets ...string) {
-	t := Target{Environment: uuid.New(), Name: name, Source: intent.Source{URL: url, Branch: branch}}
+	t := intent.HookTarget{Environment: uuid.New(), Name: name, Source: intent.Source{URL: url, Branch: branch}}
 	for _, s := range secrets {
 		t.Secrets = append(t.Secrets, []byte(s))
 	}
@@ -112,17 +105,12 @@ func open(t *testing.T, b *board) *door {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(h)
-	t.Cleanup(func() {
-		server.Close() // when all requests have ended
-		if n := b.expected.Load(); n != 0 {
-			t.Errorf("%d webhooks are still expected", n)
-		}
-	})
+	t.Cleanup(server.Close)
 	d.url, d.handler = server.URL+"/hooks", h
 	return d
 }
 
-// send posts a payload and gives status and answer; neither answer nor log
+// send posts a payload and returns status and answer; neither answer nor log
 // may show a secret.
 func (d *door) send(path string, body []byte, headers map[string]string) (int, Answer) {
 	d.t.Helper()
@@ -203,7 +191,8 @@ func TestGitHubPush(t *testing.T) {
 		t.Fatalf("recorded %+v", b.recorded)
 	}
 	got := b.recorded[0]
-	if e := got.Event; e.Kind != intent.HookPush || e.Ref != "refs/heads/master" || e.Commit != "6113728f27ae82c7b1a177c8d03f9e96e0adf246" || e.Sender != "Codertocat" ||
+	if e := got.Event; e.Kind != intent.HookPush || e.Ref != "refs/heads/master" ||
+		e.Commit != "6113728f27ae82c7b1a177c8d03f9e96e0adf246" || e.Sender != "Codertocat" ||
 		e.DefaultBranch != "master" ||
 		got.Size != int64(len(body)) ||
 		got.Forge != "github" ||
@@ -219,14 +208,17 @@ func TestGitHubPush(t *testing.T) {
 	}
 }
 
-// A repository on this machine tells of a push as a forge would.
+// A repository on this machine reports a push as a forge does.
 func TestLocalSender(t *testing.T) {
-	for _, source := range []string{"/srv/git/site.git", "file:///srv/git/site.git", "file://localhost/srv/git/site.git/"} {
+	for _, source := range []string{
+		"/srv/git/site.git", "file:///srv/git/site.git", "file://localhost/srv/git/site.git/",
+	} {
 		b := &board{}
 		b.add("site", source, "main", secret)
 		d := open(t, b)
 		body := []byte(
-			`{"ref":"refs/heads/main","after":"1234567890123456789012345678901234567890","deleted":false,"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`,
+			`{"ref":"refs/heads/main","after":"1234567890123456789012345678901234567890","deleted":false,` +
+				`"repository":{"full_name":"site.git","clone_url":"file:///srv/git/site.git"}}`,
 		)
 		if status, a := d.send("/github", body, signed(body, "push")); status != 202 || namesOf(a) != "site" {
 			t.Errorf("%s: %d %+v", source, status, a)
@@ -251,7 +243,9 @@ func TestGitLabPush(t *testing.T) {
 		w[0].Event.Commit[:7] != "da15608" {
 		t.Errorf("%+v", w)
 	}
-	for name, token := range map[string]string{"wrong": "wrong", "prefix": secret[:5], "longer": secret + "x", "missing": ""} {
+	for name, token := range map[string]string{
+		"wrong": "wrong", "prefix": secret[:5], "longer": secret + "x", "missing": "",
+	} {
 		headers := map[string]string{}
 		if token != "" {
 			headers[HeaderGitLabToken] = token
@@ -265,7 +259,7 @@ func TestGitLabPush(t *testing.T) {
 	}
 }
 
-// What proves nothing, concerns nobody or is not understood leaves nothing to
+// A request that proves nothing, concerns no environment or is malformed leaves nothing to
 // act on, and the answer says why.
 func TestWhatIsRefused(t *testing.T) {
 	push := payload(t, "github-push.json")
@@ -422,6 +416,61 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
+// Nothing in a payload is read before its signature is checked: a payload that is
+// no JSON at all gets the same answer as any other without a secret.
+func TestTheSignatureComesFirst(t *testing.T) {
+	b := &board{}
+	b.add("site", "https://github.com/Codertocat/Hello-World.git", "", secret)
+	d := open(t, b)
+	for _, body := range [][]byte{nil, []byte("{"), payload(t, "github-push.json")} {
+		wrong := map[string]string{HeaderSignature: Sign(body, []byte("wrong")), HeaderGitHubEvent: "push"}
+		if status, a := d.send("/github", body, wrong); status != 401 ||
+			!strings.Contains(a.Message, "does not prove") {
+			t.Errorf("%.20q: %d %+v", body, status, a)
+		}
+	}
+}
+
+// Environments are read once for a burst of webhooks. When nobody's secret
+// verifies a request, they are read again, because one of them may be new.
+func TestEnvironmentsAreReadOncePerBurst(t *testing.T) {
+	b := &board{}
+	b.add("first", "https://github.com/Codertocat/Hello-World.git", "", secret)
+	d := open(t, b)
+	body := payload(t, "github-push.json")
+	for range 20 {
+		if status, _ := d.send("/github", body, signed(body, "push")); status != 202 {
+			t.Fatal(status)
+		}
+	}
+	if b.lookups > 5 { // once a second
+		t.Errorf("%d lookups for 20 webhooks", b.lookups)
+	}
+	b.add("second", "https://github.com/Codertocat/Hello-World.git", "", "new-secret")
+	d.handler.targets.read = time.Now().Add(-retryAge)
+	headers := signed(body, "push")
+	headers[HeaderSignature] = Sign(body, []byte("new-secret"))
+	if status, a := d.send("/github", body, headers); status != 202 || namesOf(a) != "second" {
+		t.Errorf("%d %+v", status, a)
+	}
+}
+
+// A test of a webhook that names no repository still shows whether the secret is right.
+func TestAPingWithoutARepository(t *testing.T) {
+	b := &board{}
+	b.add("site", "https://bitbucket.example.org/scm/ops/site.git", "", secret)
+	d := open(t, b)
+	body := []byte(`{"test": true}`)
+	for key, want := range map[string]int{secret: 202, "wrong": 401} {
+		status, a := d.send("/bitbucket-server", body, map[string]string{
+			headerBitbucketSignature: Sign(body, []byte(key)), headerBitbucketEvent: "diagnostics:ping",
+		})
+		if status != want || strings.Contains(a.Message, "the secret is right") != (want == 202) {
+			t.Errorf("%d %+v, want %d", status, a, want)
+		}
+	}
+}
+
 func TestOnlyPost(t *testing.T) {
 	d := open(t, &board{})
 	for _, path := range []string{"/github", "/gitlab"} {
@@ -431,7 +480,7 @@ func TestOnlyPost(t *testing.T) {
 	}
 }
 
-// The database is away: the forge learns to send it again, and nothing of why.
+// When the database is away, the forge is asked to send the webhook again, and does not learn why.
 func TestWhenTheServerCannot(t *testing.T) {
 	body := payload(t, "github-push.json")
 	b := &board{lookup: errors.New("database away")}
@@ -452,7 +501,7 @@ func TestWhenTheServerCannot(t *testing.T) {
 	}
 }
 
-// A forge that sends a delivery again is told that it was received, and nothing is done.
+// A delivery that a forge sends again is recorded once.
 func TestTheSameDeliveryAgain(t *testing.T) {
 	b := &board{}
 	b.add("site", "https://github.com/Codertocat/Hello-World.git", "", secret)
@@ -472,7 +521,10 @@ func TestTheSameDeliveryAgain(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for name, cfg := range map[string]Config{"Server": {Logger: slog.Default()}, "Logger": {Server: &board{}}, "MaxBody": {Server: &board{}, Logger: slog.Default(), MaxBody: -1}} {
+	for name, cfg := range map[string]Config{
+		"Server": {Logger: slog.Default()}, "Logger": {Server: &board{}},
+		"MaxBody": {Server: &board{}, Logger: slog.Default(), MaxBody: -1},
+	} {
 		if _, err := New(cfg); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -509,7 +561,10 @@ func TestSameRepository(t *testing.T) {
 			}
 		}
 	}
-	for _, none := range []string{"", "https://github.com", "https://github.com/", "relative/path", "ftp://a/b", "file://host/a", "https://%zz/a", "x:"} {
+	for _, none := range []string{
+		"", "https://github.com", "https://github.com/", "relative/path", "ftp://a/b", "file://host/a",
+		"https://%zz/a", "x:",
+	} {
 		if key := repositoryKey(none); key != "" {
 			t.Errorf("%q gives %q", none, key)
 		}
