@@ -239,10 +239,12 @@ func TestRecalled(t *testing.T) {
 		},
 		"fewer at once": func(s *Scheduler) []Command { return s.SetRules(Rules{Concurrency: 1}, t0) },
 		"a gap": func(s *Scheduler) []Command {
-			return s.SetRules(Rules{Agents: must(intent.ParseAgentLimits(map[string]any{"x": map[string]any{"min_gap": 5.0}}))}, t0)
+			limits := must(intent.ParseAgentLimits(map[string]any{"x": map[string]any{"min_gap": 5.0}}))
+			return s.SetRules(Rules{Agents: limits}, t0)
 		},
 		"a window": func(s *Scheduler) []Command {
-			w := must(intent.NewWindow(intent.Window{Name: "w", Kind: intent.WindowFreeze, Cron: "0 12 * * *", Duration: time.Hour}))
+			w := must(intent.NewWindow(intent.Window{Name: "w", Kind: intent.WindowFreeze, Cron: "0 12 * * *",
+				Duration: time.Hour}))
 			return s.SetRules(Rules{Windows: intent.Windows{w}}, t0)
 		},
 		"a version": func(s *Scheduler) []Command {

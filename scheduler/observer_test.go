@@ -360,7 +360,8 @@ func (o *observer) end(i int, status intent.Status, change intent.Change, differ
 
 var outcomes = []intent.Status{
 	intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed,
-	intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusNonCompliant, intent.StatusSkippedForDependency,
+	intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusNonCompliant,
+	intent.StatusSkippedForDependency,
 }
 
 func (o *observer) play(s step) {
@@ -582,14 +583,8 @@ func (o *observer) eventually(drain func()) {
 			}
 		}
 		if st.Compliance != intent.Compliant && !excused {
-			o.t.Fatalf(
-				"%s was not tried between %s and %s, %d commands: %+v",
-				r.ID,
-				begin,
-				o.now,
-				len(o.log)-started,
-				st,
-			)
+			o.t.Fatalf("%s was not tried between %s and %s, %d commands: %+v", r.ID, begin, o.now, len(o.log)-started,
+				st)
 		}
 	}
 }

@@ -283,7 +283,8 @@ func (s *Scheduler) begin(n *node, command Start) {
 	s.wishes--
 	n.runProbe = n.agent.breaker.Open()
 	n.agent.probe = false
-	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, command.Resource.Version, command.Resource.AttributeHash
+	n.running, n.runPrio = true, n.prio
+	n.runVersion, n.runHash = command.Resource.Version, command.Resource.AttributeHash
 	n.agent.running = append(n.agent.running, n)
 	s.touch(n.agent)
 	s.running++

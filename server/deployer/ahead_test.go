@@ -233,12 +233,15 @@ func TestEndsGather(t *testing.T) {
 		change func(d *Deployer)
 		want   bool
 	}{
-		"fast":                  {func(*Deployer) {}, true},
-		"something begins":      {func(d *Deployer) { d.pending.starts = []*run{{}} }, false},
-		"something is freed":    {func(d *Deployer) { d.pending.freed = []intent.ResourceID{rid("x/a")} }, false},
-		"nothing else runs":     {func(d *Deployer) { clear(d.running) }, false},
-		"they waited":           {func(d *Deployer) { d.gatherSince = time.Now().Add(-gatherTime) }, false},
-		"many":                  {func(d *Deployer) { d.pending.finishes = make([]intent.FinishedAction, mostGathered) }, false},
+		"fast":               {func(*Deployer) {}, true},
+		"something begins":   {func(d *Deployer) { d.pending.starts = []*run{{}} }, false},
+		"something is freed": {func(d *Deployer) { d.pending.freed = []intent.ResourceID{rid("x/a")} }, false},
+		"nothing else runs":  {func(d *Deployer) { clear(d.running) }, false},
+		"they waited":        {func(d *Deployer) { d.gatherSince = time.Now().Add(-gatherTime) }, false},
+		"many": {func(d *Deployer) {
+			d.pending.finishes = make([]intent.FinishedAction,
+				mostGathered)
+		}, false},
 		"one by one":            {func(d *Deployer) { d.endGap = average(quickSuccession) }, false},
 		"slow handlers":         {func(d *Deployer) { d.taskTime = average(slowTask) }, false},
 		"the deployer is ended": {func(d *Deployer) { d.stopping = true }, false},
@@ -275,11 +278,7 @@ func TestManyEndsGather(t *testing.T) {
 			lines = append(lines, name)
 		}
 		s.d.post(func() {
-			s.d.taskTime, s.d.commitTime, s.d.endGap = average(
-				time.Millisecond/4,
-			), average(
-				time.Millisecond,
-			), average(
+			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(
 				time.Millisecond/10,
 			)
 		})

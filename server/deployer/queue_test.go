@@ -97,7 +97,8 @@ func TestGivenBack(t *testing.T) {
 		"a window": {
 			func(s *stage) {
 				e := s.env
-				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}}}
+				freeze := map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}
+				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": freeze}}
 				s.d.Changed(e)
 			}, func(s *stage) { s.d.Changed(s.env) },
 			[]string{"x/b", "x/c", "x/d", "x/e"},
@@ -189,7 +190,8 @@ func TestSlowHead(t *testing.T) {
 
 // Nothing is sent behind slow tasks.
 func TestNothingBehindSlow(t *testing.T) {
-	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4, 2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
+	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4,
+		2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
 		q := &queue{runs: []*run{{}}, time: average(took)}
 		if got := q.depth(mostBehind); got != want {
 			t.Errorf("%s: %d", took, got)

@@ -68,8 +68,9 @@ func (d *Deployer) newRun(c scheduler.Start) *run {
 	at := now()
 	r := &run{
 		task: executor.Task{
-			ID: newID(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID), Timeout: d.cfg.Timeout,
-			Lanes: d.sched.Concurrency(c.Resource.ID.Agent),
+			ID: newID(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID),
+			Timeout: d.cfg.Timeout,
+			Lanes:   d.sched.Concurrency(c.Resource.ID.Agent),
 		},
 		action: intent.Action{
 			Environment: d.env, Kind: intent.ActionDeploy, Resource: c.Resource.ID, Version: c.Resource.Version,
@@ -195,13 +196,8 @@ func (d *Deployer) commit(b batch, w writes) {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.writeLines(b.lines) })
 	wg.Go(func() {
-		unbegun = record(
-			d,
-			"record what begins",
-			w.begins,
-			d.cfg.Store.StartActions,
-			func(a intent.Action) any { return a.ID },
-		)
+		unbegun = record(d, "record what begins", w.begins, d.cfg.Store.StartActions,
+			func(a intent.Action) any { return a.ID })
 	})
 	wg.Go(func() {
 		unlisted = d.list(w)
@@ -292,13 +288,8 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 
 // finish records ends; what the record refuses is logged and let go.
 func (d *Deployer) finish(done []intent.FinishedAction) {
-	refused := record(
-		d,
-		"record what ended",
-		done,
-		d.cfg.Store.FinishActions,
-		func(f intent.FinishedAction) any { return f.Action.ID },
-	)
+	refused := record(d, "record what ended", done, d.cfg.Store.FinishActions,
+		func(f intent.FinishedAction) any { return f.Action.ID })
 	for i := range done {
 		if err := refused.of(done[i].Action.ID); err != nil {
 			d.log.Error("the end of a deployment could not be recorded", "resource", done[i].State.ID.String(),
@@ -378,15 +369,8 @@ func hopeless() func(error) error {
 
 // unrecorded ends a deployment that the record refused to begin: it does not run.
 func (d *Deployer) unrecorded(r *run, err error) {
-	d.log.Error(
-		"a deployment is not run, since its begin could not be recorded",
-		"resource",
-		r.task.Resource.ID.String(),
-		"version",
-		r.task.Resource.Version,
-		"error",
-		err,
-	)
+	d.log.Error("a deployment is not run, since its begin could not be recorded", "resource",
+		r.task.Resource.ID.String(), "version", r.task.Resource.Version, "error", err)
 	d.finished(r, executor.Result{Status: intent.StatusUnavailable, Change: intent.NoChange, Messages: []intent.LogLine{
 		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error()),
 	}}, d.stopping)

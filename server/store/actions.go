@@ -41,7 +41,8 @@ func (r actionRow) value() (intent.Action, error) {
 	messages, err3 := fromJSON[[]messageJSON](r.Messages)
 	a := intent.Action{
 		ID: r.ID, Environment: r.Environment, Kind: intent.ActionKind(r.Kind), Resource: resource, Version: r.Version,
-		Started: r.Started.UTC(), Finished: utc(r.Finished), Status: intent.Status(r.Status), Change: intent.Change(r.Change), Changes: changes,
+		Started: r.Started.UTC(), Finished: utc(r.Finished), Status: intent.Status(r.Status),
+		Change: intent.Change(r.Change), Changes: changes,
 	}
 	for _, m := range messages {
 		a.Messages = append(
@@ -60,7 +61,8 @@ func messagesJSON(lines []intent.LogLine) (string, error) {
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return "", fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line are not JSON")
+				return "", fault.Wrap("store.messages", fault.Invalid, err).
+					Say("the arguments of a log line are not JSON")
 			}
 			messages[i].Arguments = arguments
 		}
@@ -327,16 +329,8 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 		}
 	}
 	if b := d.Breaker; b != nil {
-		_, err := tx.Exec(
-			ctx,
-			statements.AgentBreaker,
-			env,
-			d.Action.Resource.Agent,
-			b.Since,
-			b.ProbeAt,
-			int(b.Pause/time.Second),
-			b.Failures,
-		)
+		_, err := tx.Exec(ctx, statements.AgentBreaker, env, d.Action.Resource.Agent, b.Since, b.ProbeAt,
+			int(b.Pause/time.Second), b.Failures)
 		return err
 	}
 	return nil

@@ -152,7 +152,8 @@ func TestNoEntryOutlivesItsEnvironment(t *testing.T) {
 		for n := -1; n != wanted; {
 			must(
 				t,
-				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+					"AND wait_event_type = 'Lock'").
 					Scan(&n),
 			)
 		}

@@ -52,7 +52,8 @@ func BenchmarkStoreVersionWithOneChange(b *testing.B) {
 		env, rs := newEnvironment(b, s), resources(n)
 		release(b, s, env, rs)
 		for i := 0; b.Loop(); i++ {
-			if _, err := s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())), epoch); err != nil {
+			if _, err := s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())),
+				epoch); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -41,7 +41,8 @@ func refuseCircle(all []incoming) error {
 	if done == len(all) {
 		return nil
 	}
-	return fault.New("store.StoreVersion", fault.Invalid, "resources require each other in a circle: "+strings.Join(circle(all, at, left), " requires ")).
+	return fault.New("store.StoreVersion", fault.Invalid,
+		"resources require each other in a circle: "+strings.Join(circle(all, at, left), " requires ")).
 		Hint("take one of these requirements out of the model")
 }
 

@@ -82,11 +82,13 @@ func (r compileRow) value() (intent.Compile, error) {
 	metadata, err1 := fromJSON[map[string]any](r.Metadata)
 	variables, err2 := fromJSON[map[string]string](r.Variables)
 	c := intent.Compile{
-		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started), Completed: utc(r.Completed),
-		Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
+		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started),
+		Completed: utc(r.Completed),
+		Trigger:   intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
 		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
 		Partial: r.Partial, RemovedSets: append([]string(nil), r.RemovedSets...),
-		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics, SupersededBy: r.SupersededBy,
+		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
+		SupersededBy: r.SupersededBy,
 	}
 	var err3 error
 	if len(r.Revision) > 0 {
@@ -116,24 +118,9 @@ func enqueue(ctx context.Context, tx pgx.Tx, op string, c intent.Compile) error 
 	if c.RemovedSets == nil {
 		c.RemovedSets = []string{}
 	}
-	_, err = tx.Exec(
-		ctx,
-		statements.CompileEnqueue,
-		c.ID,
-		c.Environment,
-		c.Requested,
-		cleanText(
-			c.Trigger.Type,
-		),
-		cleanText(c.Trigger.Message),
-		string(metadata),
-		c.Update,
-		c.Reinstall,
-		c.Export,
-		toJSON(c.Variables),
-		c.Partial,
-		c.RemovedSets,
-	)
+	_, err = tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type),
+		cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables),
+		c.Partial, c.RemovedSets)
 	return err
 }
 
@@ -156,7 +143,8 @@ func (s *Store) StartCompile(
 			return err
 		}
 		var elsewhere bool
-		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments), int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
+		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments),
+			int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
 			return err
 		}
 		if elsewhere {
@@ -201,7 +189,8 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 // changes nothing.
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
-		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
+		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version,
+			rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {
@@ -291,16 +280,8 @@ func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
 		return fault.Wrap(op, fault.Invalid, err)
 	}
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.CompilePreview,
-			c.ID,
-			c.Environment,
-			c.Requested,
-			cleanText(c.Trigger.Type),
-			cleanText(c.Trigger.Message),
-			string(metadata),
-		)
+		_, err := tx.Exec(ctx, statements.CompilePreview, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type),
+			cleanText(c.Trigger.Message), string(metadata))
 		return err
 	})
 }

@@ -61,9 +61,11 @@ type deliveryListRow struct {
 func (r deliveryRow) value() (intent.Delivery, error) {
 	event, err := fromJSON[intent.HookEvent](r.Event)
 	return intent.Delivery{
-		ID: r.ID, Forge: r.Forge, Key: r.Key, Received: r.Received.UTC(), Size: r.Size, Event: event, ReplayOf: r.ReplayOf, Verified: r.Verified,
+		ID: r.ID, Forge: r.Forge, Key: r.Key, Received: r.Received.UTC(), Size: r.Size, Event: event,
+		ReplayOf: r.ReplayOf, Verified: r.Verified,
 		Outcomes: []intent.DeliveryOutcome{{
-			Environment: r.Environment, Name: r.Name, Module: r.Module, State: intent.OutcomeState(r.State), Reason: r.Reason, Compile: r.Compile, Handled: utc(r.Handled),
+			Environment: r.Environment, Name: r.Name, Module: r.Module, State: intent.OutcomeState(r.State),
+			Reason: r.Reason, Compile: r.Compile, Handled: utc(r.Handled),
 		}},
 	}, err
 }
@@ -75,7 +77,8 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 	given, outcomes := make([]deliveryJSON, 0, len(deliveries)), []outcomeJSON{}
 	for _, d := range deliveries {
 		given = append(given, deliveryJSON{
-			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: d.Event, ReplayOf: d.ReplayOf, Verified: d.Verified,
+			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: d.Event,
+			ReplayOf: d.ReplayOf, Verified: d.Verified,
 		})
 		for _, o := range d.Outcomes {
 			outcomes = append(outcomes, outcomeOf(d.ID, o))
@@ -84,13 +87,8 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 	var rows []struct{ Delivery, Environment uuid.UUID }
 	// Repeating this is harmless: a delivery that is recorded already is left as it is.
 	err := s.state(ctx, op, func(q querier) (err error) {
-		rows, err = many[struct{ Delivery, Environment uuid.UUID }](
-			ctx,
-			q,
-			statements.DeliveryRecord,
-			toCleanJSON(given),
-			toJSON(outcomes),
-		)
+		rows, err = many[struct{ Delivery, Environment uuid.UUID }](ctx, q, statements.DeliveryRecord,
+			toCleanJSON(given), toJSON(outcomes))
 		return err
 	})
 	if err != nil {
@@ -109,7 +107,8 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 
 func outcomeOf(delivery uuid.UUID, o intent.DeliveryOutcome) outcomeJSON {
 	return outcomeJSON{
-		Delivery: delivery, Environment: o.Environment, Module: cleanText(o.Module), State: string(o.State), Reason: cleanText(o.Reason), Compile: o.Compile, Handled: o.Handled,
+		Delivery: delivery, Environment: o.Environment, Module: cleanText(o.Module), State: string(o.State),
+		Reason: cleanText(o.Reason), Compile: o.Compile, Handled: o.Handled,
 	}
 }
 
@@ -157,15 +156,8 @@ func (s *Store) Deliveries(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Delivery], error) {
-	return page(
-		ctx,
-		s,
-		"store.Deliveries",
-		DeliveryList,
-		q,
-		func(r deliveryListRow) (intent.Delivery, error) { return r.value() },
-		env,
-	)
+	return page(ctx, s, "store.Deliveries", DeliveryList, q,
+		func(r deliveryListRow) (intent.Delivery, error) { return r.value() }, env)
 }
 
 // Delivery returns a webhook of an environment.
@@ -173,11 +165,7 @@ func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.
 	err = s.read(ctx, "store.Delivery", func(q querier) error {
 		row, err := one[deliveryRow](ctx, q, statements.DeliveryGet, env, id)
 		if isNoRows(err) {
-			return fault.New(
-				"store.Delivery",
-				fault.NotFound,
-				"this environment has no delivery "+id.String(),
-			)
+			return fault.New("store.Delivery", fault.NotFound, "this environment has no delivery "+id.String())
 		}
 		if err == nil {
 			out, err = row.value()

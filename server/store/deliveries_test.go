@@ -49,7 +49,8 @@ func TestDeliveries(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	first := delivery("k1", after(1), one, two)
-	if got := record(first, delivery("k1", after(2), one), delivery("k2", after(3), two), delivery("", after(4), one), delivery("", after(5), one)); got != "2 0 1 1 1" {
+	if got := record(first, delivery("k1", after(2), one), delivery("k2", after(3), two), delivery("", after(4), one),
+		delivery("", after(5), one)); got != "2 0 1 1 1" {
 		t.Errorf("taken %s", got)
 	}
 	if got := record(delivery("k1", after(6), one, two), delivery("k3", after(7), uuid.New())); got != "0 0" {
@@ -71,11 +72,8 @@ func TestDeliveries(t *testing.T) {
 	must(t, s.FinishDeliveries(ctx, one, done))
 	must(
 		t,
-		s.FinishDeliveries(
-			ctx,
-			one,
-			map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}},
-		),
+		s.FinishDeliveries(ctx, one,
+			map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}}),
 	)
 	if o := get(s.Delivery(ctx, one, first.ID))(t).Outcomes[0]; o.State != intent.OutcomeStarted || o.Reason != "why" ||
 		*o.Compile != run ||
@@ -92,7 +90,8 @@ func TestDeliveries(t *testing.T) {
 	if len(list.Items) != 2 || list.Total != 3 || !list.Items[0].Received.Equal(after(5)) {
 		t.Errorf("%+v", list)
 	}
-	for filter, n := range map[string]int{"state=started": 1, "ref=main": 3, "event=tag": 0, "forge=github": 3, "commit=aaaa": 3, "repository=site": 3} {
+	for filter, n := range map[string]int{"state=started": 1, "ref=main": 3, "event=tag": 0, "forge=github": 3,
+		"commit=aaaa": 3, "repository=site": 3} {
 		name, value, _ := strings.Cut(filter, "=")
 		if got := get(s.Deliveries(ctx, one, intent.ListQuery{Filters: map[string][]string{name: {value}}}))(t); len(
 			got.Items,

@@ -72,7 +72,8 @@ func recordDrift(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d int
 		names[i] = cleanText(name)
 	}
 	if d.Drift.Open && len(names) > 0 {
-		if _, err := tx.Exec(ctx, statements.DriftOpen, env, id, names, desired, found, d.Action.Version, d.Action.ID, d.Action.Started, d.State.IntentHash); err != nil {
+		if _, err := tx.Exec(ctx, statements.DriftOpen, env, id, names, desired, found, d.Action.Version, d.Action.ID,
+			d.Action.Started, d.State.IntentHash); err != nil {
 			return err
 		}
 	}

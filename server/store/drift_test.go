@@ -81,7 +81,8 @@ func TestDriftFromNoticeToEnd(t *testing.T) {
 	d.is(`mode "666"`, `owner "eve" gone`)
 	must(t, d.s.FinishActions(t.Context(), d.env, []intent.FinishedAction{again})) // its answer was lost
 	d.is(`mode "666"`, `owner "eve" gone`)
-	first := get(d.s.Drift(t.Context(), d.env, intent.ListQuery{Filters: map[string][]string{"open": {"true"}}}))(t).Items[0]
+	first := get(d.s.Drift(t.Context(), d.env,
+		intent.ListQuery{Filters: map[string][]string{"open": {"true"}}}))(t).Items[0]
 	if !first.Since.Equal(after(9)) || !first.Seen.Equal(after(19)) {
 		t.Errorf("since %s, seen %s", first.Since, first.Seen)
 	}

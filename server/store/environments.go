@@ -43,7 +43,8 @@ func (r environmentRow) value() (intent.Environment, error) {
 		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), Overrides: overrides,
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
-		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected, Created: r.Created.UTC(),
+		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected,
+		Created: r.Created.UTC(),
 	}, err
 }
 
@@ -58,21 +59,8 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.EnvironmentCreate,
-			e.ID,
-			e.ProjectID,
-			e.Name,
-			e.Source.URL,
-			e.Source.Branch,
-			e.Source.Subdir,
-			e.Description,
-			e.Icon,
-			e.Halted,
-			string(settings),
-			e.Created,
-		)
+		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
+			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created)
 		return err
 	})
 }
@@ -149,8 +137,10 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		return err
 	}
 	for _, sql := range []string{
-		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
-		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift, statements.ClearNotifications,
+		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests,
+		statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
+		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift,
+		statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployTold,

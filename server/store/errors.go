@@ -59,7 +59,8 @@ func translate(op string, err error) error {
 	case errors.As(err, &pg):
 		return translateServer(op, pg)
 	case connectionLost(err):
-		return fault.Wrap(op, fault.Unavailable, err).Say("the database cannot be reached").Hint("the server keeps trying")
+		return fault.Wrap(op, fault.Unavailable, err).Say("the database cannot be reached").
+			Hint("the server keeps trying")
 	}
 	return fault.Wrap(op, fault.Internal, err)
 }
@@ -93,7 +94,8 @@ func translateServer(op string, pg *pgconn.PgError) error {
 	case pg.Code == "53200":
 		return fault.Wrap(op, fault.Exhausted, cause).Say("the database is out of memory")
 	case class == "57", class == "08", class == "53", class == "40":
-		return fault.Wrap(op, fault.Unavailable, cause).Say("the database cannot be reached").Hint("the server keeps trying")
+		return fault.Wrap(op, fault.Unavailable, cause).Say("the database cannot be reached").
+			Hint("the server keeps trying")
 	case class == "22":
 		return fault.Wrap(op, fault.Invalid, cause).Say("the database does not accept this value")
 	case class == "28", class == "3D":
@@ -111,7 +113,8 @@ func translateServer(op string, pg *pgconn.PgError) error {
 // nounOf returns what an operation is about, for "there is no such …".
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
-	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file", "setting", "environment", "action"} {
+	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
+		"setting", "environment", "action"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {
 				return "dry run"

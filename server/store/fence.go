@@ -104,11 +104,7 @@ func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, er
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && pg.Code == "55P03": // lock_not_available
-		o.logger.Warn(
-			"an environment cannot be taken yet: another server is still writing to it",
-			"environment",
-			id,
-		)
+		o.logger.Warn("an environment cannot be taken yet: another server is still writing to it", "environment", id)
 		return false, nil
 	case isNoRows(err): // it was deleted
 		return true, nil

@@ -47,7 +47,8 @@ func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 		for n := -1; n != wanted; {
 			must(
 				t,
-				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+					"AND wait_event_type = 'Lock'").
 					Scan(&n),
 			)
 		}
@@ -60,7 +61,8 @@ func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 	get(
 		watcher.Exec(
 			ctx,
-			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = "+
+				"x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
 		),
 	)(
 		t,

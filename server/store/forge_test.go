@@ -41,11 +41,8 @@ func TestCommitStatuses(t *testing.T) {
 		get(s.StartCompile(ctx, env, epoch))(t)
 		must(
 			t,
-			s.SetCompileRevision(
-				ctx,
-				c.ID,
-				intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch},
-			),
+			s.SetCompileRevision(ctx, c.ID,
+				intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch}),
 		)
 		must(t, s.FinishCompile(ctx, c.ID, intent.CompileEnd{Success: success, At: epoch}))
 	}
@@ -182,7 +179,8 @@ func TestAPullRequest(t *testing.T) {
 	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewApproval || got.MayRun() {
 		t.Errorf("a push kept the approval: %+v", got)
 	}
-	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one, Compile: &compile}); !fault.Is(
+	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one,
+		Compile: &compile}); !fault.Is(
 		err,
 		fault.Conflict,
 	) {
@@ -231,7 +229,8 @@ func TestStalePreviewsAreComputedAgain(t *testing.T) {
 		}
 	}
 	for _, p := range []intent.PullRequest{
-		{Number: 1, Trusted: true}, {Number: 2, Trusted: true}, {Number: 3, Trusted: true, State: intent.PullIsClosed}, {Number: 4}, {Number: 5, Trusted: true, Problem: "the environment is halted"},
+		{Number: 1, Trusted: true}, {Number: 2, Trusted: true}, {Number: 3, Trusted: true,
+			State: intent.PullIsClosed}, {Number: 4}, {Number: 5, Trusted: true, Problem: "the environment is halted"},
 	} {
 		p.Environment, p.Base, p.Head, p.Updated = env, "main", head, at
 		if p.State == "" {

@@ -39,7 +39,8 @@ func (s *Store) AddOverride(ctx context.Context, env intent.EnvironmentID, o int
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.OverrideAdd, o.ID, env, cleanText(o.By), cleanText(o.Reason), o.Agents, o.Created, o.Until); err != nil {
+		if _, err := tx.Exec(ctx, statements.OverrideAdd, o.ID, env, cleanText(o.By), cleanText(o.Reason), o.Agents,
+			o.Created, o.Until); err != nil {
 			return err
 		}
 		err := intervene(ctx, tx, env, intent.DidOverride, strings.Join(o.Agents, ", "), intent.Actor{
@@ -123,16 +124,8 @@ func intervene(
 	agent string,
 	by intent.Actor,
 ) error {
-	_, err := tx.Exec(
-		ctx,
-		statements.InterventionAdd,
-		env,
-		by.At,
-		cleanText(by.By),
-		string(kind),
-		cleanText(agent),
-		cleanText(by.Reason),
-	)
+	_, err := tx.Exec(ctx, statements.InterventionAdd, env, by.At, cleanText(by.By), string(kind), cleanText(agent),
+		cleanText(by.Reason))
 	return err
 }
 

@@ -23,16 +23,8 @@ type gitStateRow struct {
 // SetGitState records the state of an environment's connection to its repository.
 func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state intent.GitState) error {
 	return s.write(ctx, "store.SetGitState", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.GitStateSet,
-			env,
-			string(state.Kind),
-			cleanText(state.Commit),
-			cleanText(state.Message),
-			cleanText(state.Advice),
-			state.Checked,
-		)
+		_, err := tx.Exec(ctx, statements.GitStateSet, env, string(state.Kind), cleanText(state.Commit),
+			cleanText(state.Message), cleanText(state.Advice), state.Checked)
 		return err
 	})
 }
@@ -59,17 +51,12 @@ func (s *Store) AcceptCommit(ctx context.Context, env intent.EnvironmentID, a in
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.GitAccept, env, a.Commit, cleanText(a.By), cleanText(a.Reason), a.At); err != nil {
+		if _, err := tx.Exec(ctx, statements.GitAccept, env, a.Commit, cleanText(a.By), cleanText(a.Reason),
+			a.At); err != nil {
 			return err
 		}
-		return intervene(
-			ctx,
-			tx,
-			env,
-			intent.DidAccept,
-			"",
-			intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason},
-		)
+		return intervene(ctx, tx, env, intent.DidAccept, "",
+			intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason})
 	})
 }
 
@@ -116,8 +103,10 @@ type gitCommitRow struct {
 func (r gitCommitRow) value() (intent.GitCommit, error) {
 	revision, err := fromJSON[revisionJSON](r.Revision)
 	c := intent.GitCommit{
-		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage},
-		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released), Superseded: r.Superseded,
+		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType,
+			Message: r.TriggerMessage},
+		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released),
+		Superseded: r.Superseded,
 	}
 	if r.Version == nil || r.Status == nil || r.Held == nil {
 		return c, err

@@ -74,15 +74,8 @@ func removalOf(
 	} else if len(g.Protected) == 0 {
 		return out, 0, nil
 	}
-	rows, err := many[removalRow](
-		ctx,
-		tx,
-		statements.Removal,
-		v.Environment,
-		v.Number,
-		intent.RemovalShown,
-		g.Protected.Like(),
-	)
+	rows, err := many[removalRow](ctx, tx, statements.Removal, v.Environment, v.Number, intent.RemovalShown,
+		g.Protected.Like())
 	if err != nil {
 		return out, 0, err
 	}
@@ -124,7 +117,8 @@ func addRemoval(out *intent.Removal, r removalRow) error {
 func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confirmation) error {
 	if hold == nil {
 		if c != nil && v.Hold == nil {
-			return fault.New(op, fault.Conflict, fmt.Sprintf("version %d is not held", v.Number)).Hint("release it instead")
+			return fault.New(op, fault.Conflict, fmt.Sprintf("version %d is not held", v.Number)).
+				Hint("release it instead")
 		}
 		return nil
 	}
@@ -133,7 +127,9 @@ func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confir
 		return fault.Wrap(op, fault.Conflict, held).Hint(held.Advice())
 	}
 	if hold.Count() > v.Hold.Count() || hold.Before != v.Hold.Before {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("version %d takes away something else than when it was held, since another version was released: now %s", v.Number, hold.Text)).
+		return fault.New(op, fault.Conflict,
+			fmt.Sprintf("version %d takes away something else than when it was held, since another version was "+
+				"released: now %s", v.Number, hold.Text)).
 			Hint("look at it again, then confirm it")
 	}
 	return nil

@@ -51,21 +51,29 @@ func TestLargeRemovalsAreHeld(t *testing.T) {
 		held          []intent.HoldReason
 		gone, purged  int
 	}{
-		"the same":                            {before: resources(50), after: resources(50)},
-		"more":                                {before: resources(50), after: resources(90)},
-		"a fifth is not more than a fifth":    {before: resources(50), after: resources(40)},
-		"more than a fifth":                   {before: resources(50), after: resources(39), held: share, gone: 11},
-		"gone and purged together":            {before: resources(50), after: purged(resources(45), 0, 6), held: share, gone: 5, purged: 6},
-		"few at all":                          {before: resources(12), after: resources(3)},
-		"few at all, and the minimum is less": {before: resources(12), after: resources(3), settings: map[string]any{"prune_minimum": 9}, held: share, gone: 9},
-		"empty is held however small":         {before: resources(2), after: nil, held: []intent.HoldReason{intent.HeldEmpty}, gone: 2},
-		"empty is held with the guard off":    {before: resources(50), after: nil, settings: map[string]any{"prune_share": 100}, held: []intent.HoldReason{intent.HeldEmpty}, gone: 50},
-		"the guard is off":                    {before: resources(50), after: resources(1), settings: map[string]any{"prune_share": 100}},
-		"nothing may go":                      {before: resources(5000), after: resources(4990), settings: map[string]any{"prune_share": 0}, held: share, gone: 10},
-		"what was purged goes":                {before: purged(resources(60), 20, 60), after: resources(20)},
-		"of what is there, not of the purged": {before: purged(resources(60), 20, 60), after: purged(resources(60), 8, 60), held: share, purged: 12},
-		"others come for those that go":       {before: resources(50), after: resources(90)[40:], held: share, gone: 40},
-		"nothing is active":                   {after: nil},
+		"the same":                         {before: resources(50), after: resources(50)},
+		"more":                             {before: resources(50), after: resources(90)},
+		"a fifth is not more than a fifth": {before: resources(50), after: resources(40)},
+		"more than a fifth":                {before: resources(50), after: resources(39), held: share, gone: 11},
+		"gone and purged together": {before: resources(50), after: purged(resources(45), 0, 6), held: share,
+			gone: 5, purged: 6},
+		"few at all": {before: resources(12), after: resources(3)},
+		"few at all, and the minimum is less": {before: resources(12), after: resources(3),
+			settings: map[string]any{"prune_minimum": 9}, held: share, gone: 9},
+		"empty is held however small": {before: resources(2), after: nil,
+			held: []intent.HoldReason{intent.HeldEmpty}, gone: 2},
+		"empty is held with the guard off": {before: resources(50), after: nil,
+			settings: map[string]any{"prune_share": 100}, held: []intent.HoldReason{intent.HeldEmpty}, gone: 50},
+		"the guard is off": {before: resources(50), after: resources(1),
+			settings: map[string]any{"prune_share": 100}},
+		"nothing may go": {before: resources(5000), after: resources(4990),
+			settings: map[string]any{"prune_share": 0}, held: share, gone: 10},
+		"what was purged goes": {before: purged(resources(60), 20, 60), after: resources(20)},
+		"of what is there, not of the purged": {before: purged(resources(60), 20, 60),
+			after: purged(resources(60), 8, 60), held: share, purged: 12},
+		"others come for those that go": {before: resources(50), after: resources(90)[40:], held: share,
+			gone: 40},
+		"nothing is active": {after: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, env := t.Context(), newEnvironment(t, s)
@@ -114,12 +122,8 @@ func TestConfirming(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	confirm := func(n int) error {
-		return s.ConfirmVersion(
-			ctx,
-			env,
-			n,
-			intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)},
-		)
+		return s.ConfirmVersion(ctx, env, n,
+			intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)})
 	}
 	release(t, s, env, resources(100))
 	small := get(s.StoreVersion(ctx, version(env, resources(60)), epoch))(t)

@@ -82,11 +82,8 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) erro
 		return translate(op, err)
 	}
 	if server < oldestServer {
-		return fault.New(
-			op,
-			fault.Invalid,
-			fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000),
-		)
+		return fault.New(op, fault.Invalid,
+			fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000))
 	}
 	return translate(op, pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		return apply(ctx, tx, steps, logger)
@@ -114,10 +111,12 @@ func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logge
 	for i, d := range done {
 		switch {
 		case i >= len(steps):
-			return fault.New(op, fault.Conflict, "the database was used by a newer Ordain: it has the schema change "+d.Name).
+			return fault.New(op, fault.Conflict,
+				"the database was used by a newer Ordain: it has the schema change "+d.Name).
 				Hint("run that version of Ordain, or a newer one")
 		case d.Number != steps[i].number || d.Checksum != steps[i].checksum:
-			return fault.New(op, fault.Conflict, "the schema change "+steps[i].name+" is not the one that made this database").
+			return fault.New(op, fault.Conflict,
+				"the schema change "+steps[i].name+" is not the one that made this database").
 				Hint("run the Ordain that made it; schema changes are never edited, only added")
 		}
 	}

@@ -20,9 +20,11 @@ func TestNumbersOfSchemaChanges(t *testing.T) {
 		files fstest.MapFS
 		says  string
 	}{
-		"in order":   {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0002_b.sql": change}, ""},
-		"a gap":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0003_b.sql": change}, "0003_b.sql should begin with the number 0002"},
-		"twice":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0001_b.sql": change}, "0001_b.sql should begin with the number 0002"},
+		"in order": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0002_b.sql": change}, ""},
+		"a gap": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0003_b.sql": change},
+			"0003_b.sql should begin with the number 0002"},
+		"twice": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0001_b.sql": change},
+			"0001_b.sql should begin with the number 0002"},
 		"late start": {fstest.MapFS{"migrations/0002_a.sql": change}, "0001"},
 		"no number":  {fstest.MapFS{"migrations/first_a.sql": change}, "0001"},
 	} {

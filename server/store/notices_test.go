@@ -59,7 +59,8 @@ func TestNoticesAtTheSameTime(t *testing.T) {
 	failed := make(chan error)
 	for i := range 8 {
 		go func() {
-			failed <- store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "same", URI: "/x"}, after(i))
+			failed <- store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "same",
+				URI: "/x"}, after(i))
 		}()
 	}
 	for range 8 {

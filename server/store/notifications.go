@@ -29,7 +29,8 @@ type notificationRow struct {
 
 func (r notificationRow) value() (intent.Notification, error) {
 	n := intent.Notification{
-		ID: r.ID, Environment: r.Environment, Created: r.Created.UTC(), Last: r.Last.UTC(), Times: r.Times, Read: r.Read, Cleared: r.Cleared,
+		ID: r.ID, Environment: r.Environment, Created: r.Created.UTC(), Last: r.Last.UTC(), Times: r.Times,
+		Read: r.Read, Cleared: r.Cleared,
 		Notice: intent.Notice{
 			Severity: intent.Severity(r.Severity),
 			Title:    r.Title,
@@ -61,18 +62,8 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	if _, err := tx.Exec(ctx, statements.NotificationLock, env); err != nil {
 		return err
 	}
-	again, err := many[struct{ ID uuid.UUID }](
-		ctx,
-		tx,
-		statements.NotificationAgain,
-		env,
-		title,
-		uri,
-		at,
-		message,
-		n.Severity,
-		n.Compile,
-	)
+	again, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationAgain, env, title, uri, at, message,
+		n.Severity, n.Compile)
 	if err != nil || len(again) > 0 {
 		return err
 	}

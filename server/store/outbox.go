@@ -32,8 +32,10 @@ type outboxRow struct {
 func (r outboxRow) value() (intent.Outbox, error) {
 	payload, err := fromJSON[intent.OutboxPayload](r.Payload)
 	return intent.Outbox{
-		ID: r.ID, Environment: r.Environment, Kind: intent.OutboxKind(r.Kind), Topic: r.Topic, Round: r.Round, Payload: payload,
-		Created: r.Created.UTC(), Attempts: r.Attempts, Next: r.Next.UTC(), State: intent.OutboxState(r.State), Problem: r.Problem, Done: utc(r.Done),
+		ID: r.ID, Environment: r.Environment, Kind: intent.OutboxKind(r.Kind), Topic: r.Topic, Round: r.Round,
+		Payload: payload,
+		Created: r.Created.UTC(), Attempts: r.Attempts, Next: r.Next.UTC(), State: intent.OutboxState(r.State),
+		Problem: r.Problem, Done: utc(r.Done),
 	}, err
 }
 
@@ -53,15 +55,8 @@ func addOutbox(
 
 // addComment queues an update of the comment on a pull request.
 func addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, at time.Time) error {
-	return addOutbox(
-		ctx,
-		tx,
-		env,
-		intent.OutboxComment,
-		fmt.Sprintf("comment/%d", number),
-		intent.OutboxPayload{Number: number},
-		at,
-	)
+	return addOutbox(ctx, tx, env, intent.OutboxComment, fmt.Sprintf("comment/%d", number),
+		intent.OutboxPayload{Number: number}, at)
 }
 
 // AskForge queues a look at a pull request at the forge; number 0 means all open ones.
@@ -70,15 +65,8 @@ func (s *Store) AskForge(ctx context.Context, env intent.EnvironmentID, number i
 		if number == 0 {
 			return addOutbox(ctx, tx, env, intent.OutboxPulls, "pulls", intent.OutboxPayload{}, at)
 		}
-		return addOutbox(
-			ctx,
-			tx,
-			env,
-			intent.OutboxPull,
-			fmt.Sprintf("pull/%d", number),
-			intent.OutboxPayload{Number: number},
-			at,
-		)
+		return addOutbox(ctx, tx, env, intent.OutboxPull, fmt.Sprintf("pull/%d", number),
+			intent.OutboxPayload{Number: number}, at)
 	})
 }
 
@@ -125,12 +113,14 @@ func (s *Store) OutboxFailed(
 	at time.Time,
 ) error {
 	return s.write(ctx, "store.OutboxFailed", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead, at); err != nil ||
+		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead,
+			at); err != nil ||
 			!dead {
 			return err
 		}
 		return addNotice(ctx, tx, w.Environment, intent.Notice{
-			Severity: intent.SeverityWarning, Title: "The forge was not informed", Message: w.Topic + ": " + problem, URI: "/api/v2/forge/outbox",
+			Severity: intent.SeverityWarning, Title: "The forge was not informed", Message: w.Topic + ": " +
+				problem, URI: "/api/v2/forge/outbox",
 		}, at)
 	})
 }
@@ -154,7 +144,8 @@ func (s *Store) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id in
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		err := affected(tx.Exec(ctx, statements.OutboxRetry, env, id, at))
 		if isNoRows(err) {
-			return fault.New(op, fault.Conflict, "this piece of work is not dead, or newer work on the same topic is waiting")
+			return fault.New(op, fault.Conflict,
+				"this piece of work is not dead, or newer work on the same topic is waiting")
 		}
 		return err
 	})
@@ -208,7 +199,8 @@ func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now de
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, statements.DeployToldSet, env, now.Version, now.Commit, now.State, now.Description); err != nil {
+	if _, err := tx.Exec(ctx, statements.DeployToldSet, env, now.Version, now.Commit, now.State,
+		now.Description); err != nil {
 		return err
 	}
 	return addOutbox(ctx, tx, env, intent.OutboxStatus, topic(now.Commit), status, at)
@@ -266,10 +258,6 @@ func deployment(rows []countRow) (intent.CommitState, string) {
 	case len(rest) == 0:
 		return intent.CommitSuccess, fmt.Sprintf("All %d resources are deployed", total)
 	}
-	return intent.CommitFailure, fmt.Sprintf(
-		"%d of %d resources are deployed: %s",
-		done,
-		total,
-		strings.Join(rest, ", "),
-	)
+	return intent.CommitFailure, fmt.Sprintf("%d of %d resources are deployed: %s", done, total,
+		strings.Join(rest, ", "))
 }

@@ -25,7 +25,7 @@ type owner struct {
 
 	mu     sync.Mutex // one command at a time; guards all below
 	conn   *pgx.Conn
-	pid    uint32                                 // backend process of conn, 0 without one; kept because the listener uses conn itself
+	pid    uint32                                 // backend process of conn, 0 without one
 	held   map[intent.EnvironmentID]chan struct{} // the lost channels
 	closed bool
 	// generations holds the last generation of each environment that this process has or had.

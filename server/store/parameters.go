@@ -61,19 +61,8 @@ func setParameter(ctx context.Context, tx pgx.Tx, env uuid.UUID, p intent.Parame
 	if err != nil {
 		return fault.Wrap("store.SetParameter", fault.Invalid, err)
 	}
-	_, err = tx.Exec(
-		ctx,
-		statements.ParameterSet,
-		p.ID,
-		env,
-		p.Name,
-		resourceText(p.Resource),
-		cleanText(p.Value),
-		p.Source,
-		p.Updated,
-		p.Expires,
-		string(metadata),
-	)
+	_, err = tx.Exec(ctx, statements.ParameterSet, p.ID, env, p.Name, resourceText(p.Resource), cleanText(p.Value),
+		p.Source, p.Updated, p.Expires, string(metadata))
 	return err
 }
 

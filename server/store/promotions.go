@@ -46,8 +46,10 @@ type promotionRow struct {
 func (r promotionRow) value() (intent.Promotion, error) {
 	gates, err := fromJSON[[]intent.PromotionGate](r.Gates)
 	p := intent.Promotion{
-		ID: r.ID, Environment: r.Environment, Source: r.Source, SourceName: r.SourceName, Version: r.Version, Commit: r.Commit, Branch: r.Branch,
-		Follows: r.Follows, Subject: r.Subject, Author: r.Author, Since: r.Since.UTC(), Created: r.Created.UTC(), State: intent.PromotionState(r.State),
+		ID: r.ID, Environment: r.Environment, Source: r.Source, SourceName: r.SourceName, Version: r.Version,
+		Commit: r.Commit, Branch: r.Branch,
+		Follows: r.Follows, Subject: r.Subject, Author: r.Author, Since: r.Since.UTC(), Created: r.Created.UTC(),
+		State: intent.PromotionState(r.State),
 		Gates: gates, Checked: r.Checked.UTC(), Approved: actorOf(r.ApprovedBy, r.ApprovedWhy, r.ApprovedAt),
 		Overridden: actorOf(r.OverriddenBy, r.OverriddenWhy, r.OverriddenAt),
 		Ended:      utc(r.Ended), Reason: r.Reason, Compile: r.Compile, Success: r.Success,
@@ -195,21 +197,16 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 	*out = &p
 	if toJSON(p.Gates) != canonical(row.Gates) || row.Version != p.Version || !row.Since.Equal(p.Since) ||
 		approval && !row.Asked {
-		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked, row.Asked || approval); err != nil {
+		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked,
+			row.Asked || approval); err != nil {
 			return false, err
 		}
 	}
 	if approval && !row.Asked {
 		j.ask = &intent.Notice{
 			Severity: intent.SeverityInfo, Title: "A commit waits for approval",
-			Message: fmt.Sprintf(
-				"%s %q by %s, deployed in %s, is ready for %s once somebody approves it",
-				p.Short(),
-				p.Subject,
-				p.Author,
-				p.SourceName,
-				j.env.Name,
-			),
+			Message: fmt.Sprintf("%s %q by %s, deployed in %s, is ready for %s once somebody approves it", p.Short(),
+				p.Subject, p.Author, p.SourceName, j.env.Name),
 			URI: "/api/v2/git/promotions",
 		}
 	}
@@ -260,7 +257,8 @@ func (j *judging) waiting(ctx context.Context, d intent.Followed) (*promotionRow
 		return nil, err
 	}
 	p := d.Provenance
-	if _, err = j.tx.Exec(ctx, statements.PromotionAdd, uuid.New(), j.env.ID, j.source.ID, j.source.Name, d.Version, commit, p.Branch,
+	if _, err = j.tx.Exec(ctx, statements.PromotionAdd, uuid.New(), j.env.ID, j.source.ID, j.source.Name, d.Version,
+		commit, p.Branch,
 		j.source.Source.Branch, p.Subject, p.Author, d.Since, j.at); err != nil {
 		return nil, err
 	}
@@ -366,7 +364,8 @@ func isCommit(op string, p *intent.Promotion, commit string) error {
 			Hint("`ordain git promotions ENVIRONMENT` shows what was promoted and why nothing waits")
 	}
 	if p.Commit != commit {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("the commit that waits to be promoted is %s, not %s", p.Commit, commit)).
+		return fault.New(op, fault.Conflict, fmt.Sprintf("the commit that waits to be promoted is %s, not %s",
+			p.Commit, commit)).
 			Hint("look at what changed, then name that commit")
 	}
 	return nil
@@ -394,7 +393,8 @@ func (s *Store) ApprovePromotion(ctx context.Context, env intent.EnvironmentID, 
 		if err := isCommit(op, p, commit); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.PromotionApprove, p.ID, cleanText(by.By), cleanText(by.Reason), by.At); err != nil {
+		if _, err := tx.Exec(ctx, statements.PromotionApprove, p.ID, cleanText(by.By), cleanText(by.Reason),
+			by.At); err != nil {
 			return err
 		}
 		by.Reason = "commit " + p.Commit + " of " + p.SourceName + ": " + by.Reason

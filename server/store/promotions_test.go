@@ -133,7 +133,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(
 		11,
 		"commit-1",
-		"waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], fs::File[host1,path=/etc/f00001]; approval of this commit",
+		"waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], "+
+			"fs::File[host1,path=/etc/f00001]; approval of this commit",
 	)
 	c.compliant(n, 12)
 	c.waits(13, "commit-1", "waits: soak until 12:10 UTC; approval of this commit")
@@ -142,7 +143,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(
 		121,
 		"commit-1",
-		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not compliant: fs::File[host0,path=/etc/f00000]; approval of this commit",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not "+
+			"compliant: fs::File[host0,path=/etc/f00000]; approval of this commit",
 	)
 	c.compliant(n, 130)
 	// The same commit, compiled again, goes on soaking.
@@ -151,7 +153,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(
 		201,
 		"commit-1",
-		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this commit",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this "+
+			"commit",
 	)
 	if p := c.judge(202); p.Version != again || !p.Since.Equal(after(10)) {
 		t.Errorf("%+v", p)
@@ -322,12 +325,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	must(t, c.s.PausePromotions(t.Context(), c.production.ID, true, c.by(3)))
 	must(
 		t,
-		c.s.PausePromotions(
-			t.Context(),
-			c.production.ID,
-			true,
-			intent.Actor{By: "bob", Reason: "me too", At: after(4)},
-		),
+		c.s.PausePromotions(t.Context(), c.production.ID, true,
+			intent.Actor{By: "bob", Reason: "me too", At: after(4)}),
 	)
 	if by := get(c.s.PromotionPause(t.Context(), c.production.ID))(t); by == nil || by.By != "ida" ||
 		!by.At.Equal(after(3)) {
@@ -359,7 +358,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 		did += fmt.Sprintf("%s by %s: %s\n", i.Kind, i.By, i.Reason)
 	}
 	if want := "resume_promotions by ida: it is time\n" +
-		"promote by ida: commit commit-1 of staging, which waited: ida paused promotions: it is time; soak until 13:00 UTC; approval of this commit: it is time\n" +
+		"promote by ida: commit commit-1 of staging, which waited: ida paused promotions: it is time; soak until " +
+		"13:00 UTC; approval of this commit: it is time\n" +
 		"pause_promotions by ida: it is time\n"; did != want {
 		t.Errorf("%s\nwant\n%s", did, want)
 	}
@@ -384,7 +384,8 @@ func TestFollowingANewName(t *testing.T) {
 	if p := get(c.s.JudgePromotion(t.Context(), c.production, nil, "rehearsal is no more", after(5)))(t); p != nil {
 		t.Errorf("%+v", p)
 	}
-	if got := get(c.s.Promotions(t.Context(), c.production.ID, 1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
+	if got := get(c.s.Promotions(t.Context(), c.production.ID,
+		1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
 		t.Errorf("%+v", got)
 	}
 	must(t, c.s.ClearEnvironment(t.Context(), c.production.ID))

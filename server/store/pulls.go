@@ -35,8 +35,9 @@ type pullRow struct {
 
 func (r pullRow) value() (intent.PullRequest, error) {
 	return intent.PullRequest{
-		Environment: r.Environment, Number: r.Number, State: intent.PullState(r.State), Title: r.Title, URL: r.URL, Author: r.Author,
-		Fork: r.Fork, Trusted: r.Trusted, Base: r.Base, Head: r.Head, Updated: r.Updated.UTC(),
+		Environment: r.Environment, Number: r.Number, State: intent.PullState(r.State), Title: r.Title, URL: r.URL,
+		Author: r.Author,
+		Fork:   r.Fork, Trusted: r.Trusted, Base: r.Base, Head: r.Head, Updated: r.Updated.UTC(),
 		Approved: r.Approved, ApprovedBy: r.ApprovedBy, ApprovedAt: utc(r.ApprovedAt),
 		DryRun: r.Dryrun, PreviewOf: r.PreviewOf, Problem: r.Problem, Comment: r.Comment,
 	}, nil
@@ -125,22 +126,9 @@ func (s *Store) PullOfDryRun(
 // it also queues an update of the comment.
 func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool, at time.Time) error {
 	return s.write(ctx, "store.SavePull", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.PullSave,
-			p.Environment,
-			p.Number,
-			string(p.State),
-			cleanText(p.Title),
-			cleanText(p.URL),
-			cleanText(p.Author),
-			p.Fork,
-			p.Trusted,
-			cleanText(p.Base),
-			cleanText(p.Head),
-			p.Updated,
-			cleanText(p.Problem),
-		)
+		_, err := tx.Exec(ctx, statements.PullSave, p.Environment, p.Number, string(p.State), cleanText(p.Title),
+			cleanText(p.URL), cleanText(p.Author), p.Fork, p.Trusted, cleanText(p.Base), cleanText(p.Head), p.Updated,
+			cleanText(p.Problem))
 		if err == nil && comment {
 			err = addComment(ctx, tx, p.Environment, p.Number, at)
 		}
@@ -149,7 +137,8 @@ func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool
 }
 
 func noPull(op string, number int) error {
-	return fault.New(op, fault.NotFound, fmt.Sprintf("no pull request %d towards the branch of this environment is known", number)).
+	return fault.New(op, fault.NotFound,
+		fmt.Sprintf("no pull request %d towards the branch of this environment is known", number)).
 		Hint("ordain pull list ENVIRONMENT lists those that are; ordain pull preview asks the forge for one")
 }
 
@@ -168,7 +157,8 @@ func movedOn(op string, p pullRow, commit string) error {
 		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d is %s", p.Number, p.State))
 	}
 	if p.Head != commit {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d was pushed to: it is at %s now", p.Number, p.Head)).
+		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d was pushed to: it is at %s now", p.Number,
+			p.Head)).
 			Hint("look at what changed, then approve that commit")
 	}
 	return nil

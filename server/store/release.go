@@ -88,7 +88,8 @@ func releaseIn(
 func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
 	held := intent.HeldError{Version: v.Number, Hold: hold}
 	n := intent.Notice{
-		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held", v.Number), Message: hold.Text + "; " + held.Advice(),
+		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held",
+			v.Number), Message: hold.Text + "; " + held.Advice(),
 		URI: fmt.Sprintf("/api/v2/desiredstate/%d", v.Number),
 	}
 	if v.Provenance.Compile != uuid.Nil {
@@ -122,7 +123,8 @@ func releasable(
 	}
 	scope.undefined = row.Undefined > 0
 	if v.Preview {
-		return v, scope, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
+		return v, scope, nil, fault.New(op, fault.Conflict,
+			fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
 			Hint("previews are never released: bring the commit to the branch of the environment")
 	}
 	if v.Released != nil {
@@ -141,14 +143,16 @@ func releasable(
 	scope.wasUndefined = row.Undefined > 0
 	active, err := row.value()
 	if err == nil && active.Number > number {
-		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number, active.Number)).
+		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number,
+			active.Number)).
 			Hint("roll back to it, or compile the commit that you want again")
 	}
 	return v, scope, &active, err
 }
 
 // activate makes a version the intent.
-func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseScope, c *intent.Confirmation, at time.Time) error {
+func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseScope, c *intent.Confirmation,
+	at time.Time) error {
 	env := v.Environment
 	for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
 		if _, err := tx.Exec(ctx, sql, env, v.Number); err != nil {
@@ -170,7 +174,8 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseSco
 			return err
 		}
 	}
-	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}, at); err != nil {
+	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending),
+		"Deploying"}, at); err != nil {
 		return err
 	}
 	return releaseStates(ctx, tx, env, v.Number, scope, blocked, at)

@@ -76,10 +76,13 @@ func TestDeploymentIsRecorded(t *testing.T) {
 		want    []string
 	}{
 		"all, newest first": {nil, []string{"it Burns", "zero \uFFFD and \uFFFD", "Calling read_resource"}},
-		"minimal level":     {map[string][]string{"minimal_log_level": {"warning"}}, []string{"it Burns", "zero \uFFFD and \uFFFD"}},
-		"part of message":   {map[string][]string{"message": {"BURN", "read_"}}, []string{"it Burns", "Calling read_resource"}},
-		"time":              {map[string][]string{"timestamp": {"ge:2026-11-21+12:00:05", "lt:2026-11-21 12:00:06+00:00"}}, []string{"Calling read_resource"}},
-		"action":            {map[string][]string{"action": {"dryrun"}}, nil},
+		"minimal level": {map[string][]string{"minimal_log_level": {"warning"}},
+			[]string{"it Burns", "zero \uFFFD and \uFFFD"}},
+		"part of message": {map[string][]string{"message": {"BURN", "read_"}},
+			[]string{"it Burns", "Calling read_resource"}},
+		"time": {map[string][]string{"timestamp": {"ge:2026-11-21+12:00:05",
+			"lt:2026-11-21 12:00:06+00:00"}}, []string{"Calling read_resource"}},
+		"action": {map[string][]string{"action": {"dryrun"}}, nil},
 	} {
 		page := get(s.ResourceLogs(ctx, env, id, intent.ListQuery{Filters: test.filters}))(t)
 		var texts []string
@@ -232,15 +235,18 @@ func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 	before := states(t, s, env)
 	i := 0
 	var done []intent.FinishedAction
-	for _, compliance := range []intent.Compliance{intent.Compliant, intent.HasUpdate, intent.NonCompliant, intent.Undefined} {
-		for _, last := range []intent.HandlerResult{intent.RunNew, intent.RunSuccessful, intent.RunFailed, intent.RunSkipped} {
+	for _, compliance := range []intent.Compliance{intent.Compliant, intent.HasUpdate, intent.NonCompliant,
+		intent.Undefined} {
+		for _, last := range []intent.HandlerResult{intent.RunNew, intent.RunSuccessful, intent.RunFailed,
+			intent.RunSkipped} {
 			for _, blocked := range []intent.Blocked{intent.NotBlocked, intent.IsBlocked, intent.TemporarilyBlocked} {
 				for _, deploying := range []bool{false, true} {
 					if compliance == intent.Undefined && blocked != intent.IsBlocked || i == 80 {
 						continue
 					}
 					d := deployed(before[rs[i].ID], 1, 3)
-					d.State.Compliance, d.State.LastRun, d.State.Blocked, d.State.IsDeploying = compliance, last, blocked, deploying
+					d.State.Compliance, d.State.LastRun = compliance, last
+					d.State.Blocked, d.State.IsDeploying = blocked, deploying
 					if last == intent.RunNew {
 						d.State.LastRunAt = nil
 					}
@@ -256,9 +262,7 @@ func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 		expected[st.Status()]++
 	}
 	for status, n := range expected {
-		page := get(
-			s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}),
-		)(
+		page := get(s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}))(
 			t,
 		)
 		if page.Total != n {
@@ -304,8 +308,10 @@ func TestAgentsArePausedByNameOrAllTogether(t *testing.T) {
 	must(t, s.SetAgentPaused(ctx, env, "host1", true, intent.Actor{By: "ann", At: after(9)}))
 	must(t, s.SetAgentPaused(ctx, env, "not yet there", true, intent.Actor{By: "ann", At: after(9)}))
 	page := get(s.Agents(ctx, env, intent.ListQuery{}))(t)
-	if expected := []intent.Agent{{Name: "host0", Resources: 2}, {Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
-		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann", PausedAt: &at}}; !cmp.Equal(
+	if expected := []intent.Agent{{Name: "host0", Resources: 2},
+		{Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
+		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann",
+			PausedAt: &at}}; !cmp.Equal(
 		page.Items,
 		expected,
 	) {

@@ -40,10 +40,13 @@ func (r stateRow) value() (intent.ResourceState, error) {
 		err = errors.Join(err, healErr)
 	}
 	return intent.ResourceState{
-		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun), Blocked: intent.Blocked(r.Blocked),
-		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess), LastDeployed: r.LastDeployed,
-		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts, Orphaned: r.Orphaned,
-		Parked: intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt),
+		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun),
+		Blocked:     intent.Blocked(r.Blocked),
+		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess),
+		LastDeployed: r.LastDeployed,
+		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts,
+		Orphaned: r.Orphaned,
+		Parked:   intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt),
 		FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
 	}, err
 }
@@ -121,8 +124,9 @@ type detailRow struct {
 func (r detailRow) value() (intent.ResourceDetail, error) {
 	state, err1 := r.stateRow.value()
 	resource, err2 := resourceRow{
-		ID: r.ID, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: r.Requires, ResourceSet: r.ResourceSet,
-		Undefined: r.Undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
+		ID: r.ID, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: r.Requires,
+		ResourceSet: r.ResourceSet,
+		Undefined:   r.Undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
 	}.value(r.Version)
 	known, err3 := parseIDs(r.RequiresKnown)
 	provides, err4 := parseIDs(r.Provides)
@@ -163,7 +167,8 @@ type historyRow struct {
 func (r historyRow) value() (intent.ResourceHistory, error) {
 	requires, err := parseIDs(r.Requires)
 	return intent.ResourceHistory{
-		Date: r.Date.UTC(), Version: r.Version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
+		Date: r.Date.UTC(), Version: r.Version, Attributes: r.Attributes, AttributeHash: r.AttributeHash,
+		Requires: requires,
 	}, err
 }
 

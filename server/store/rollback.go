@@ -59,11 +59,8 @@ func rollbackOf(
 ) (active, target intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionActive, env)
 	if isNoRows(err) {
-		return active, target, fault.New(
-			op,
-			fault.Conflict,
-			"nothing is deployed yet, so there is nothing to roll back",
-		)
+		return active, target, fault.New(op, fault.Conflict,
+			"nothing is deployed yet, so there is nothing to roll back")
 	}
 	if err == nil {
 		active, err = row.value()
@@ -78,7 +75,8 @@ func rollbackOf(
 	if to == 0 {
 		err = tx.QueryRow(ctx, statements.RollbackTarget, env, same, active.Provenance.Commit).Scan(&to)
 		if isNoRows(err) {
-			err = fault.New(op, fault.Conflict, fmt.Sprintf("no version before %d was deployed that could be deployed again", same)).
+			err = fault.New(op, fault.Conflict,
+				fmt.Sprintf("no version before %d was deployed that could be deployed again", same)).
 				Hint("name a version, free a blocked commit (ordain git unblock), or push a fix")
 		}
 		if err != nil {
@@ -137,14 +135,8 @@ func rolledBack(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v inte
 	if _, err := tx.Exec(ctx, statements.GitBlockAdd, env, b.Blocked, b.By, b.Reason, b.At); err != nil {
 		return err
 	}
-	return intervene(
-		ctx,
-		tx,
-		env,
-		intent.DidBlock,
-		"",
-		intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason},
-	)
+	return intervene(ctx, tx, env, intent.DidBlock, "",
+		intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason})
 }
 
 // refuseBlocked fails when a person took the version's commit back. The caller holds the lock of the environment, so
@@ -164,7 +156,8 @@ func refuseBlocked(ctx context.Context, tx pgx.Tx, op string, v intent.Version) 
 		return err
 	}
 	short := intent.Revision{Commit: row.Commit}.Short()
-	return fault.New(op, fault.Conflict, fmt.Sprintf("commit %s of version %d is blocked: %s took it back: %s", short, v.Number, row.By, row.Reason)).
+	return fault.New(op, fault.Conflict, fmt.Sprintf("commit %s of version %d is blocked: %s took it back: %s", short,
+		v.Number, row.By, row.Reason)).
 		Hint("free it with `ordain git unblock`")
 }
 

@@ -142,7 +142,8 @@ func readStages(ctx context.Context, q querier, compile uuid.UUID) ([]intent.Sta
 	stages := make([]intent.Stage, 0, len(rows))
 	for _, r := range rows {
 		stages = append(stages, intent.Stage{
-			ID: r.ID, Compile: r.Compile, Name: r.Name, Command: r.Command, Started: r.Started.UTC(), Completed: utc(r.Completed),
+			ID: r.ID, Compile: r.Compile, Name: r.Name, Command: r.Command, Started: r.Started.UTC(),
+			Completed:  utc(r.Completed),
 			Output:     join(streams[place{r.ID, streamOut}]),
 			ErrOutput:  join(streams[place{r.ID, streamErr}]),
 			ReturnCode: r.ReturnCode,

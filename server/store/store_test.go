@@ -74,7 +74,8 @@ func resources(n int) []intent.Resource {
 			ID: id,
 			Attributes: json.RawMessage(
 				fmt.Sprintf(
-					`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root","purged":false,"reload":false}`,
+					`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root",`+
+						`"purged":false,"reload":false}`,
 					id.Value,
 					i,
 				),
@@ -134,8 +135,9 @@ func deployed(st intent.ResourceState, version, second int) intent.FinishedActio
 	st.Compliance, st.LastRun, st.LastRunAt, st.LastSuccess = intent.Compliant, intent.RunSuccessful, &at, &at
 	st.DeployedHash, st.LastDeployed, st.IsDeploying, st.Attempts = st.IntentHash, version, false, 0
 	return intent.FinishedAction{State: st, Action: intent.Action{
-		ID: uuid.New(), Kind: intent.ActionDeploy, Resource: st.ID, Version: version, Started: after(second - 1), Finished: &at,
-		Status: intent.StatusDeployed, Change: intent.Created,
+		ID: uuid.New(), Kind: intent.ActionDeploy, Resource: st.ID, Version: version, Started: after(second - 1),
+		Finished: &at,
+		Status:   intent.StatusDeployed, Change: intent.Created,
 		Changes:  map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}},
 		Messages: []intent.LogLine{{Level: "INFO", Message: "done", Time: at}},
 	}}
@@ -201,11 +203,8 @@ func TestProjectsAndEnvironments(t *testing.T) {
 		Source: intent.Source{URL: "https://example.org/r.git", Branch: "main", Subdir: "sub"}}
 	must(t, s.CreateEnvironment(ctx, e))
 	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}), fault.Conflict)
-	want(
-		t,
-		s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
-		fault.NotFound,
-	)
+	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
+		fault.NotFound)
 	must(t, s.SetSetting(ctx, e.ID, "auto_deploy", false))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", nil))
@@ -214,12 +213,8 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	// and may be changed again.
 	must(
 		t,
-		s.ProtectSettings(
-			ctx,
-			e.ID,
-			map[string]any{"recompile_backoff": 2.5, "notification_retention": 9},
-			"project.yml",
-		),
+		s.ProtectSettings(ctx, e.ID, map[string]any{"recompile_backoff": 2.5, "notification_retention": 9},
+			"project.yml"),
 	)
 	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"notification_retention": 10}, "project.yml"))
 	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 1 ||

@@ -50,7 +50,9 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 		if in.attributes == "" {
 			in.attributes = "{}"
 		} else if len(r.Attributes) > intent.MaxAttributes {
-			return nil, fault.New(op, fault.Invalid, fmt.Sprintf("the attributes of %s are %d MiB large, more than %d MiB", in.id, len(r.Attributes)>>20, intent.MaxAttributes>>20)).
+			return nil, fault.New(op, fault.Invalid,
+				fmt.Sprintf("the attributes of %s are %d MiB large, more than %d MiB", in.id, len(r.Attributes)>>20,
+					intent.MaxAttributes>>20)).
 				Hint("keep large content in a file that the resource refers to by its hash or address")
 		} else if !json.Valid(r.Attributes) {
 			return nil, fault.New(op, fault.Invalid, "the attributes of "+in.id+" are not JSON")
@@ -168,7 +170,8 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	var unknowns json.RawMessage
 	err := tx.QueryRow(ctx, statements.VersionNewest, v.Environment).Scan(&base.Number, &unknowns)
 	if isNoRows(err) {
-		return v, fault.New("store.StoreVersion", fault.Invalid, "a partial export needs a version to build on, and there is none").
+		return v, fault.New("store.StoreVersion", fault.Invalid,
+			"a partial export needs a version to build on, and there is none").
 			Hint("compile the whole model first")
 	}
 	if err != nil {
@@ -177,7 +180,8 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
 		return v, err
 	}
-	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment, base.Number); err != nil {
+	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment,
+		base.Number); err != nil {
 		return v, err
 	}
 	var code json.RawMessage

@@ -85,7 +85,8 @@ func TestReleaseMovesVersionsThroughTheirStates(t *testing.T) {
 	}
 	must(t, s.ReleaseVersion(ctx, env, 1, epoch))
 	must(t, s.ReleaseVersion(ctx, env, 3, after(1)))
-	for i, status := range []intent.VersionStatus{intent.VersionRetired, intent.VersionSkipped, intent.VersionActive, intent.VersionCandidate} {
+	for i, status := range []intent.VersionStatus{intent.VersionRetired, intent.VersionSkipped, intent.VersionActive,
+		intent.VersionCandidate} {
 		if v := get(s.Version(ctx, env, i+1))(t); v.Status != status {
 			t.Errorf("version %d is %s, want %s", i+1, v.Status, status)
 		}
@@ -229,7 +230,8 @@ func TestDiffOfVersions(t *testing.T) {
 			}
 		}
 	}
-	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified, rs[5].ID: intent.DiffAdded}; !cmp.Equal(
+	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified,
+		rs[5].ID: intent.DiffAdded}; !cmp.Equal(
 		kinds,
 		expected,
 	) {
@@ -305,11 +307,13 @@ func TestACircleIsNotStored(t *testing.T) {
 	text := err.Error()
 	if !strings.Contains(
 		text,
-		rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+rs[16].ID.String(),
+		rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+
+			""+rs[16].ID.String(),
 	) &&
 		!strings.Contains(
 			text,
-			rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String(),
+			rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+
+				""+rs[8].ID.String(),
 		) {
 		t.Error(text)
 	}

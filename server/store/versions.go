@@ -108,7 +108,8 @@ func (r resourceRow) value(version int) (intent.Resource, error) {
 	}
 	return intent.Resource{
 		ID: id, Version: version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
-		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
+		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents,
+		Purged: r.Purged,
 	}, errors.Join(err1, err2)
 }
 

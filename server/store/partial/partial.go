@@ -118,14 +118,8 @@ func (m *merger) independent() error {
 				if required != nil {
 					where = "is in " + shown(required.ResourceSet)
 				}
-				return invalid(
-					"%sthe resource %s in %s requires %s, which %s",
-					part.what,
-					r.ID,
-					shown(r.ResourceSet),
-					id,
-					where,
-				)
+				return invalid("%sthe resource %s in %s requires %s, which %s", part.what, r.ID, shown(r.ResourceSet),
+					id, where)
 			}
 		}
 	}
@@ -137,7 +131,8 @@ func (m *merger) stay() error {
 	for _, r := range sorted(m.fresh) {
 		if old := m.old[r.ID]; old != nil && old.ResourceSet != r.ResourceSet && !m.replaced[old.ResourceSet] {
 			return invalid(
-				"the resource %s would move from %s to %s; a partial export moves resources only between sets that are exported together",
+				"the resource %s would move from %s to %s; a partial export moves resources only between sets that "+
+					"are exported together",
 				r.ID,
 				shown(old.ResourceSet),
 				shown(r.ResourceSet),

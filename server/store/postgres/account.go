@@ -30,13 +30,16 @@ func chooseAccount(dataDir string) (account, error) {
 	}
 	if uid != 0 {
 		if owner >= 0 && owner != uid {
-			return account{}, fault.New(op, fault.Forbidden, fmt.Sprintf("the data directory %s belongs to user id %d, this program runs as %d", dataDir, owner, uid)).
+			return account{}, fault.New(op, fault.Forbidden,
+				fmt.Sprintf("the data directory %s belongs to user id %d, this program runs as %d", dataDir, owner,
+					uid)).
 				Hint("run as the same user as before, or choose another state directory")
 		}
 		u, err := user.LookupId(strconv.Itoa(uid))
 		if err != nil {
 			return account{}, fault.Wrap(op, fault.Invalid, err).Say("PostgreSQL needs an account with a name").
-				Hint("add a line for user id " + strconv.Itoa(uid) + " to /etc/passwd, or use your own database with --database URL")
+				Hint("add a line for user id " + strconv.Itoa(uid) +
+					" to /etc/passwd, or use your own database with --database URL")
 		}
 		return account{uid: uid, gid: os.Getegid(), name: u.Username}, nil
 	}
@@ -50,7 +53,8 @@ func chooseAccount(dataDir string) (account, error) {
 	if err != nil {
 		return account{}, fault.Wrap(op, fault.Invalid, err).
 			Say("PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody").
-			Hint("add a user postgres (useradd --system postgres), run Ordain as an ordinary user, or use your own database with --database URL")
+			Hint("add a user postgres (useradd --system postgres), run Ordain as an ordinary user, or use your own " +
+				"database with --database URL")
 	}
 	a := account{name: u.Username, switched: true}
 	if a.uid, err = strconv.Atoi(u.Uid); err == nil {

@@ -37,11 +37,8 @@ func clusterMajor(dataDir string) (int, error) {
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fault.New(
-			op,
-			fault.Invalid,
-			dataDir+" was not made by a known PostgreSQL: "+quote(strings.TrimSpace(string(text))),
-		)
+		return 0, fault.New(op, fault.Invalid,
+			dataDir+" was not made by a known PostgreSQL: "+quote(strings.TrimSpace(string(text))))
 	}
 	return major, nil
 }
@@ -182,8 +179,9 @@ func configure(cfg Config, a account, socketDir string) error {
 		fmt.Fprintf(&conf, "%s = '%s'\n", name, strings.ReplaceAll(s[name], "'", "''"))
 	}
 	for name, text := range map[string]string{
-		"ordain.conf":   conf.String(),
-		"pg_hba.conf":   "# Written by Ordain at every start: the socket, and only the account of the server.\nlocal all " + role + " peer map=ordain\n",
+		"ordain.conf": conf.String(),
+		"pg_hba.conf": "# Written by Ordain at every start: the socket, and only the account of the " +
+			"server.\nlocal all " + role + " peer map=ordain\n",
 		"pg_ident.conf": "# Written by Ordain at every start.\nordain " + `"` + own + `" ` + role + "\n",
 	} {
 		path := filepath.Join(cfg.DataDir, name)

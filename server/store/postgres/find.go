@@ -61,8 +61,11 @@ func findPrograms(ctx context.Context, cfg Config, major int) (programs, error) 
 		return best, nil
 	}
 	if major > 0 && !slices.Contains(fetchableMajors, major) {
-		return best, fault.New(op, fault.Unavailable, fmt.Sprintf("the database in %s was made by PostgreSQL %d, which is not on this machine", cfg.DataDir, major)).
-			Hint(fmt.Sprintf("install PostgreSQL %d, or let ORDAIN_POSTGRES_BIN name its directory (found: %s)", major, orNone(seen)))
+		return best, fault.New(op, fault.Unavailable,
+			fmt.Sprintf("the database in %s was made by PostgreSQL %d, which is not on this machine", cfg.DataDir,
+				major)).
+			Hint(fmt.Sprintf("install PostgreSQL %d, or let ORDAIN_POSTGRES_BIN name its directory (found: %s)", major,
+				orNone(seen)))
 	}
 	dir, err := fetch(ctx, cfg, major)
 	if err != nil {

@@ -60,14 +60,16 @@ func endOrphan(ctx context.Context, cfg Config) error {
 		if err := syscall.Kill(p.pid, step.signal); err == syscall.ESRCH {
 			return nil
 		} else if err != nil {
-			return inWords("postgres.endOrphan", fmt.Errorf("process %d, a PostgreSQL on %s: %w", p.pid, cfg.DataDir, err))
+			return inWords("postgres.endOrphan", fmt.Errorf("process %d, a PostgreSQL on %s: %w", p.pid, cfg.DataDir,
+				err))
 		}
 		gone, err := waitGone(ctx, p, cfg.DataDir, step.patience)
 		if gone || err != nil {
 			return err
 		}
 	}
-	return fault.New("postgres.endOrphan", fault.Conflict, fmt.Sprintf("process %d, a PostgreSQL on %s, cannot be stopped", p.pid, cfg.DataDir)).
+	return fault.New("postgres.endOrphan", fault.Conflict,
+		fmt.Sprintf("process %d, a PostgreSQL on %s, cannot be stopped", p.pid, cfg.DataDir)).
 		Hint("stop it by hand, then start again")
 }
 

@@ -81,15 +81,8 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	if major == 0 {
-		s.cfg.Logger.Info(
-			"making a database",
-			"dir",
-			s.cfg.DataDir,
-			"postgresql",
-			s.programs.major,
-			"user",
-			s.account.name,
-		)
+		s.cfg.Logger.Info("making a database", "dir", s.cfg.DataDir, "postgresql", s.programs.major, "user",
+			s.account.name)
 		if err := create(ctx, s.cfg, s.programs, s.account); err != nil {
 			return err
 		}

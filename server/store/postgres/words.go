@@ -52,7 +52,8 @@ func failure(op, what, words string) *fault.Error {
 	}{
 		{"No space left on device", fault.Exhausted, "free some space on the disk, then start again"},
 		{"Disk quota exceeded", fault.Exhausted, "free some space, then start again"},
-		{"Permission denied", fault.Forbidden, "the account that runs PostgreSQL may not use a file or directory: correct its owner and mode"},
+		{"Permission denied", fault.Forbidden,
+			"the account that runs PostgreSQL may not use a file or directory: correct its owner and mode"},
 		{"Read-only file system", fault.Forbidden, "choose a state directory that can be written"},
 		{"Cannot allocate memory", fault.Exhausted, "free some memory, then start again"},
 		{"could not create shared memory", fault.Exhausted, "free some memory or enlarge /dev/shm, then start again"},
