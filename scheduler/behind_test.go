@@ -105,7 +105,7 @@ func TestHistoriesBehind(t *testing.T) {
 }
 
 // follow lets the next on an agent begin: the executor does it by itself.
-func (o *observer) follow(agent string) {
+func (o *observer) promoteBehind(agent string) {
 	line := o.onAgent(agent)
 	if len(line) == 0 || !o.sent.behind[line[0].Resource.ID] {
 		return

@@ -127,4 +127,4 @@ func (o *observer) checkLimits(id intent.ResourceID) {
 }
 
 // rests tells that something waits for the gap of its agent only.
-func (o *observer) rests() bool { return !o.s.nextWarm().IsZero() }
+func (o *observer) rests() bool { return !o.s.nextCooled().IsZero() }

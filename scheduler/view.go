@@ -85,7 +85,7 @@ func (s *Scheduler) Running() []Running {
 // limits how much runs at once, nothing is foretold. What the caller knows already
 // counts, and is left out.
 func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
-	if s.halted || len(s.able) > 0 || n <= 0 {
+	if s.halted || len(s.startable) > 0 || n <= 0 {
 		return nil
 	}
 	var out []Start

@@ -18,7 +18,7 @@ func (s *stage) line() chan<- struct{} {
 	s.wait()
 	s.quick()
 	s.d.post(func() {
-		s.d.queues.of["x"] = &queue{time: average(time.Millisecond / 2)}
+		s.d.queues.of["x"] = &agentQueue{time: average(time.Millisecond / 2)}
 		s.d.queues.slow, s.d.queues.most = time.Hour, mostBehind
 	})
 	s.release("x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1 x/b")
@@ -192,15 +192,15 @@ func TestSlowHead(t *testing.T) {
 func TestNothingBehindSlow(t *testing.T) {
 	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4,
 		2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
-		q := &queue{runs: []*run{{}}, time: average(took)}
+		q := &agentQueue{runs: []*deployment{{}}, time: average(took)}
 		if got := q.depth(mostBehind); got != want {
 			t.Errorf("%s: %d", took, got)
 		}
 	}
-	if got := (&queue{time: 1}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{time: 1}).depth(mostBehind); got != 0 {
 		t.Errorf("nothing runs: %d", got)
 	}
-	if got := (&queue{runs: []*run{{}}, time: 1, quiet: true}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{runs: []*deployment{{}}, time: 1, holdBack: true}).depth(mostBehind); got != 0 {
 		t.Errorf("after some came back: %d", got)
 	}
 }

@@ -185,7 +185,7 @@ func TestDriftIsRecordedAndContested(t *testing.T) {
 // timer is the repair timer, now.
 func (s *stage) timer() {
 	s.t.Helper()
-	s.d.whenRead(func() { s.d.carry(s.d.sched.Trigger(scheduler.RepairTimer, scheduler.Filter{}, now())) })
+	s.d.whenLoaded(func() { s.d.carryOut(s.d.sched.Trigger(scheduler.RepairTimer, scheduler.Filter{}, now())) })
 	s.wait()
 }
 

@@ -107,7 +107,7 @@ var lattice = []struct {
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
+	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/forge", "internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
 	{
