@@ -93,7 +93,9 @@ class HandlerRole:
         """Drop stale entries of the caches, and agents that were not used for long."""
         now = time.monotonic()
         with self._lock:
-            gone = [seat for seat, it in self._agents.items() if now - it.agent.last_used > AGENT_IDLE and it.agent.idle]
+            gone = [
+                seat for seat, it in self._agents.items() if now - it.agent.last_used > AGENT_IDLE and it.agent.idle
+            ]
             closing = [self._agents.pop(seat) for seat in gone]
             for placed in self._agents.values():
                 placed.agent.tend()

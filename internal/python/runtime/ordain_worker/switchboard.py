@@ -204,8 +204,9 @@ class Switchboard:
     def _beat(self, interval: float) -> None:
         pause = threading.Event()
         while True:
-            # Without the lock of the interpreter nothing here can run, not even the reader that would see the
-            # server go. This timer needs no lock: it ends the process with the place where it is stuck.
+            # If a handler never releases the interpreter's lock, no thread can run, not even the one that would
+            # notice the end of the server. This timer needs no lock. It prints where the process is stuck and
+            # ends it.
             faulthandler.dump_traceback_later(STUCK, exit=True, file=sys.__stderr__)
             if pause.wait(interval):
                 return

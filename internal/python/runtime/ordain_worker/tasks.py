@@ -142,7 +142,9 @@ class Task:
         self._masks = masks
         self._lock = RLock()
         self._output: dict[str, Lines] = {}  # printed output, by stream
-        self.ctx = HandlerContext(None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading)
+        self.ctx = HandlerContext(
+            None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading
+        )
 
     def has_no_resource(self) -> None:
         self.ctx._resource = _Unmade(self._args["id"])
@@ -167,7 +169,9 @@ class Task:
         finally:
             for made in resource._resolver._made.values():
                 self._masks.learn(made._found)
-            self._masks.fields = {field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]}
+            self._masks.fields = {
+                field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]
+            }
             held, self._held = self._held, None
             for line in held or ():
                 self.log(line)
@@ -194,7 +198,9 @@ class Task:
         try:
             size = self.talk.notify("log", sent, MAX_LINE)
         except Failure as large:
-            size = self.talk.notify("log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}})
+            size = self.talk.notify(
+                "log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}}
+            )
         with self._lock:
             self._bytes += size
 
@@ -202,13 +208,21 @@ class Task:
         """Log the line with which every deployment begins. It may arrive late, and takes a shorter way than other lines."""
         masks = self._masks
         with self._lock:
-            plain = self._held is None and self._lines < MAX_LINES and self._bytes < MAX_BYTES and not masks._ordered and not masks.fields
+            plain = (
+                self._held is None
+                and self._lines < MAX_LINES
+                and self._bytes < MAX_BYTES
+                and not masks._ordered
+                and not masks.fields
+            )
             if plain:
                 self._lines += 1
         if not plain:
             self.log(LogLine(const.LogLevel.DEBUG, READING))
             return
-        self._bytes += self.talk.notify_later("log", f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}')
+        self._bytes += self.talk.notify_later(
+            "log", f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}'
+        )
 
     def secret(self, value: Any) -> bool:
         """Whether a value contains a secret."""
@@ -220,7 +234,9 @@ class Task:
             lines.end()
         if self.ctx.resource_state is None:
             self.ctx.set_resource_state(const.HandlerResourceState.failed)
-            self.ctx.error("The handler of %(resource)s did not say how it went; it counts as failed", resource=self._args["id"])
+            self.ctx.error(
+                "The handler of %(resource)s did not say how it went; it counts as failed", resource=self._args["id"]
+            )
         if self._left_out:
             left, self._lines, self._bytes = self._left_out, 0, 0
             self.ctx.warning("%(count)s more log lines are left out", count=left)
@@ -257,7 +273,9 @@ class Task:
 
     def _changes(self) -> dict[str, Any]:
         """The changes. Long texts are cut, and changes beyond the limit of all are left out."""
-        masked = self._masks.changes({str(name): {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()})
+        masked = self._masks.changes(
+            {str(name): {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()}
+        )
         room, out = MAX_CHANGES, {}
         for name, change in masked.items():
             cut = {side: _shortened(value, MAX_VALUE) for side, value in change.items()}
@@ -274,7 +292,9 @@ class Task:
         for fact in self.ctx.facts:
             name, value = _text(fact["id"]), self._masks.text(_text(fact["value"]))
             if len(name) + len(value) > MAX_FACT:
-                self.ctx.error("The fact %(name)s is left out: it has %(size)s characters", name=name[:100], size=len(value))
+                self.ctx.error(
+                    "The fact %(name)s is left out: it has %(size)s characters", name=name[:100], size=len(value)
+                )
                 continue
             facts.append({"name": name, "value": value, "expires": bool(fact["expires"])})
         return facts
@@ -497,7 +517,9 @@ class Files:
         if isinstance(content, str):
             content = content.encode()
         if self._secret(content.decode(errors="replace")):
-            raise ValueError("what a reference resolved to is not stored by the server, and this content holds some of it")
+            raise ValueError(
+                "what a reference resolved to is not stored by the server, and this content holds some of it"
+            )
         stored = self._talk.ask("put_file", {"data": base64.b64encode(content).decode()})
         if stored != hash_id:
             raise ValueError(f"the content has the hash {stored}, not {hash_id}")

@@ -186,7 +186,9 @@ class Order(unittest.TestCase):
         one.thread._run = run
         relay.PATIENCE = 10
         get = one.thread._waiting.get
-        one.thread._waiting = type("Waiting", (), {"put": one.thread._waiting.put, "get": lambda _: get() if os.getpid() == parent else None})()
+        one.thread._waiting = type(
+            "Waiting", (), {"put": one.thread._waiting.put, "get": lambda _: get() if os.getpid() == parent else None}
+        )()
         for work in (fork, tell, tell):
             one.todo.append(work)
         bench.send(one, lambda: None)

@@ -82,7 +82,11 @@ print(said, file=sys.stderr)
 
     def test_output(self):
         for name, fd in (("output", 1), ("error", 2)):
-            for change in (f"os.close({fd})", f"os.dup2({3 - fd}, {fd})", f"os.dup2(os.open('/dev/null', os.O_WRONLY), {fd})"):
+            for change in (
+                f"os.close({fd})",
+                f"os.dup2({3 - fd}, {fd})",
+                f"os.dup2(os.open('/dev/null', os.O_WRONLY), {fd})",
+            ):
                 with self.subTest(change):
                     note = f"standard {name} of the executor had been closed or replaced, and was put back"
                     self.assertEqual(self.after(change), (0, "printed\n", f"{[([], ''), ([note], ''), ([], '')]}\n"))
@@ -90,7 +94,9 @@ print(said, file=sys.stderr)
     def test_replies(self):
         code, out, said = self.after("os.dup2(1, replies)")
         self.assertNotEqual(code, 0)
-        self.assertEqual((out, said), ("", "A handler closed or replaced the file descriptor that replies go through.\n"))
+        self.assertEqual(
+            (out, said), ("", "A handler closed or replaced the file descriptor that replies go through.\n")
+        )
 
     def test_requests(self):
         why = "a handler closed or replaced the file descriptor that its requests come from"
