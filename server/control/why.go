@@ -12,7 +12,7 @@ const mostNeeds = 50
 
 // Why answers from the record why a resource is not deployed.
 func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Why, error) {
-	f := intent.WhyFacts{Now: c.cfg.Now()}
+	f := WhyFacts{Now: c.cfg.Now()}
 	var err error
 	if f.Environment, err = c.cfg.Store.Environment(ctx, env); err != nil {
 		return intent.Why{}, err
@@ -44,7 +44,7 @@ func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.R
 
 // needs reads what the resource of f waits for: what it requires and is not
 // deployed well and, when it is blocked, the undefined thing that it is behind.
-func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *intent.WhyFacts) error {
+func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *WhyFacts) error {
 	blocked := f.Detail.State.Blocked == intent.IsBlocked
 	seen := map[intent.ResourceID]bool{f.Detail.State.ID: true}
 	next := []intent.ResourceDetail{f.Detail}
