@@ -15,7 +15,9 @@ var followSettings = []Setting{
 		People:  true,
 		Type:    SettingText,
 		Default: "",
-		Doc:     "Name of another environment of this project and repository, such as staging: what is deployed here is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and follow_approval are open. Empty: the tip of the branch.",
+		Doc: "Name of another environment of this project and repository, such as staging: what is deployed here " +
+			"is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and " +
+			"follow_approval are open. Empty: the tip of the branch.",
 	},
 	{
 		Name:    "follow_soak",
@@ -23,7 +25,8 @@ var followSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    366 * 86400,
-		Doc:     "Seconds that a commit must have been deployed in the environment that is followed, without a deployment that failed.",
+		Doc: "Seconds that a commit must have been deployed in the environment that is followed, without a " +
+			"deployment that failed.",
 	},
 	{
 		Name:    "follow_compliant",

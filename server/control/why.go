@@ -48,7 +48,8 @@ func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *WhyFac
 	blocked := f.Detail.State.Blocked == intent.IsBlocked
 	seen := map[intent.ResourceID]bool{f.Detail.State.ID: true}
 	next := []intent.ResourceDetail{f.Detail}
-	for first := true; len(next) > 0 && len(seen) < mostNeeds && (first || blocked && f.Behind.IsZero()); first = false {
+	for first := true; len(next) > 0 && len(seen) < mostNeeds && (first || blocked &&
+		f.Behind.IsZero()); first = false {
 		var found []intent.ResourceDetail
 		for _, d := range next {
 			for _, id := range d.Resource.Requires {

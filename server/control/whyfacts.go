@@ -50,7 +50,12 @@ func (f WhyFacts) reasons() intent.Why {
 	switch {
 	case st.Orphaned > 0:
 		w.Reasons = nil
-		add("orphan", fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1), nil, intent.ResourceID{})
+		add(
+			"orphan",
+			fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1),
+			nil,
+			intent.ResourceID{},
+		)
 		return w
 	case st.IsDeploying:
 		w.Sentence = "It is being deployed now."
@@ -82,7 +87,12 @@ type addReason func(kind, text string, until *time.Time, id intent.ResourceID)
 func (f WhyFacts) gates(add addReason) {
 	e, a, id := f.Environment, f.Agent, f.Detail.State.ID
 	if e.Halted {
-		add("halted", "the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it", nil, intent.ResourceID{})
+		add(
+			"halted",
+			"the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it",
+			nil,
+			intent.ResourceID{},
+		)
 	}
 	if a.Paused {
 		add(
@@ -107,7 +117,8 @@ func (f WhyFacts) gates(add addReason) {
 		add(
 			"breaker",
 			fmt.Sprintf(
-				"the target of its agent %s could not be reached %d times in a row since %s; one deployment tries again at %s, or when somebody deploys now",
+				"the target of its agent %s could not be reached %d times in a row since %s; one deployment tries "+
+					"again at %s, or when somebody deploys now",
 				id.Agent,
 				a.Breaker.Failures,
 				minute(*a.Breaker.Since),
@@ -146,18 +157,28 @@ func (f WhyFacts) itself(add addReason) {
 			intent.ResourceID{},
 		)
 	} else if st.Parked == intent.ParkedContested {
-		add("parked", "it is parked: something else keeps changing it back; free it or deploy it", nil, intent.ResourceID{})
+		add("parked", "it is parked: something else keeps changing it back; free it or deploy it", nil,
+			intent.ResourceID{})
 	}
 	if f.Detail.Resource.Purged && intent.GuardOf(f.Environment).Protected.Match(st.ID) {
-		add("protected", "it is to be purged, and the setting protected_resources protects it", nil, intent.ResourceID{})
+		add(
+			"protected",
+			"it is to be purged, and the setting protected_resources protects it",
+			nil,
+			intent.ResourceID{},
+		)
 	}
-	for _, need := range slices.SortedFunc(slices.Values(f.Needs), func(a, b intent.ResourceState) int { return strings.Compare(a.ID.String(), b.ID.String()) }) {
+	for _, need := range slices.SortedFunc(slices.Values(f.Needs), func(a,
+		b intent.ResourceState) int {
+		return strings.Compare(a.ID.String(), b.ID.String())
+	}) {
 		add("requires", "it waits for "+need.ID.String()+", which "+inWords(need), nil, need.ID)
 	}
 	if st.Compliance == intent.NonCompliant && st.LastRun == intent.RunSuccessful {
 		add(
 			"reported",
-			"it was found to differ, and its handler or the setting drift_policy says to only report that; a person may deploy it",
+			"it was found to differ, and its handler or the setting drift_policy says to only report that; a person "+
+				"may deploy it",
 			nil,
 			intent.ResourceID{},
 		)

@@ -26,7 +26,12 @@ func TestWhyNotDeployed(t *testing.T) {
 			"agents":   []any{"db"},
 		},
 	}
-	pending := intent.ResourceState{ID: web, Compliance: intent.HasUpdate, LastRun: intent.RunNew, Blocked: intent.NotBlocked}
+	pending := intent.ResourceState{
+		ID:         web,
+		Compliance: intent.HasUpdate,
+		LastRun:    intent.RunNew,
+		Blocked:    intent.NotBlocked,
+	}
 	with := func(change func(*intent.ResourceState)) intent.ResourceState { st := pending; change(&st); return st }
 	for name, c := range map[string]struct {
 		facts WhyFacts
@@ -39,34 +44,46 @@ func TestWhyNotDeployed(t *testing.T) {
 	}{
 		"it is its turn": {kinds: "queue", says: []string{"It is not deployed", "turn next"}},
 		"deployed": {
-			state: with(func(st *intent.ResourceState) { st.Compliance, st.LastRun = intent.Compliant, intent.RunSuccessful }),
+			state: with(func(st *intent.ResourceState) {
+				st.Compliance, st.LastRun = intent.Compliant,
+					intent.RunSuccessful
+			}),
 			facts: WhyFacts{Environment: intent.Environment{Halted: true}, Agent: intent.Agent{Paused: true}},
 			says:  []string{"It is deployed as the model wants it."}, not: []string{"halted", "paused"},
 		},
 		"deployed, and newer intent is held": {
-			state: with(func(st *intent.ResourceState) { st.Compliance, st.LastRun = intent.Compliant, intent.RunSuccessful }),
+			state: with(func(st *intent.ResourceState) {
+				st.Compliance, st.LastRun = intent.Compliant,
+					intent.RunSuccessful
+			}),
 			facts: WhyFacts{Held: []intent.Version{{Number: 9, Hold: &intent.Hold{Text: "it is empty"}}}},
-			kinds: "held_version", says: []string{"as the active version wants it", "version 9 waits for a confirmation (it is empty)"},
+			kinds: "held_version", says: []string{"as the active version wants it", "version 9 waits for a " +
+				"confirmation (it is empty)"},
 		},
 		"an older version is held": {
-			facts: WhyFacts{Held: []intent.Version{{Number: 3, Hold: &intent.Hold{Text: "it is empty"}}}, Detail: intent.ResourceDetail{Resource: intent.Resource{Version: 4}}},
+			facts: WhyFacts{Held: []intent.Version{{Number: 3, Hold: &intent.Hold{Text: "it is empty"}}},
+				Detail: intent.ResourceDetail{Resource: intent.Resource{Version: 4}}},
 			kinds: "queue", not: []string{"confirmation"},
 		},
 		"deploying": {
 			state: with(func(st *intent.ResourceState) { st.IsDeploying = true }),
-			facts: WhyFacts{Environment: intent.Environment{Halted: true}}, kinds: "deploying", says: []string{"being deployed now"}, not: []string{"halted"},
+			facts: WhyFacts{Environment: intent.Environment{Halted: true}}, kinds: "deploying",
+			says: []string{"being deployed now"}, not: []string{"halted"},
 		},
 		"orphan": {
 			state: with(func(st *intent.ResourceState) { st.Orphaned = 4 }),
-			facts: WhyFacts{Environment: intent.Environment{Halted: true}}, kinds: "orphan", says: []string{"since version 5"}, not: []string{"halted"},
+			facts: WhyFacts{Environment: intent.Environment{Halted: true}}, kinds: "orphan",
+			says: []string{"since version 5"}, not: []string{"halted"},
 		},
 		"halted and paused": {
-			facts: WhyFacts{Environment: intent.Environment{Halted: true, HaltedBy: "ida", HaltedAt: &now}, Agent: intent.Agent{Paused: true, PausedBy: "bob", PausedAt: &now}},
+			facts: WhyFacts{Environment: intent.Environment{Halted: true, HaltedBy: "ida", HaltedAt: &now},
+				Agent: intent.Agent{Paused: true, PausedBy: "bob", PausedAt: &now}},
 			kinds: "halted paused", says: []string{"halted by ida since 2026-11-22 12:00 UTC", "web is paused by bob"},
 		},
 		"outside its window": {
 			facts: WhyFacts{Environment: intent.Environment{Settings: map[string]any{"maintenance_windows": windows}}},
-			kinds: "window", says: []string{"waits for window `nightly`, opens 2026-11-23 02:00 UTC"}, until: at("UTC", "2026-11-23 02:00"),
+			kinds: "window", says: []string{"waits for window `nightly`, opens 2026-11-23 02:00 UTC"}, until: at("UTC",
+				"2026-11-23 02:00"),
 		},
 		"in a freeze": {
 			state: with(func(st *intent.ResourceState) { st.ID = db }),
@@ -75,12 +92,14 @@ func TestWhyNotDeployed(t *testing.T) {
 		},
 		"let through": {
 			facts: WhyFacts{Environment: intent.Environment{Settings: map[string]any{"maintenance_windows": windows},
-				Overrides: []intent.Override{{By: "ida", Reason: "x", Agents: []string{"w*"}, Created: now.Add(-time.Hour), Until: later}}}},
+				Overrides: []intent.Override{{By: "ida", Reason: "x", Agents: []string{"w*"},
+					Created: now.Add(-time.Hour), Until: later}}}},
 			kinds: "queue", not: []string{"window"},
 		},
 		"another agent is let through": {
 			facts: WhyFacts{Environment: intent.Environment{Settings: map[string]any{"maintenance_windows": windows},
-				Overrides: []intent.Override{{By: "ida", Reason: "x", Agents: []string{"db"}, Created: now.Add(-time.Hour), Until: later}}}},
+				Overrides: []intent.Override{{By: "ida", Reason: "x", Agents: []string{"db"},
+					Created: now.Add(-time.Hour), Until: later}}}},
 			kinds: "window", until: at("UTC", "2026-11-23 02:00"),
 		},
 		"the override is over": {
@@ -90,11 +109,16 @@ func TestWhyNotDeployed(t *testing.T) {
 		},
 		"its target is away": {
 			facts: WhyFacts{Agent: intent.Agent{Breaker: intent.Breaker{Failures: 7, Since: &now, ProbeAt: &later}}},
-			kinds: "breaker", says: []string{"web could not be reached 7 times", "tries again at 2026-11-22 13:00 UTC"}, until: later,
+			kinds: "breaker", says: []string{"web could not be reached 7 " +
+				"times", "tries again at 2026-11-22 13:00 UTC"}, until: later,
 		},
 		"undefined": {
-			state: with(func(st *intent.ResourceState) { st.Compliance, st.Blocked = intent.Undefined, intent.IsBlocked }),
-			facts: WhyFacts{Detail: intent.ResourceDetail{Resource: intent.Resource{Undefined: []string{"address", "port"}}}},
+			state: with(func(st *intent.ResourceState) {
+				st.Compliance, st.Blocked = intent.Undefined,
+					intent.IsBlocked
+			}),
+			facts: WhyFacts{Detail: intent.ResourceDetail{Resource: intent.Resource{Undefined: []string{"address",
+				"port"}}}},
 			kinds: "undefined", says: []string{"does not know a value yet: address, port"},
 		},
 		"behind something undefined": {
@@ -102,7 +126,8 @@ func TestWhyNotDeployed(t *testing.T) {
 			kinds: "undefined", says: []string{"it needs " + db.String() + ", of which"}, on: db,
 		},
 		"behind something undefined far away": {
-			state: with(func(st *intent.ResourceState) { st.Blocked = intent.IsBlocked }), kinds: "undefined", says: []string{"behind something that is undefined"},
+			state: with(func(st *intent.ResourceState) { st.Blocked = intent.IsBlocked }), kinds: "undefined",
+			says: []string{"behind something that is undefined"},
 		},
 		"parked": {
 			state: with(func(st *intent.ResourceState) {
@@ -126,23 +151,34 @@ func TestWhyNotDeployed(t *testing.T) {
 		},
 		"what it needs": {
 			facts: WhyFacts{Needs: []intent.ResourceState{
-				{ID: web, LastRun: intent.RunFailed, RetryAt: &later}, {ID: db, LastRun: intent.RunFailed, Parked: intent.ParkedAttempts},
+				{ID: web, LastRun: intent.RunFailed, RetryAt: &later}, {ID: db, LastRun: intent.RunFailed,
+					Parked: intent.ParkedAttempts},
 			}},
-			kinds: "requires requires", says: []string{"it waits for " + db.String() + ", which is parked", web.String() + ", which failed and is tried again at 2026-11-22 13:00 UTC"}, on: db,
+			kinds: "requires requires", says: []string{"it waits for " + db.String() + ", which is " +
+				"parked", web.String() + ", which failed and is tried again at 2026-11-22 13:00 UTC"}, on: db,
 		},
 		"only reported": {
-			state: with(func(st *intent.ResourceState) { st.Compliance, st.LastRun = intent.NonCompliant, intent.RunSuccessful }),
+			state: with(func(st *intent.ResourceState) {
+				st.Compliance, st.LastRun = intent.NonCompliant,
+					intent.RunSuccessful
+			}),
 			kinds: "reported", says: []string{"only report that"},
 		},
 		"failed": {
-			state: with(func(st *intent.ResourceState) { st.LastRun, st.Attempts, st.RetryAt = intent.RunFailed, 1, &later }),
+			state: with(func(st *intent.ResourceState) {
+				st.LastRun, st.Attempts, st.RetryAt = intent.RunFailed, 1,
+					&later
+			}),
 			kinds: "retry", says: []string{"it failed once, and is tried again at 2026-11-22 13:00 UTC"}, until: later,
 		},
 		"everything at once": {
 			state: with(func(st *intent.ResourceState) { st.LastRun, st.Attempts = intent.RunFailed, 3 }),
-			facts: WhyFacts{Environment: intent.Environment{Halted: true, Settings: map[string]any{"maintenance_windows": windows}},
-				Held: []intent.Version{{Number: 9, Hold: &intent.Hold{Text: "it is empty"}}}, Needs: []intent.ResourceState{{ID: db}}},
-			kinds: "held_version halted window requires retry", says: []string{"it failed 3 times", "is to be deployed first"},
+			facts: WhyFacts{Environment: intent.Environment{Halted: true,
+				Settings: map[string]any{"maintenance_windows": windows}},
+				Held:  []intent.Version{{Number: 9, Hold: &intent.Hold{Text: "it is empty"}}},
+				Needs: []intent.ResourceState{{ID: db}}},
+			kinds: "held_version halted window requires retry", says: []string{"it failed 3 " +
+				"times", "is to be deployed first"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +192,8 @@ func TestWhyNotDeployed(t *testing.T) {
 			for _, r := range w.Reasons {
 				kinds = append(kinds, r.Kind)
 				if r.Text == "" ||
-					w.Status != intent.StatusDeployed && w.Status != intent.StatusDeploying && !strings.Contains(w.Sentence, r.Text) {
+					w.Status != intent.StatusDeployed && w.Status != intent.StatusDeploying &&
+						!strings.Contains(w.Sentence, r.Text) {
 					t.Errorf("%q does not tell %q", w.Sentence, r.Text)
 				}
 			}

@@ -35,7 +35,13 @@ func Unfit(f intent.Followed, name string) string {
 
 // Judge returns how each gate of a promotion stands. When none is held, the commit
 // is promoted. approved is who approved the commit; nil when nobody did.
-func Judge(policy intent.FollowPolicy, d intent.Followed, h intent.FollowHold, approved *intent.Actor, now time.Time) []intent.PromotionGate {
+func Judge(
+	policy intent.FollowPolicy,
+	d intent.Followed,
+	h intent.FollowHold,
+	approved *intent.Actor,
+	now time.Time,
+) []intent.PromotionGate {
 	gates := []intent.PromotionGate{}
 	add := func(gate string, open bool, format string, args ...any) {
 		gates = append(gates, intent.PromotionGate{Gate: gate, Open: open, Text: fmt.Sprintf(format, args...)})
@@ -88,9 +94,17 @@ func soak(policy intent.FollowPolicy, d intent.Followed, now time.Time) intent.P
 	}
 	until := from.Add(policy.Soak)
 	if now.Before(until) {
-		return intent.PromotionGate{Gate: intent.GateSoak, Text: fmt.Sprintf("soak until %s%s", clock(until, now), why), Until: until}
+		return intent.PromotionGate{
+			Gate:  intent.GateSoak,
+			Text:  fmt.Sprintf("soak until %s%s", clock(until, now), why),
+			Until: until,
+		}
 	}
-	return intent.PromotionGate{Gate: intent.GateSoak, Open: true, Text: fmt.Sprintf("soaked since %s", clock(from, now))}
+	return intent.PromotionGate{
+		Gate: intent.GateSoak,
+		Open: true,
+		Text: fmt.Sprintf("soaked since %s", clock(from, now)),
+	}
 }
 
 // clock is a time as people read it, with the date unless that is today's.

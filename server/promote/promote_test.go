@@ -118,7 +118,8 @@ func TestSource(t *testing.T) {
 	}
 	for follower, want := range map[string]string{
 		"staging": "", "production": "", "a": "a circle: a follows b follows a", "narcissus": "cannot follow itself",
-		"lost": "there is no environment nowhere", "stranger": "is not of the project", "misfit": "of another repository",
+		"lost": "there is no environment nowhere", "stranger": "is not of the project", "misfit": "of another " +
+			"repository",
 	} {
 		for _, e := range all {
 			if e.Name != follower {
