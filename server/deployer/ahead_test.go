@@ -226,7 +226,8 @@ func TestEndsGather(t *testing.T) {
 			taskTime: average(
 				time.Millisecond,
 			), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
-			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*deployment{newID(): {}},
+			pending: batch{finishes: make([]intent.FinishedAction, 3)},
+			running: map[intent.ActionID]*deployment{newID(): {}},
 		}
 	}
 	for name, c := range map[string]struct {
