@@ -10,7 +10,7 @@ import (
 
 // logAction writes messages of an action to resource-actions-<env>.log, one line each:
 //
-//	2026-11-21T12:00:00.000Z INFO     fs::File[web,path=/etc/motd],v=3 deploy 1f0c9a2e: Deployment starts: new version 3
+//	2026-11-21T12:00:00.000Z INFO     fs::File[web,path=/motd],v=3 deploy 1f0c9a2e: Deployment starts: new version 3
 //
 // A message of several lines becomes one, so that a program can read the file by lines and no message can pass for
 // another. The lines gather until the next batch is committed.
