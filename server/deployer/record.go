@@ -317,10 +317,10 @@ func record[T any](
 	if len(list) == 0 {
 		return out
 	}
-	try := func(part []T) error {
+	try := func(entries []T) error {
 		orPermanent := permanentFailures()
 		return d.persist(d.records, what, func(ctx context.Context) error {
-			return orPermanent(store(ctx, d.env, part))
+			return orPermanent(store(ctx, d.env, entries))
 		})
 	}
 	err := try(list)
