@@ -163,10 +163,10 @@ func policyOf(e intent.Environment) scheduler.Policy {
 func rulesOf(e intent.Environment) (r scheduler.Rules, err error) {
 	const op = "deployer.rulesOf"
 	if r.Windows, err = e.Windows(); err != nil {
-		return r, fault.Wrap(op, fault.Invalid, err).Say("setting maintenance_windows")
+		return r, fault.Wrap(op, fault.Invalid, err).Say("the setting maintenance_windows is invalid")
 	}
 	if r.Agents, err = e.AgentLimits(); err != nil {
-		return r, fault.Wrap(op, fault.Invalid, err).Say("setting agent_limits")
+		return r, fault.Wrap(op, fault.Invalid, err).Say("the setting agent_limits is invalid")
 	}
 	r.Overrides, r.Concurrency = e.Overrides, e.Int("deploy_concurrency")
 	return r, nil
@@ -185,11 +185,11 @@ func timersOf(e intent.Environment) (scheduler.Timers, error) {
 	const op = "deployer.timersOf"
 	deploy, err := intent.ParseInterval(e.Text("autostart_agent_deploy_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("setting autostart_agent_deploy_interval")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("the setting autostart_agent_deploy_interval is invalid")
 	}
 	repair, err := intent.ParseInterval(e.Text("autostart_agent_repair_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("setting autostart_agent_repair_interval")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("the setting autostart_agent_repair_interval is invalid")
 	}
 	return scheduler.Timers{Deploy: deploy, Repair: repair}, nil
 }
