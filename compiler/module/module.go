@@ -158,9 +158,9 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 		return nil, notLoaded(name, err)
 	}
 	m.Name = strings.ReplaceAll(strings.TrimPrefix(cfg.Name, "inmanta-module-"), "-", "_")
-	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, cfg.Deprecated
+	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, isTrue(cfg.Deprecated)
 	if m.Version = s.version(cfg.Name); m.Version == "" {
-		m.Version = cfg.Version
+		m.Version = cfg.Version()
 	}
 	m.folders()
 	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
@@ -197,7 +197,7 @@ func openV1(path string) (*Module, error) {
 			if err != nil {
 				return nil, notLoaded(filepath.Base(path), err)
 			}
-			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: meta.Deprecated}
+			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: isTrue(meta.Deprecated)}
 			return m, &Error{
 				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
 				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
@@ -220,11 +220,11 @@ func openV1(path string) (*Module, error) {
 	}
 	m := &Module{
 		Generation: 1,
-		Name:       meta.Name,
+		Name:       meta.name,
 		Version:    meta.Version,
-		Deprecated: meta.Deprecated,
+		Deprecated: isTrue(meta.Deprecated),
 		Path:       path,
-		Requires:   meta.Requires,
+		Requires:   meta.requires,
 	}
 	m.Requirements, m.requirementsErr = readRequirements(filepath.Join(path, "requirements.txt"))
 	if plugins := filepath.Join(path, "plugins"); exists(plugins) {

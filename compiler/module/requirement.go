@@ -6,11 +6,6 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// isVersion tells what Python packaging takes for a version.
-func isVersion(text string) bool {
-	_, err := pep440.Parse(text)
-	return err == nil
-}
 
 const distributionPrefix = "inmanta-module-"
 

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/ini.v1"
-
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/inifile"
 )
 
 // Config holds every option, checked.
@@ -104,24 +103,40 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 	return c, nil
 }
 
-// readFiles reads the file and its drop-ins into values. Options that are not
-// ours are left alone: one file may serve both servers during a move.
+// readFiles reads the file and its drop-ins into values. Unknown options are left
+// alone: one file may serve both Ordain and an Inmanta server during a move.
 func readFiles(file string, values map[string]string) error {
 	files := []string{file}
-	more, _ := filepath.Glob(strings.TrimSuffix(file, filepath.Ext(file)) + ".d/*.cfg")
-	for _, name := range append(files, more...) {
-		parsed, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, KeyValueDelimiters: "="}, name)
+	dropIns, _ := filepath.Glob(strings.TrimSuffix(file, filepath.Ext(file)) + ".d/*.cfg")
+	for _, name := range append(files, dropIns...) {
+		text, err := os.ReadFile(name)
+		var parsed inifile.File
+		if err == nil {
+			parsed, err = inifile.Parse(string(text))
+		}
 		if err != nil {
 			return fault.Wrap("config.Load", fault.Invalid, err).
 				Say("the configuration file " + name + " cannot be read")
 		}
-		for _, section := range parsed.Sections() {
-			for _, key := range section.Keys() {
-				values[strings.ToLower(section.Name())+"."+strings.ReplaceAll(key.Name(), "_", "-")] = key.Value()
+		for section, keys := range parsed {
+			for key, value := range keys {
+				values[strings.ToLower(section)+"."+strings.ReplaceAll(key, "_", "-")] = bare(value.Text)
 			}
 		}
 	}
 	return nil
+}
+
+// bare returns a value without the quotes around it, or else without a comment
+// behind it.
+func bare(value string) string {
+	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		return value[1 : n-1]
+	}
+	for _, mark := range []string{" #", " ;"} {
+		value, _, _ = strings.Cut(value, mark)
+	}
+	return strings.TrimSpace(value)
 }
 
 func (o option) variable() string {

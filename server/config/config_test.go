@@ -48,6 +48,22 @@ func TestTheLastWordWins(t *testing.T) {
 	}
 }
 
+// Values may stand in quotes, and comments behind them.
+func TestQuotesAndComments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ordain.cfg")
+	text := "[config]\nstate-dir = \"/srv/a # b\"\n[server]\nbind-port = 1000 ; ours\nlog-level=debug # for now\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.StateDir != "/srv/a # b" || c.BindPort != 1000 || c.LogLevel != "debug" {
+		t.Errorf("got %q, %d, %q", c.StateDir, c.BindPort, c.LogLevel)
+	}
+}
+
 // A wrong option is refused at the door, by name, with what it should be.
 func TestWrongOptionsAreNamed(t *testing.T) {
 	for name, value := range map[string]string{

@@ -1,0 +1,57 @@
+package module
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// problems collects everything that is wrong with one file, so that its author
+// can mend all of it at once.
+type problems struct {
+	path string
+	all  []problem
+}
+
+// problem is one thing that is wrong.
+type problem struct {
+	kind         string // the reference's class; empty: KindInvalidMetadata
+	line, column int    // column 0: unknown
+	text         string // what is wrong
+	fix          string // what to do about it
+}
+
+func (p *problems) add(one problem) { p.all = append(p.all, one) }
+
+// err returns one error that lists all problems by line, or nil. Its kind is the
+// first one that a problem names, in the order in which they were added.
+func (p *problems) err() *Error {
+	if len(p.all) == 0 {
+		return nil
+	}
+	kind := KindInvalidMetadata
+	if i := slices.IndexFunc(p.all, func(one problem) bool { return one.kind != "" }); i >= 0 {
+		kind = p.all[i].kind
+	}
+	slices.SortStableFunc(p.all, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	first := p.all[0]
+	e := &Error{
+		Kind: kind, Message: p.path + " is not valid: " + first.text, Hint: first.fix,
+		At: at(p.path, max(1, first.line), first.column),
+	}
+	if len(p.all) > 1 {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s is not valid:", p.path)
+		for _, one := range p.all {
+			fmt.Fprintf(&b, "\n  line %d: %s", one.line, one.text)
+			if one.fix != "" {
+				fmt.Fprintf(&b, "; %s", one.fix)
+			}
+		}
+		e.Message, e.Hint = b.String(), ""
+	}
+	return e
+}
