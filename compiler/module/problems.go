@@ -24,16 +24,13 @@ type problem struct {
 
 func (p *problems) add(one problem) { p.all = append(p.all, one) }
 
-// err returns one error that lists all problems by line, or nil. Its kind is the
-// first one that a problem names, in the order in which they were added.
+// err returns one error that lists all problems by line, or nil. Its kind is that
+// of the problem which was added first.
 func (p *problems) err() *Error {
 	if len(p.all) == 0 {
 		return nil
 	}
-	kind := KindInvalidMetadata
-	if i := slices.IndexFunc(p.all, func(one problem) bool { return one.kind != "" }); i >= 0 {
-		kind = p.all[i].kind
-	}
+	kind := cmp.Or(p.all[0].kind, KindInvalidMetadata)
 	slices.SortStableFunc(p.all, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})

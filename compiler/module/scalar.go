@@ -35,7 +35,7 @@ var (
 )
 
 // scalar returns what a scalar means: nil, a bool, *big.Int, float64, string or
-// other. wrong says why its tag does not fit it.
+// other. Of a scalar that does not fit its tag, wrong says what it is not.
 func scalar(n *yaml.Node) (is any, wrong string) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style != 0 || n.Tag == "!" { // quoted, or a block of text
@@ -43,44 +43,41 @@ func scalar(n *yaml.Node) (is any, wrong string) {
 		}
 		return plainScalar(n.Value), ""
 	}
-	switch plain := plainScalar(n.Value); n.ShortTag() {
+	is = plainScalar(n.Value)
+	fits := false
+	switch n.ShortTag() {
 	case "!!str":
 		return n.Value, ""
 	case "!!null":
 		return nil, ""
 	case "!!binary":
 		text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
-		if err == nil && utf8.Valid(text) {
-			return string(text), ""
-		}
-		return nil, "is not the base64 of a text"
+		is, fits, wrong = string(text), err == nil && utf8.Valid(text), "the base64 of a text"
 	case "!!timestamp":
-		if _, ok := plain.(other); ok {
-			return plain, ""
-		}
-		return nil, "is not a date"
+		_, fits = is.(other)
+		wrong = "a date"
 	case "!!bool":
-		if _, ok := plain.(bool); ok {
-			return plain, ""
-		}
-		return nil, "is neither true nor false"
+		_, fits = is.(bool)
+		wrong = "true or false"
 	case "!!int":
-		if _, ok := plain.(*big.Int); ok {
-			return plain, ""
-		}
+		_, fits = is.(*big.Int)
+		wrong = aNumber
 	case "!!float":
-		switch number := plain.(type) {
-		case *big.Int:
-			f, _ := new(big.Float).SetInt(number).Float64()
-			return f, ""
-		case float64:
-			return plain, ""
+		if i, ok := is.(*big.Int); ok {
+			is, _ = new(big.Float).SetInt(i).Float64()
 		}
+		_, fits = is.(float64)
+		wrong = aNumber
 	default:
-		return nil, "has the tag " + n.Tag + ", which has no meaning here"
+		wrong = "of a kind that project files have"
 	}
-	return nil, "is not a number"
+	if fits {
+		return is, ""
+	}
+	return nil, wrong
 }
+
+const aNumber = "a number"
 
 func plainScalar(text string) any {
 	switch text {

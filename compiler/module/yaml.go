@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -104,8 +106,8 @@ func parseYAML(path string, text []byte) (*yamlFile, error) {
 		return f, nil
 	case invalid:
 	default:
-		f.wrong(f.top, KindNoMapping, "it holds "+whatIs(f.top)+" in place of keys",
-			"write lines `key: value`; at least a line such as `name: example`")
+		f.wrong(f.top, KindNoMapping, "it must hold lines `key: value`, but is "+whatIs(f.top),
+			"write at least a line such as `name: example`")
 	}
 	return nil, f.err()
 }
@@ -115,8 +117,15 @@ func (f *yamlFile) wrong(v value, kind, text, fix string) {
 	f.add(problem{kind, v.node.Line, v.node.Column, text, fix})
 }
 
+// yamlVersion matches the directive of any version that PyYAML takes; the library
+// takes 1.1 only.
+var yamlVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%YAML 1\.\d+`) })
+
 // decodeYAML parses a text that must hold one document.
 func decodeYAML(text []byte) (*yaml.Node, *problem) {
+	if bytes.HasPrefix(text, []byte("%")) {
+		text = yamlVersion().ReplaceAll(text, []byte("%YAML 1.1"))
+	}
 	var doc, second yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	err := d.Decode(&doc)
@@ -225,6 +234,8 @@ func (t *tree) value(n *yaml.Node, depth int) value {
 	return value{n, is}
 }
 
+const mendTag = "leave the tag out, or put a text that begins with ! in quotes"
+
 // underway marks a node whose value is being made.
 const underway = other("underway")
 
@@ -237,7 +248,11 @@ func (t *tree) make(n *yaml.Node, depth int) any {
 	case n.Kind == yaml.ScalarNode:
 		is, wrong := scalar(n)
 		if wrong != "" {
-			return t.wrong(n, KindNoValue, "`"+n.Value+"` "+wrong, "leave the tag out, or put a text that begins with ! in quotes")
+			kind := ""
+			if wrong == aNumber {
+				kind = KindNoValue
+			}
+			return t.wrong(n, kind, n.Tag+" "+n.Value+" is not "+wrong, mendTag)
 		}
 		return is
 	case n.Kind == yaml.SequenceNode && (tag == "!!seq" || tag == "!!omap" || tag == "!!pairs"):
@@ -256,7 +271,7 @@ func (t *tree) make(n *yaml.Node, depth int) any {
 		}
 		return s
 	}
-	return t.wrong(n, "", "the tag "+n.Tag+" has no meaning here", "leave the tag out, or put a text that begins with ! in quotes")
+	return t.wrong(n, "", "the tag "+n.Tag+" has no meaning here", mendTag)
 }
 
 func (t *tree) section(n *yaml.Node, depth int) *section {
