@@ -24,6 +24,9 @@ type problem struct {
 
 func (p *problems) add(one problem) { p.all = append(p.all, one) }
 
+// mostShown is how many problems of a file are listed.
+const mostShown = 20
+
 // err returns one error that lists all problems by line, or nil. Its kind is that
 // of the problem which was added first.
 func (p *problems) err() *Error {
@@ -42,11 +45,14 @@ func (p *problems) err() *Error {
 	if len(p.all) > 1 {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s is not valid:", p.path)
-		for _, one := range p.all {
+		for _, one := range p.all[:min(len(p.all), mostShown)] {
 			fmt.Fprintf(&b, "\n  line %d: %s", one.line, one.text)
 			if one.fix != "" {
 				fmt.Fprintf(&b, "; %s", one.fix)
 			}
+		}
+		if more := len(p.all) - mostShown; more > 0 {
+			fmt.Fprintf(&b, "\n  and %d more", more)
 		}
 		e.Message, e.Hint = b.String(), ""
 	}

@@ -6,7 +6,6 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-
 const distributionPrefix = "inmanta-module-"
 
 // Distribution is the name of the Python package that holds a module.

@@ -38,7 +38,7 @@ var (
 // other. Of a scalar that does not fit its tag, wrong says what it is not.
 func scalar(n *yaml.Node) (is any, wrong string) {
 	if n.Style&yaml.TaggedStyle == 0 {
-		if n.Style != 0 || n.Tag == "!" { // quoted, or a block of text
+		if n.Style != 0 { // quoted, or a block of text
 			return n.Value, ""
 		}
 		return plainScalar(n.Value), ""

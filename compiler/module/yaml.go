@@ -148,6 +148,7 @@ func decodeYAML(text []byte) (*yaml.Node, *problem) {
 // syntaxProblems translates what the library says into sentences for authors of
 // project files.
 var syntaxProblems = []struct{ found, text, fix string }{
+	{"tab character", "a line is indented with a tab", "indent with spaces"},
 	{"cannot start any token", "a value begins with a character that YAML keeps for itself",
 		"put a text in quotes; indent with spaces, not with tabs"},
 	{"mapping values are not allowed", "a colon stands where no key can be",
@@ -192,7 +193,7 @@ func syntaxProblem(text []byte, err error) *problem {
 // Long texts are not looked through: it returns 0 for them.
 func lineOfProblem(text []byte) int {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines) > 500 {
+	if len(lines) > 500 || len(text) > 64<<10 {
 		return 0
 	}
 	for n := len(lines) - 1; n > 0; n-- {

@@ -72,6 +72,21 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
+// Errors say what was expected, and where.
+func TestErrorsHaveAPosition(t *testing.T) {
+	for text, want := range map[string]string{
+		"":             `"" is not a requirement: expected the name of a package at character 1`,
+		"std ~ 8":      `"std ~ 8" is not a requirement: expected a version such as >=1, a semicolon or the end at character 5`,
+		"a[x y]":       `"a[x y]" is not a requirement: expected a comma at character 5`,
+		"a>1 b":        `"a>1 b" is not a requirement: expected a comma, a semicolon or the end at character 5`,
+		"a; os_name x": `"a; os_name x" is not a requirement: expected one of <, <=, ==, !=, >=, >, ~=, ===, in and not in at character 12`,
+	} {
+		if _, err := pep440.ParseRequirement(text); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // Tags and requirements come from strangers.
 func FuzzRequirement(f *testing.F) {
 	f.Add("a[x]>=1,<2 ; extra in 'b'")

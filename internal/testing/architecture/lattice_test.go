@@ -28,8 +28,8 @@ var lattice = []struct {
 	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
-	{"internal/testing/peertest", ""},
 	{"internal/diag", "internal/plaintext"},
+	{"internal/inifile", ""},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
 	{"internal/secret", "internal/fault"},
@@ -43,17 +43,13 @@ var lattice = []struct {
 	{"layout", "internal/fault internal/intent"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/inifile", "internal/python/pytext"},
 	{"compiler/pyregex", "internal/python/pytext"},
-	{"compiler/pyyaml", "internal/python/pytext"},
 	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module/pydantic", "internal/python/pytext"},
-	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
 	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
@@ -62,7 +58,6 @@ var lattice = []struct {
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
 	},
 	{"compiler/plugin/plugintest", ""},
-	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance",
@@ -94,7 +89,7 @@ var lattice = []struct {
 	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
 
 	// The server. The store is the only importer of the database driver.
-	{"server/config", "internal/fault"},
+	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
