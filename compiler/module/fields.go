@@ -54,11 +54,11 @@ func (f field) refuse(expected, fix string) {
 		f.wrong(f.value, "", f.name+" is empty", fix)
 		return
 	case bool:
-		if expected == "a string" {
+		if strings.HasPrefix(expected, "a string") {
 			fix = fmt.Sprintf("YAML reads %s as %t: put it in quotes", f.node.Value, is)
 		}
 	case other:
-		if is == "a date" && expected == "a string" {
+		if is == "a date" && strings.HasPrefix(expected, "a string") {
 			fix = "YAML reads " + f.node.Value + " as a date: put it in quotes"
 		}
 	}
@@ -210,11 +210,17 @@ func (f field) section() *section {
 	return s
 }
 
-// texts reads texts of several fields.
-func texts(fields []field) []string {
+// texts reads a list of strings, or a single one; an empty value is none.
+func (f field) texts() []string {
+	if _, ok := textOf(f.is); !ok && f.is != nil {
+		if _, ok := f.is.([]value); !ok && f.there {
+			f.refuse("a string or a list of strings", "write a string, or a line that begins with - for each")
+			return nil
+		}
+	}
 	var out []string
-	for _, f := range fields {
-		out = append(out, f.text())
+	for _, item := range f.several() {
+		out = append(out, item.text())
 	}
 	return out
 }

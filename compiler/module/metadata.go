@@ -92,7 +92,7 @@ func readProjectMetadata(path string) (*ProjectMetadata, error) {
 	m.AuthorEmail = f.field("author_email").optional().address()
 	m.License = f.field("license").optional().text()
 	m.Copyright = f.field("copyright").optional().text()
-	m.ModulePath = texts(f.field("modulepath").several())
+	m.ModulePath = f.field("modulepath").texts()
 	m.DownloadPath = f.field("downloadpath").optional().text()
 	m.InstallMode = f.field("install_mode").oneOf("release", "release", "prerelease", "master")
 	for _, rule := range f.field("relation_precedence_policy").list() {
@@ -121,7 +121,7 @@ const standardOperator = "~="
 func (f *yamlFile) common() common {
 	return common{
 		name:            f.required("name").text(),
-		requires:        texts(f.field("requires").several()),
+		requires:        f.field("requires").texts(),
 		freezeRecursive: isTrue(f.field("freeze_recursive").truth()),
 		freezeOperator:  f.field("freeze_operator").oneOf(standardOperator, "==", "~=", ">="),
 	}
