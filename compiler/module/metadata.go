@@ -17,15 +17,14 @@ import (
 
 // ProjectMetadata is project.yml.
 type ProjectMetadata struct {
-	// Misspelt says of keys that mean nothing which ones look like others.
-	Misspelt     []string
+	Misspelt     []string // hints about unknown keys that look like known ones
 	Name         string
 	Description  string
 	Author       string
 	AuthorEmail  string
 	License      string
 	Copyright    string
-	ModulePath   []string // as written; Project.ModulePath has them absolute
+	ModulePath   []string // as written; Project.ModulePath has absolute paths
 	DownloadPath string
 	Repo         []Repo
 	Requires     []string // constraints on modules, by module name
@@ -41,13 +40,13 @@ type ProjectMetadata struct {
 	Warnings []string
 }
 
-// Repo is one source of modules of the first generation.
+// Repo is a source of modules of the first generation.
 type Repo struct {
 	Type string // git or package
 	URL  string
 }
 
-// Pip is the section of that name. Pre is nil when it is not set.
+// Pip is the section pip. Pre is nil if it is not set.
 type Pip struct {
 	IndexURL        string
 	ExtraIndexURL   []string
@@ -61,12 +60,12 @@ type PrecedenceRule struct {
 	ThenType, ThenRelation   string
 }
 
-// String is the rule as written.
+// String returns the rule as it is written.
 func (r PrecedenceRule) String() string {
 	return r.FirstType + "." + r.FirstRelation + " before " + r.ThenType + "." + r.ThenRelation
 }
 
-// ruleSpace is what Python takes for white space, which separates the words of a rule.
+// ruleSpace is the white space of Python, which separates the words of a rule.
 const ruleSpace = `\s\v\x{85}\p{Z}`
 
 var precedenceRule = sync.OnceValue(func() *regexp.Regexp {
@@ -147,7 +146,7 @@ func (f field) address() string {
 	return ""
 }
 
-// isAddress also asks for a domain with a dot in it.
+// isAddress reports whether a text is a mail address whose domain has a dot.
 func isAddress(text string) bool {
 	text = strings.TrimSpace(text)
 	if start := strings.LastIndexByte(text, '<'); start > 0 && strings.HasSuffix(text, ">") {

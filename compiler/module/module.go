@@ -13,49 +13,49 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// Module is one module as found on disk.
+// Module is a module on disk.
 type Module struct {
 	Name       string
 	Version    string
-	Path       string // its root: the folder with setup.cfg or module.yml
-	Generation int    // 1: a folder on the modulepath, 2: a Python package
-	Editable   bool   // a package that lies in its repository
+	Path       string // the folder with setup.cfg or module.yml
+	Generation int    // 1: a folder on the modulepath; 2: a Python package
+	Editable   bool   // a package that is installed from its repository
 	Deprecated bool
 
 	ModelDir     string
-	PluginDir    string // the Python package; empty when there is none
+	PluginDir    string // the Python package; empty: there is none
 	FilesDir     string
 	TemplatesDir string
 
-	// Requirements are those of setup.cfg or requirements.txt.
+	// Requirements are the Python packages that setup.cfg or requirements.txt names.
 	Requirements []string
 	// Requires are constraints on other modules, by module name.
 	Requires []string
-	// PythonFiles are the Python files of the package, absolute, each package's
-	// __init__.py before its other files.
+	// PythonFiles are the paths of the package's Python files, each __init__.py
+	// before the other files of its folder.
 	PythonFiles []string
-	// Dist is the Python distribution that holds it; empty for generation 1.
+	// Dist is the Python distribution that holds the module; empty for generation 1.
 	Dist string
-	// ShadowsV1: there is one of generation 1 too, which is not used.
+	// ShadowsV1 means that a module of generation 1 has the same name and is ignored.
 	ShadowsV1 bool
 
-	// pluginsErr is what is wrong with the Python package. It is told when all
+	// pluginsErr is what is wrong with the Python package. It is reported after all
 	// models have been read.
 	pluginsErr error
-	// requirementsErr is why requirements.txt could not be read: told when another
-	// module is looked for.
+	// requirementsErr is why requirements.txt could not be read. It is reported when
+	// the next module is looked for.
 	requirementsErr error
 }
 
-// findModule looks a top-level module up: first among the packages of the
-// virtual environment, then on the modulepath. A module that has warnings may be
-// given beside an error.
+// findModule looks for a top-level module among the packages of the virtual
+// environment, then on the modulepath. It may return a module beside an error, for
+// the module's warnings.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
 		_, err := pep440.ParseRequirement(name)
 		return nil, &Error{
 			Kind: KindNoRequirement, Like: KindNotFound, Message: err.Error(),
-			Hint: "there can be no module " + name + ": the name of one begins with a letter; what the project defines itself needs no import",
+			Hint: "no module can be called " + name + ": names of modules begin with a letter; what the project itself defines needs no import",
 		}
 	}
 	first := ""
@@ -79,7 +79,8 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	return nil, p.notFound(s, name)
 }
 
-// notFound says where a module was looked for, and what may help.
+// notFound is the error of a missing module. Its hint says where findModule looked
+// and what may help.
 func (p *Project) notFound(s *site, name string) *Error {
 	where := "there is no virtual environment (.env) in the project"
 	if len(p.SitePackages) > 0 {
@@ -104,7 +105,7 @@ func (p *Project) notFound(s *site, name string) *Error {
 	}
 }
 
-// moduleNames are the modules that are there, by the names of their folders.
+// moduleNames lists the names of all modules that are there.
 func (p *Project) moduleNames(s *site) []string {
 	var names []string
 	for _, root := range p.ModulePath {
@@ -116,6 +117,7 @@ func (p *Project) moduleNames(s *site) []string {
 	return names
 }
 
+// folders lists the folders of a folder, without hidden and private ones.
 func folders(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -130,8 +132,8 @@ func folders(dir string) []string {
 	return names
 }
 
-// openV2 reads a module of the second generation from the folder of its package.
-// Without a model it is given beside the error, for its warnings.
+// openV2 reads a module of the second generation from the folder of its package. If
+// the module has no model, it is returned beside the error, for its warnings.
 func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
 		return nil, &Error{
@@ -173,8 +175,7 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	return m, nil
 }
 
-// notLoaded is about a module whose metadata cannot be read. What the reference's
-// own Python stumbles over is not told there, so that is for people.
+// notLoaded is the error of a module whose metadata cannot be read.
 func notLoaded(name string, err error) *Error {
 	out := &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
 	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
@@ -184,8 +185,8 @@ func notLoaded(name string, err error) *Error {
 	return out
 }
 
-// openV1 reads a module of the first generation from its folder. One of the
-// second that lies there is given beside the error, for its warnings.
+// openV1 reads a module of the first generation from its folder. If a module of the
+// second generation lies there, it is returned beside the error, for its warnings.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
@@ -241,7 +242,7 @@ func (m *Module) folders() {
 	m.TemplatesDir = filepath.Join(m.Path, "templates")
 }
 
-// python lists the Python files.
+// python lists the Python files of the module.
 func (m *Module) python() error {
 	if m.PluginDir == "" {
 		return nil
@@ -252,7 +253,7 @@ func (m *Module) python() error {
 			Hint: "add an empty file __init__.py to it",
 		}
 	}
-	// The separator makes a folder that is a link be entered.
+	// With the separator, WalkDir follows the path if it is a link.
 	root := m.PluginDir + string(filepath.Separator)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -289,7 +290,7 @@ func (m *Module) python() error {
 	return nil
 }
 
-// modelFile is where the model of a namespace of the module lies. A folder
+// modelFile returns the path of the model of one of the module's namespaces. A folder
 // wins over a file.
 func (m *Module) modelFile(namespace string) string {
 	parts := strings.Split(namespace, "::")[1:]

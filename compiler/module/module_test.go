@@ -24,9 +24,8 @@ func load(t *testing.T, dir string) *module.Program {
 	return prog
 }
 
-// What a module of each generation brings: folders, requirements, and its
-// Python files, packages before what lies in them, without caches and without
-// the folders that are not Python.
+// A module has folders, requirements and Python files: the __init__.py of a package
+// first, without caches and without the folders that hold no Python.
 func TestModuleContents(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml": "name: x\nmodulepath: libs\n",
@@ -98,7 +97,7 @@ func TestModuleContents(t *testing.T) {
 
 const siteTwo = ".env/lib/python3.13/site-packages/inmanta_plugins/two"
 
-// Paths are shown as people know them: relative inside the project.
+// Paths inside the project are shown relative to it.
 func TestShownPaths(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":             "name: x\nmodulepath: libs\n",

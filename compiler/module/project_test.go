@@ -174,8 +174,8 @@ func TestMalformedProject(t *testing.T) {
 	}
 }
 
-// Where a file should be there is a folder, a link that leads to itself, or a
-// file of another kind: the reference's class of error, and never a panic.
+// A folder, a link to itself or another file stands where a file should be: the error
+// has the class that it has in inmanta-core.
 func TestThingsInTheWrongPlace(t *testing.T) {
 	v1 := map[string]string{
 		"project.yml":           "name: x\nmodulepath: libs\n",
@@ -280,7 +280,7 @@ func TestMalformedSetupCfg(t *testing.T) {
 	}
 }
 
-// FuzzSetupCfg: packages come from strangers too.
+// Packages come from strangers: whatever their files hold, the error has a known class.
 func FuzzSetupCfg(f *testing.F) {
 	f.Add(
 		"[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n",
@@ -309,7 +309,7 @@ func FuzzSetupCfg(f *testing.F) {
 			kinds := []string{module.KindLoading, module.KindNoRequirement, module.KindNoValue}
 			var e *module.Error
 			if !errors.As(err, &e) || !slices.Contains(kinds, e.Kind) {
-				t.Fatalf("not the reference's class: %v", err)
+				t.Fatalf("an error of an unknown class: %v", err)
 			}
 		}
 		p.Wishes(p.Scan("main.cf").Modules)
@@ -317,7 +317,7 @@ func FuzzSetupCfg(f *testing.F) {
 	})
 }
 
-// A requirement with a condition is a wish where the condition holds.
+// A requirement with a condition counts only if the condition holds.
 func TestConditionsOfRequirements(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":             "name: x\nmodulepath: libs\n",
@@ -332,7 +332,7 @@ func TestConditionsOfRequirements(t *testing.T) {
 	}
 	modules := p.Scan("main.cf").Modules
 	if got := p.Wishes(modules); len(got) > 0 {
-		t.Errorf("nobody can judge the conditions, and yet %v", got)
+		t.Errorf("nobody can evaluate the conditions, and yet there is %v", got)
 	}
 	p.Applies = func(condition string) bool { return strings.Contains(condition, "new") }
 	got := p.Wishes(modules)
@@ -343,8 +343,8 @@ func TestConditionsOfRequirements(t *testing.T) {
 	}
 }
 
-// What an installer needs: the project's own requirements, those of the v1
-// modules that lie in the repository, and std; each once, without comments.
+// The requirements of a project are its own ones, those of the modules in its
+// repository, and std; each once, without comments.
 func TestRequirements(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":              "name: x\nmodulepath: libs\nrequires: std>=8\n",
@@ -367,7 +367,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// A folder without project.yml says so.
+// A folder without project.yml is an error with a hint.
 func TestNoProject(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "gone")} {
 		_, err := module.OpenProject(dir)
@@ -378,7 +378,7 @@ func TestNoProject(t *testing.T) {
 	}
 }
 
-// Project files come from strangers.
+// Project files come from strangers: whatever they hold, every error has a line.
 func FuzzProjectMetadata(f *testing.F) {
 	f.Add("name: x\nmodulepath: [a, b]\npip: {index-url: y}\n")
 	f.Add("name: &a x\nrepo: *a\nrequires: [*a]\n")

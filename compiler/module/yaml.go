@@ -162,7 +162,11 @@ var syntaxProblems = []struct{ found, text, fix string }{
 		"separate the elements with commas, and close the bracket"},
 	{"unexpected end of stream", "a quote is not closed", "close the quote"},
 	{"unexpected document indicator", "a quote is not closed before the line with --- or ...", "close the quote"},
-	{"block sequence entries are not allowed", "a list begins in the midst of a line", "begin a list on a line of its own"},
+	{
+		"block sequence entries are not allowed",
+		"a list begins in the midst of a line",
+		"begin a list on a line of its own",
+	},
 	{"unknown escape character", "a text in double quotes holds a backslash before a letter that means nothing",
 		`write \\ for a backslash, or use single quotes`},
 	{"unknown anchor", "an alias (*) names no anchor above it", "put a text that begins with * in quotes"},

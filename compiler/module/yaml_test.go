@@ -31,7 +31,11 @@ func TestScalars(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := f.root.get("x").is; !cmp.Equal(got, want, cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })) {
+		if got := f.root.get("x").is; !cmp.Equal(
+			got,
+			want,
+			cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 }),
+		) {
 			t.Errorf("%s is %T %v, want %T %v", text, got, got, want, want)
 		}
 	}

@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 			{5, "key x appears twice in section [a]"},
 			{6, "key x appears twice in section [a]"},
 		},
-		"[]\n[a\n": {{1, "`[]` stands before the first section"}},
+		"[]\n[a\n":   {{1, "`[]` stands before the first section"}},
 		"[a]\n= 1\n": {{2, "`= 1` is neither `key = value` nor the name of a section"}},
 	} {
 		_, err := inifile.Parse(text)
