@@ -132,7 +132,8 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 				Hint: "a project begins in main.cf beside project.yml; another file can be named with --main",
 			}
 		}
-		if e := systemError(l.show(main), err, "the entry file must be a file that can be read; another one can be named with --main"); e != nil {
+		if e := systemError(l.show(main), err, "the entry file must be a file that can be read; another one can "+
+			"be named with --main"); e != nil {
 			return nil, e
 		}
 		return nil, err
@@ -350,8 +351,9 @@ func (m *Module) warnings() []syntax.Warning {
 	}
 	if m.Generation == 1 {
 		list = append(list, syntax.Warning{
-			Kind:    "inmanta.warnings.InmantaWarning",
-			Message: "Loaded V1 module " + m.Name + ". The use of V1 modules is deprecated. Use the equivalent V2 module instead.",
+			Kind: "inmanta.warnings.InmantaWarning",
+			Message: "Loaded V1 module " + m.Name + ". The use of V1 modules is deprecated. Use the equivalent " +
+				"V2 module instead.",
 		})
 	}
 	return list

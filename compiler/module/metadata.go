@@ -185,7 +185,8 @@ func (f *yamlFile) repos(m *ProjectMetadata) {
 				URL:  f.requiredOf(is, repo.value, repo.name+".", "url").strictText(),
 			}
 			if r.Type == "package" {
-				m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; name the index under pip.index_url instead")
+				m.Warnings = append(m.Warnings, "project.yml: a repo of type package has no effect; name the "+
+					"index under pip.index_url instead")
 			}
 			m.Repo = append(m.Repo, r)
 		default:
@@ -295,9 +296,9 @@ func (f field) setting() any {
 // projectKeys are what project.yml may say. Other keys are allowed, for the tools
 // of others, and have no effect.
 var projectKeys = []string{
-	"name", "description", "author", "author_email", "license", "copyright", "modulepath", "downloadpath", "repo", "requires",
-	"install_mode", "freeze_recursive", "freeze_operator", "relation_precedence_policy", "agent_install_dependency_modules", "pip",
-	"environment_settings", "strict_deps_check",
+	"name", "description", "author", "author_email", "license", "copyright", "modulepath", "downloadpath", "repo",
+	"requires", "install_mode", "freeze_recursive", "freeze_operator", "relation_precedence_policy",
+	"agent_install_dependency_modules", "pip", "environment_settings", "strict_deps_check",
 }
 
 // misspelt lists the keys that are unknown but look like known ones: they may be

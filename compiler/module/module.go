@@ -55,7 +55,8 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 		_, err := pep440.ParseRequirement(name)
 		return nil, &Error{
 			Kind: KindNoRequirement, Like: KindNotFound, Message: err.Error(),
-			Hint: "no module can be called " + name + ": names of modules begin with a letter; what the project itself defines needs no import",
+			Hint: "no module can be called " + name + ": names of modules begin with a letter; what the project " +
+				"itself defines needs no import",
 		}
 	}
 	first := ""
@@ -99,7 +100,8 @@ func (p *Project) notFound(s *site, name string) *Error {
 		how = key + "; " + how
 	}
 	return &Error{
-		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 requirements with `inmanta module add --v2` and " +
+		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 " +
+			"requirements with `inmanta module add --v2` and " +
 			"to install all the project's dependencies with `inmanta project install`.",
 		Hint: where + ";\n" + how,
 	}
@@ -151,7 +153,8 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 		if !isFile(filepath.Join(m.Path, "setup.cfg")) {
 			return nil, &Error{
 				Kind: KindInvalid, Message: "Invalid module at " + pkg + ": there is a package but no setup.cfg.",
-				Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+				Hint: "the package was built in a way that leaves out the model; install it as published, or as " +
+					"an editable package",
 			}
 		}
 	}
@@ -168,7 +171,8 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
 		return m, &Error{
 			Kind: KindInvalid, Message: "The module at " + m.Path + " contains no _init.cf file.",
-			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+			Hint: "the package was built in a way that leaves out the model; install it as published, or as an " +
+				"editable package",
 		}
 	}
 	m.pluginsErr = m.python()
@@ -200,8 +204,10 @@ func openV1(path string) (*Module, error) {
 			}
 			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: isTrue(meta.Deprecated)}
 			return m, &Error{
-				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
-				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
+				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a " +
+					"look at the documentation on how to use v2 modules.",
+				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only " +
+					"holds modules with a module.yml.\n" +
 					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
 					"An installed module is found before one on the modulepath, whatever the modulepath says.",
 			}
@@ -249,7 +255,8 @@ func (m *Module) python() error {
 	}
 	if !isFile(filepath.Join(m.PluginDir, "__init__.py")) && !isFile(filepath.Join(m.PluginDir, "__init__.pyc")) {
 		return &Error{
-			Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file",
+			Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a " +
+				"__init__.py file",
 			Hint: "add an empty file __init__.py to it",
 		}
 	}
@@ -261,7 +268,8 @@ func (m *Module) python() error {
 			return err
 		case d.IsDir() && d.Name() == "__pycache__":
 			return filepath.SkipDir
-		case d.IsDir() && path != root && filepath.Dir(path) == m.PluginDir && (d.Name() == "model" || d.Name() == "files" || d.Name() == "templates"):
+		case d.IsDir() && path != root && filepath.Dir(path) == m.PluginDir &&
+			slices.Contains([]string{"model", "files", "templates"}, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil

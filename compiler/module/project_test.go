@@ -85,8 +85,9 @@ own_key: is fine
 		}, InstallMode: "prerelease", FreezeRecursive: true, FreezeOperator: ">=",
 		RelationPrecedencePolicy: []module.PrecedenceRule{{"std::Host", "a", "mod::B", "c"}},
 		Pip: module.Pip{
-			IndexURL: "https://example.com/simple", ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
-			Pre: &yes, UseSystemConfig: true,
+			IndexURL:      "https://example.com/simple",
+			ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
+			Pre:           &yes, UseSystemConfig: true,
 		},
 		EnvironmentSettings: map[string]any{"auto_deploy": false, "recompile_backoff": 2},
 		Warnings: []string{
@@ -104,8 +105,9 @@ own_key: is fine
 		t.Errorf("constraints:\n%s", d)
 	}
 	wantPip := intent.PipConfig{
-		IndexURL: "https://example.com/simple", ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
-		Pre: &yes, UseSystemConfig: true,
+		IndexURL:      "https://example.com/simple",
+		ExtraIndexURL: []string{"https://a.example.com", "https://b.example.com"},
+		Pre:           &yes, UseSystemConfig: true,
 	}
 	if d := gocmp.Diff(wantPip, p.PipConfig()); d != "" {
 		t.Errorf("pip:\n%s", d)
@@ -121,41 +123,111 @@ func TestMalformedProject(t *testing.T) {
 		hint string
 		kind string // empty: InvalidMetadata
 	}{
-		"not YAML":              {"name: x\nmodulepath: [libs\n", 2, "a list or section in brackets is not closed", "close the bracket", ""},
-		"a tab":                 {"name: x\n\tlicense: y\n", 2, "a line is indented with a tab", "with spaces", ""},
-		"a character":           {"name: x\nlicense: @y\n", 2, "a character that YAML keeps for itself", "in quotes", ""},
-		"indented":              {"name: x\n  license: y\n", 2, "a colon stands where no key can be", "in the same column", ""},
-		"indented less":         {"name: x\npip:\n    pre: true\n  index_url: x\n", 4, "indented in another way", "in the same column", ""},
-		"a quote":               {"name: 'x\nlicense: y\n", 1, "a quote is not closed", "close the quote", ""},
-		"an alias":              {"name: x\nlicense: *y\n", 2, "an alias (*) names no anchor", "in quotes", ""},
-		"a loop":                {"name: x\ny: &a [*a]\n", 2, "*a stands within what it names", "write the value out", ""},
-		"a tag":                 {"name: x\ny: !!python/object:os.system z\n", 2, "!!python/object:os.system z is not of a kind", "leave the tag out", ""},
-		"a number":              {"name: x\ny: !!int z\n", 2, "!!int z is not a number", "leave the tag out", module.KindNoValue},
-		"empty":                 {"", 1, "must hold lines `key: value`, but is empty", "name: example", module.KindNoMapping},
-		"a list":                {"- name\n", 1, "but is a list", "name: example", module.KindNoMapping},
-		"a key":                 {"name: x\n5: y\n", 2, "a key is a number", "in quotes", module.KindNoMapping},
-		"no name":               {"\nlicense: x\n", 2, "name is missing", "add a line `name: …`", ""},
-		"a list for a name":     {"license: x\nname: [a]\n", 2, "name must be a string, not a list", "write a string", ""},
-		"nothing for a name":    {"name:\n", 1, "name is empty", "write a string", ""},
-		"a section in requires": {"name: x\nrequires:\n  - a: b\n", 3, "requires[0] must be a string, not a section", "", ""},
-		"unknown mode":          {"name: x\ninstall_mode: newest\n", 2, `must be release, prerelease or master, not "newest"`, "", ""},
-		"no rule":               {"name: x\nrelation_precedence_policy:\n  - a.b\n", 3, `must be a rule, not "a.b"`, "Type.relation before Type.relation", ""},
-		"repo without url":      {"name: x\nrepo:\n  - type: git\n", 3, "repo[0].url is missing", "add a line `url", ""},
-		"repo of no type":       {"name: x\nrepo:\n  url: x\n", 3, "repo has no type", "type: git", module.KindNoKey},
-		"pip is a text":         {"name: x\npip: https://example.com\n", 2, `pip must be a section, not "https://example.com"`, "", module.KindNoSection},
-		"pip is nothing":        {"name: x\npip:\n", 2, "pip must be a section, not empty", "leave the key out", module.KindNoSection},
-		"one index as a text":   {"name: x\npip:\n  extra_index_url: https://example.com\n", 3, "pip.extra_index_url must be a list", "write a list", ""},
-		"no mail address":       {"name: x\nauthor_email: ann\n", 2, `author_email is not a mail address: "ann"`, "name@example.com", ""},
-		"two documents":         {"name: x\n---\nname: y\n", 2, "more than one document", "remove the line ---", ""},
-		"a truth value":         {"name: x\ndescription: yes\n", 2, "description must be a string, not true", "YAML reads yes as true: put it in quotes", ""},
-		"a date":                {"name: 2026-01-01\n", 1, "name must be a string, not a date", "YAML reads 2026-01-01 as a date", ""},
-		"a number for a repo":   {"name: x\nrepo: [5]\n", 2, "repo[0] must be a URL", "", ""},
-		"a list for a setting":  {"name: x\nenvironment_settings:\n  a: [1]\n", 3, "environment_settings.a must be a string, a number, true or false, not a list", "", ""},
-		"nothing for a setting": {"name: x\nenvironment_settings:\n  a:\n", 3, "environment_settings.a is empty", "leave the key out", ""},
-		"settings are a list":   {"name: x\nenvironment_settings: [1]\n", 2, "environment_settings must be a section, not a list", "", ""},
-		"not UTF-8":             {"name: x\nlicense: \xff\n", 2, "'utf-8' codec can't decode byte 0xff", "", module.KindNoText},
+		"not YAML": {
+			"name: x\nmodulepath: [libs\n", 2,
+			"a list or section in brackets is not closed", "close the bracket", "",
+		},
+		"a tab": {"name: x\n\tlicense: y\n", 2, "a line is indented with a tab", "with spaces", ""},
+		"a character": {
+			"name: x\nlicense: @y\n", 2,
+			"a character that YAML keeps for itself", "in quotes", "",
+		},
+		"indented": {
+			"name: x\n  license: y\n", 2,
+			"a colon stands where no key can be", "in the same column", "",
+		},
+		"indented less": {
+			"name: x\npip:\n    pre: true\n  index_url: x\n", 4,
+			"indented in another way", "in the same column", "",
+		},
+		"a quote":  {"name: 'x\nlicense: y\n", 1, "a quote is not closed", "close the quote", ""},
+		"an alias": {"name: x\nlicense: *y\n", 2, "an alias (*) names no anchor", "in quotes", ""},
+		"a loop": {
+			"name: x\ny: &a [*a]\n", 2,
+			"*a stands within what it names", "write the value out", "",
+		},
+		"a tag": {
+			"name: x\ny: !!python/object:os.system z\n", 2,
+			"!!python/object:os.system z is not of a kind", "leave the tag out", "",
+		},
+		"a number": {
+			"name: x\ny: !!int z\n", 2,
+			"!!int z is not a number", "leave the tag out", module.KindNoValue,
+		},
+		"empty": {
+			"", 1,
+			"must hold lines `key: value`, but is empty", "name: example", module.KindNoMapping,
+		},
+		"a list":  {"- name\n", 1, "but is a list", "name: example", module.KindNoMapping},
+		"a key":   {"name: x\n5: y\n", 2, "a key is a number", "in quotes", module.KindNoMapping},
+		"no name": {"\nlicense: x\n", 2, "name is missing", "add a line `name: …`", ""},
+		"a list for a name": {
+			"license: x\nname: [a]\n", 2,
+			"name must be a string, not a list", "write a string", "",
+		},
+		"nothing for a name": {"name:\n", 1, "name is empty", "write a string", ""},
+		"a section in requires": {
+			"name: x\nrequires:\n  - a: b\n", 3,
+			"requires[0] must be a string, not a section", "", "",
+		},
+		"unknown mode": {
+			"name: x\ninstall_mode: newest\n", 2,
+			`must be release, prerelease or master, not "newest"`, "", "",
+		},
+		"no rule": {
+			"name: x\nrelation_precedence_policy:\n  - a.b\n", 3,
+			`must be a rule, not "a.b"`, "Type.relation before Type.relation", "",
+		},
+		"repo without url": {
+			"name: x\nrepo:\n  - type: git\n", 3,
+			"repo[0].url is missing", "add a line `url", "",
+		},
+		"repo of no type": {"name: x\nrepo:\n  url: x\n", 3, "repo has no type", "type: git", module.KindNoKey},
+		"pip is a text": {
+			"name: x\npip: https://example.com\n", 2,
+			`pip must be a section, not "https://example.com"`, "", module.KindNoSection,
+		},
+		"pip is nothing": {
+			"name: x\npip:\n", 2,
+			"pip must be a section, not empty", "leave the key out", module.KindNoSection,
+		},
+		"one index as a text": {
+			"name: x\npip:\n  extra_index_url: https://example.com\n", 3,
+			"pip.extra_index_url must be a list", "write a list", "",
+		},
+		"no mail address": {
+			"name: x\nauthor_email: ann\n", 2,
+			`author_email is not a mail address: "ann"`, "name@example.com", "",
+		},
+		"two documents": {"name: x\n---\nname: y\n", 2, "more than one document", "remove the line ---", ""},
+		"a truth value": {
+			"name: x\ndescription: yes\n", 2,
+			"description must be a string, not true", "YAML reads yes as true: put it in quotes", "",
+		},
+		"a date": {
+			"name: 2026-01-01\n", 1,
+			"name must be a string, not a date", "YAML reads 2026-01-01 as a date", "",
+		},
+		"a number for a repo": {"name: x\nrepo: [5]\n", 2, "repo[0] must be a URL", "", ""},
+		"a list for a setting": {
+			"name: x\nenvironment_settings:\n  a: [1]\n", 3,
+			"environment_settings.a must be a string, a number, true or false, not a list", "", "",
+		},
+		"nothing for a setting": {
+			"name: x\nenvironment_settings:\n  a:\n", 3,
+			"environment_settings.a is empty", "leave the key out", "",
+		},
+		"settings are a list": {
+			"name: x\nenvironment_settings: [1]\n", 2,
+			"environment_settings must be a section, not a list", "", "",
+		},
+		"not UTF-8": {
+			"name: x\nlicense: \xff\n", 2,
+			"'utf-8' codec can't decode byte 0xff", "", module.KindNoText,
+		},
 		"several": {
-			"name: [a]\nlicense: yes\ninstall_mode: x\n", 1, "\n  line 1: name must be a string, not a list; write a string" +
+			"name: [a]\nlicense: yes\ninstall_mode: x\n", 1,
+			"\n  line 1: name must be a string, not a list; write a string" +
 				"\n  line 2: license must be a string, not true; YAML reads yes as true: put it in quotes" +
 				"\n  line 3: install_mode must be release, prerelease or master, not \"x\"; write one of these", "", "",
 		},
@@ -200,7 +272,10 @@ func TestThingsInTheWrongPlace(t *testing.T) {
 		"the model a file":          {"libs/a/model", "x", "NotADirectoryError"},
 		"the model's file a folder": {"libs/a/model/_init.cf", folder, "IsADirectoryError"},
 		"the plug-ins a file":       {"libs/a/plugins", "x", "InvalidModuleException"},
-		"setup.cfg for a module":    {"libs/a/module.yml", "-cfg", "ModuleLoadingException < ModuleV2InV1PathException"},
+		"setup.cfg for a module": {
+			"libs/a/module.yml",
+			"-cfg", "ModuleLoadingException < ModuleV2InV1PathException",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t, v1)
@@ -243,20 +318,39 @@ func TestThingsInTheWrongPlace(t *testing.T) {
 func TestMalformedSetupCfg(t *testing.T) {
 	const good = "[metadata]\nname = inmanta-module-a\nversion = 1.0\nlicense = x\n"
 	for name, c := range map[string]struct{ cfg, says string }{
-		"empty":               {"", "line 1: name is missing in the section [metadata]"},
-		"before any section":  {"name = x\n", "`name = x` stands before the first section"},
-		"a section twice":     {good + "[metadata]\n", "section [metadata] appears twice"},
-		"a key twice":         {good + "name = b\n", "key name appears twice in section [metadata]"},
-		"no name":             {"[metadata]\nversion = 1\nlicense = x\n", "name is missing"},
-		"a name of another":   {"[metadata]\nname = foo\nversion = 1\nlicense = x\n", `name is not that of a module's package: "foo"`},
-		"an underscore":       {"[metadata]\nname = inmanta-module-a_b\nversion = 1\nlicense = x\n", "name is not that of a module's package"},
-		"no version":          {"[metadata]\nname = inmanta-module-a\nversion = x\nlicense = x\n", `version is not a version: "x"`},
-		"a version and a tag": {"[metadata]\nname = inmanta-module-a\nversion = 1.0.dev1\nlicense = x\n", `version has an ending: "1.0.dev1"`},
-		"a tag that is none":  {good + "[egg_info]\ntag_build = foo\n", `tag_build in [egg_info] is not the ending of a version: "foo"`},
-		"an operator":         {good + "freeze_operator = <\n", `freeze_operator must be ==, ~= or >=, not "<"`},
-		"a truth value":       {good + "deprecated = maybe\n", `deprecated must be true or false, not "maybe"`},
-		"not UTF-8":           {"[metadata]\nname = \xff\n", "can't decode byte 0xff in position 18"},
-		"several":             {"[metadata]\nname = foo\nversion = x\n", "\n  line 1: license is missing in the section [metadata]; add a line `license = …`\n  line 2: name is not that of a module's package"},
+		"empty":              {"", "line 1: name is missing in the section [metadata]"},
+		"before any section": {"name = x\n", "`name = x` stands before the first section"},
+		"a section twice":    {good + "[metadata]\n", "section [metadata] appears twice"},
+		"a key twice":        {good + "name = b\n", "key name appears twice in section [metadata]"},
+		"no name":            {"[metadata]\nversion = 1\nlicense = x\n", "name is missing"},
+		"a name of another": {
+			"[metadata]\nname = foo\nversion = 1\nlicense = x\n",
+			`name is not that of a module's package: "foo"`,
+		},
+		"an underscore": {
+			"[metadata]\nname = inmanta-module-a_b\nversion = 1\nlicense = x\n",
+			"name is not that of a module's package",
+		},
+		"no version": {
+			"[metadata]\nname = inmanta-module-a\nversion = x\nlicense = x\n",
+			`version is not a version: "x"`,
+		},
+		"a version and a tag": {
+			"[metadata]\nname = inmanta-module-a\nversion = 1.0.dev1\nlicense = x\n",
+			`version has an ending: "1.0.dev1"`,
+		},
+		"a tag that is none": {
+			good + "[egg_info]\ntag_build = foo\n",
+			`tag_build in [egg_info] is not the ending of a version: "foo"`,
+		},
+		"an operator":   {good + "freeze_operator = <\n", `freeze_operator must be ==, ~= or >=, not "<"`},
+		"a truth value": {good + "deprecated = maybe\n", `deprecated must be true or false, not "maybe"`},
+		"not UTF-8":     {"[metadata]\nname = \xff\n", "can't decode byte 0xff in position 18"},
+		"several": {
+			"[metadata]\nname = foo\nversion = x\n",
+			"\n  line 1: license is missing in the section [metadata]; " +
+				"add a line `license = …`\n  line 2: name is not that of a module's package",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t, map[string]string{
@@ -289,8 +383,12 @@ func FuzzSetupCfg(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cfg, yml string) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{
-			"project.yml": "name: x\nmodulepath: libs\n", "main.cf": "import a\nimport b\n", "libs/b/module.yml": yml, "libs/b/model/_init.cf": "",
-			".env/lib/python3.13/site-packages/inmanta_plugins/a/__init__.py": "", ".env/lib/python3.13/site-packages/inmanta_plugins/a/setup.cfg": cfg,
+			"project.yml":           "name: x\nmodulepath: libs\n",
+			"main.cf":               "import a\nimport b\n",
+			"libs/b/module.yml":     yml,
+			"libs/b/model/_init.cf": "",
+			".env/lib/python3.13/site-packages/inmanta_plugins/a/__init__.py":    "",
+			".env/lib/python3.13/site-packages/inmanta_plugins/a/setup.cfg":      cfg,
 			".env/lib/python3.13/site-packages/inmanta_plugins/a/model/_init.cf": "",
 		} {
 			path := filepath.Join(dir, name)
@@ -320,9 +418,10 @@ func FuzzSetupCfg(f *testing.F) {
 // A requirement with a condition counts only if the condition holds.
 func TestConditionsOfRequirements(t *testing.T) {
 	dir := project(t, map[string]string{
-		"project.yml":             "name: x\nmodulepath: libs\n",
-		"main.cf":                 "import a\n",
-		"libs/a/module.yml":       "name: a\nversion: 1.0\nlicense: x\nrequires:\n  - 'b >= 2; extra == \"old\"'\n  - 'b >= 3; extra == \"new\"'\n",
+		"project.yml": "name: x\nmodulepath: libs\n",
+		"main.cf":     "import a\n",
+		"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: x\nrequires:\n" +
+			"  - 'b >= 2; extra == \"old\"'\n  - 'b >= 3; extra == \"new\"'\n",
 		"libs/a/model/_init.cf":   "",
 		"libs/a/requirements.txt": "inmanta-module-c >= 4 ; extra == 'old'\ninmanta-module-c >= 5 ; extra == 'new'\n",
 	})

@@ -111,7 +111,8 @@ func TestHostileYAML(t *testing.T) {
 func TestMailAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ann@example.com": true, " ann@example.com ": true, "Ann <ann@example.com>": true, "<ann@example.com>": true,
-		`"Ann, Esq." <ann@example.com>`: true, "Ann. B. O'Neil <ann.b+c@sub.example.com>": true, "Ünal <ü@exämple.com>": true,
+		`"Ann, Esq." <ann@example.com>`: true, "Ann. B. O'Neil <ann.b+c@sub.example.com>": true, "Ünal " +
+			"<ü@exämple.com>": true,
 		"": false, "ann": false, "ann@": false, "@example.com": false, "ann@localhost": false, "a b@example.com": false,
 		"Ann <ann>": false, "Ann ann@example.com": false, "ann@example.com, bob@example.com": false, "ann@.com": false,
 		"a..b@example.com": false,

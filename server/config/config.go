@@ -1,7 +1,7 @@
-// Package config reads the server's options: an INI file with the section and
-// option names that Inmanta's operators know, overridden by environment
-// variables ORDAIN_<SECTION>_<OPTION>, overridden by flags. Every option is
-// declared once, in options.go, with its default and what it is for.
+// Package config reads the server's options from an INI file with the names of
+// sections and options that Inmanta's operators know. Environment variables
+// ORDAIN_<SECTION>_<OPTION> override the file, and flags override these. Every option
+// is declared once, in options.go, with its default and its purpose.
 package config
 
 import (
@@ -97,7 +97,8 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		c.FactRenew = c.FactExpire / 3
 	}
 	if c.FactRenew < time.Second || c.FactRenew >= c.FactExpire {
-		return Config{}, fault.New("config.Load", fault.Invalid, fmt.Sprintf("facts that expire after %s cannot be renewed after %s", c.FactExpire, c.FactRenew)).
+		return Config{}, fault.New("config.Load", fault.Invalid, fmt.Sprintf("facts that expire after %s cannot "+
+			"be renewed after %s", c.FactExpire, c.FactRenew)).
 			Hint("server.fact-renew must be at least a second, and less than server.fact-expire")
 	}
 	return c, nil

@@ -28,7 +28,8 @@ func TestTheLastWordWins(t *testing.T) {
 	}
 	write(
 		file,
-		"[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\nexecutor-retention-time=5\n[server]\nbind-port=1000\n",
+		"[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\n"+
+			"executor-retention-time=5\n[server]\nbind-port=1000\n",
 	)
 	write(filepath.Join(dir, "inmanta.d", "more.cfg"), "[agent]\nhandler_timeout = 7\n")
 	c, err := Load(
