@@ -4,9 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -18,7 +17,7 @@ var agentList = list{
 	filters: map[string]kind{"name": text, "process_name": text, "status": text},
 }
 
-func (s *server) agents(g chi.Router) {
+func (s *server) agents(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/agents", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -31,7 +30,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -63,7 +62,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -73,7 +72,7 @@ func (s *server) agents(g chi.Router) {
 			one["state"], one["last_failover"], one["primary"] = one["status"], "", ""
 			out = append(out, one)
 		}
-		return v1(map[string]any{"agents": out, "servertime": stamp(time.Now())})
+		return v1(map[string]any{"agents": out, "servertime": stamp(s.now())})
 	})
 	call(s, g, http.MethodPost, "/api/v2/agent/{name}/{action}", func(ctx context.Context, a struct {
 		inEnvironment

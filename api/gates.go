@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )
+
+// shownGates is how many of the newest overrides and interventions are listed.
+const shownGates = 500
 
 // actor is who asks and why; calls that Inmanta has too can leave both out.
 type actor struct {
@@ -34,16 +37,16 @@ func (a actor) as(ctx context.Context) context.Context {
 //	GET    /api/v2/interventions    who halted, resumed, paused, unpaused and let through, newest first
 //	GET    /api/v2/maintenance      what holds changes of each agent now, and until when
 //	GET    /api/v2/resource/<rid>/why   why a resource is not deployed
-func (s *server) gates(g chi.Router) {
+func (s *server) gates(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/override", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		list, err := s.control.Overrides(ctx, a.Env)
+		list, err := s.store.Overrides(ctx, a.Env, shownGates)
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(listed(list, overrideOf))
+		return v2(listed(list, s.overrideOf))
 	})
 	call(s, g, http.MethodPut, "/api/v2/override", func(ctx context.Context, a struct {
 		inEnvironment
@@ -70,13 +73,13 @@ func (s *server) gates(g chi.Router) {
 					int(intent.LongestOverride/time.Minute),
 				)
 			}
-			o.Until = time.Now().Add(time.Duration(a.Minutes) * time.Minute)
+			o.Until = s.now().Add(time.Duration(a.Minutes) * time.Minute)
 		}
 		o, err := s.control.Override(ctx, a.Env, o)
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(overrideOf(o))
+		return v2(s.overrideOf(o))
 	})
 	call(s, g, http.MethodDelete, "/api/v2/override/{id}", func(ctx context.Context, a struct {
 		inEnvironment
@@ -97,7 +100,7 @@ func (s *server) gates(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.Interventions(ctx, a.Env)
+			list, err := s.store.Interventions(ctx, a.Env, shownGates)
 			if err != nil {
 				return reply{}, err
 			}
@@ -126,7 +129,7 @@ func (s *server) gates(g chi.Router) {
 			if err != nil {
 				return reply{}, err
 			}
-			now, list := time.Now(), []any{}
+			now, list := s.now(), []any{}
 			for i := range windows {
 				w := &windows[i]
 				open, until := w.At(now)
@@ -139,7 +142,7 @@ func (s *server) gates(g chi.Router) {
 			}
 			lasting := []any{}
 			for _, o := range e.Overrides {
-				lasting = append(lasting, overrideOf(o))
+				lasting = append(lasting, s.overrideOf(o))
 			}
 			return v2(map[string]any{"windows": list, "overrides": lasting})
 		},
@@ -171,10 +174,10 @@ func (s *server) gates(g chi.Router) {
 	})
 }
 
-func overrideOf(o intent.Override) map[string]any {
+func (s *server) overrideOf(o intent.Override) map[string]any {
 	return map[string]any{
 		"id": o.ID, "by": o.By, "reason": o.Reason, "agents": notNil(o.Agents), "created": stamp(o.Created), "until": stamp(o.Until),
-		"ended": maybe(o.Ended), "ended_by": textOrNull(o.EndedBy), "lasts": o.Lasts(time.Now()),
+		"ended": maybe(o.Ended), "ended_by": textOrNull(o.EndedBy), "lasts": o.Lasts(s.now()),
 	}
 }
 

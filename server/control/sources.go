@@ -60,22 +60,13 @@ func (c *Control) watch(ctx context.Context, e intent.Environment) {
 	c.cfg.Watcher.Watch(e.ID, source, time.Duration(e.Int("git_poll_interval"))*time.Second, seen)
 }
 
-// HookTarget is an environment that a webhook may notify, with what can sign for it.
-type HookTarget struct {
-	Environment intent.EnvironmentID
-	Name        string
-	Source      intent.Source
-	Modules     map[string]string // repositories of the modules that its project uses, by name
-	Secrets     [][]byte
-}
-
 // HookGeneration counts what this process changed of the environments: what
 // HookTargets gave before it counted up is out of date.
 func (c *Control) HookGeneration() uint64 { return c.hookGeneration.Load() }
 
 // HookTargets lists the environments that are bound to a repository, with
 // their webhook secrets, for the webhooks to match and verify.
-func (c *Control) HookTargets(ctx context.Context) ([]HookTarget, error) {
+func (c *Control) HookTargets(ctx context.Context) ([]intent.HookTarget, error) {
 	envs, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
 		return nil, err
@@ -89,12 +80,12 @@ func (c *Control) HookTargets(ctx context.Context) ([]HookTarget, error) {
 		return nil, err
 	}
 	shared := map[intent.ProjectID][][]byte{}
-	var targets []HookTarget
+	var targets []intent.HookTarget
 	for _, e := range envs {
 		if e.Source.URL == "" {
 			continue
 		}
-		t := HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
+		t := intent.HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
 		for name, sealed := range secrets[e.ID] {
 			plain, err := c.cfg.Vault.Open(sealed, secretContext(e.ID, name))
 			if err != nil {
