@@ -90,7 +90,7 @@ func isPlain(v types.Value) bool {
 }
 
 func (u *callUnit) plain() bool {
-	if u.again || u.n.plugin == nil || !u.n.plugin.ahead {
+	if u.repeated || u.n.plugin == nil || !u.n.plugin.ahead {
 		return false
 	}
 	for _, v := range u.bound.Args {
@@ -154,7 +154,7 @@ func asks(t types.Type) bool {
 func (r *run) asks(w waiter) bool {
 	switch u := w.(type) {
 	case *setUnit:
-		attr := u.target.attr()
+		attr := u.target.attr
 		return attr != nil && asks(attr.Type) || makesAny(u.x, (*construct).asks)
 	case *knownUnit:
 		attributes := u.of.entity.Attributes
@@ -203,7 +203,7 @@ func (r *run) outcome(u *callUnit) Outcome {
 // post tells the host of a call and of those that follow in the queue.
 func (r *run) post(host Ahead, first *callUnit) {
 	units := []*callUnit{first}
-	for w := range r.ready.first(mostAheadUnits >> r.inVain) {
+	for _, w := range r.ready.next(mostAheadUnits >> r.idlePosts) {
 		u, ok := w.(*callUnit)
 		if !ok || u.n.plugin == nil || u.pending > 0 {
 			if r.prog.asks && r.asks(w) {
@@ -211,7 +211,7 @@ func (r *run) post(host Ahead, first *callUnit) {
 			}
 			continue
 		}
-		if u.posted || u.again || !u.n.plugin.ahead || u.makes() {
+		if u.posted || u.repeated || !u.n.plugin.ahead || u.makes() {
 			break
 		}
 		args, named, err := u.arguments(r)
@@ -230,12 +230,12 @@ func (r *run) post(host Ahead, first *callUnit) {
 		}
 	}
 	if len(units) == 1 {
-		if mostAheadUnits>>r.inVain > leastAheadUnits {
-			r.inVain++
+		if mostAheadUnits>>r.idlePosts > leastAheadUnits {
+			r.idlePosts++
 		}
 		return
 	}
-	r.inVain = 0
+	r.idlePosts = 0
 	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
 	for n, u := range units {
 		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}

@@ -20,7 +20,6 @@ type builder struct {
 	errs []*Error
 	// warnings are what was found beside errors.
 	warnings []Warning
-	stmts    []stmt        // of a file, as far as they are resolved
 	self     *types.Entity // of the implementation, where its body is resolved
 	// sure is set while what is resolved will run in any case.
 	sure bool
@@ -31,41 +30,6 @@ type builder struct {
 	// outside: names are looked up as from outside of a block, where what is
 	// seen only inside is no error.
 	outside bool
-	written names // of the constructor that is being resolved
-	// literals are where constants lie, side by side in a file of many.
-	literals slab[literal]
-}
-
-// names is a set of names. Few are compared one by one.
-type names struct {
-	list  []string
-	table map[string]bool // when there are many
-}
-
-const fewNames = 16
-
-func (n *names) clear() { n.list, n.table = n.list[:0], nil }
-
-func (n *names) has(name string) bool {
-	if n.table != nil {
-		return n.table[name]
-	}
-	return slices.Contains(n.list, name)
-}
-
-// add adds a name that may be there.
-func (n *names) add(name string) {
-	if n.has(name) {
-		return
-	}
-	if n.list = append(n.list, name); n.table != nil {
-		n.table[name] = true
-	} else if len(n.list) > fewNames {
-		n.table = make(map[string]bool, 2*len(n.list))
-		for _, one := range n.list {
-			n.table[one] = true
-		}
-	}
 }
 
 // naming is a block while it is resolved: the names of its variables.
@@ -391,9 +355,7 @@ func (b *builder) expr(x syntax.Expr) expr { return b.assigned(x, nil) }
 // assigned resolves an expression that stands on the right of left.
 func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 	if v, ok := constant(x); ok {
-		n := b.literals.one()
-		n.at, n.value = standing(x), v
-		return n
+		return &literal{standing(x), v}
 	}
 	if b.direct {
 		if err := b.unusable(x); err != nil {
@@ -410,11 +372,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		if !b.namespaceOf(x) {
 			return &literal{standing(x), null}
 		}
-		n := &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
-		if of, is := n.x.expr.(*ref); is && of.kind == refSelf {
-			n.mark = &variable{kind: mark, value: attrOfSelf{n: n}}
-		}
-		return n
+		return &attrRef{at: standing(x), x: b.root(x.X), attr: x.Attr.Name}
 	case *syntax.List:
 		n := &listExpr{at: standing(x)}
 		for _, item := range x.Items {
@@ -437,7 +395,6 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		for _, p := range x.Parts {
 			n.parts = append(n.parts, formatPart{p.Match, b.expr(p.Ref)})
 		}
-		n.split()
 		return n
 	case *syntax.FString:
 		return &fstring{at: standing(x), pieces: b.pieces(x.Pieces, map[string]expr{})}

@@ -18,10 +18,10 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		return &literal{standing(x), null}
 	}
 	e := info.entity
-	written := &b.written // until the first argument is resolved
-	written.clear()
+	written := map[string]bool{}
+	var names []string // of written, in their order
 	for _, a := range x.Named {
-		if written.has(a.Name.Name) {
+		if written[a.Name.Name] {
 			b.failAt(
 				runtimeError(
 					"The attribute %s in the constructor call of %s is already set.",
@@ -31,24 +31,16 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 				a.Name.At,
 			)
 		}
-		written.add(a.Name.Name)
-	}
-	if len(x.Splats) > 0 {
-		n.explicit, n.class = slices.Clone(written.list), x.Type.Text
-	}
-	defaults := info.defaultArguments()
-	direct, indirect := len(defaults.direct), len(defaults.indirect)
-	for _, name := range written.list {
-		switch indexed := e.Indexed(name); {
-		case defaults.has(name, indexed): // what is written takes the place of its default
-		case indexed:
-			direct++
-		default:
-			indirect++
+		if !written[a.Name.Name] {
+			written[a.Name.Name] = true
+			names = append(names, a.Name.Name)
 		}
 	}
-	n.direct = append(make([]argument, 0, direct), defaults.direct...)
-	n.indirect = append(make([]argument, 0, indirect), defaults.indirect...)
+	if len(x.Splats) > 0 {
+		n.explicit, n.class = names, x.Type.Text
+	}
+	defaults := info.defaultArguments()
+	n.direct, n.indirect = slices.Clone(defaults.direct), slices.Clone(defaults.indirect)
 	n.lacks = b.lacking(n, left, written, len(x.Splats) > 0)
 	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
@@ -65,7 +57,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			return
 		}
 		if e.Indexed(name) {
-			n.direct = give(n.direct, directDefaults, argument{name: name, slot: slotNumber(e, name), x: b.expr(value)})
+			n.direct = give(n.direct, directDefaults, argument{name: name, slot: slotNumber(e, name), x: root{expr: b.expr(value)}})
 			return
 		}
 		later := b.indirect(attr, value)
@@ -87,29 +79,21 @@ type defaultArguments struct{ direct, indirect []argument }
 
 // defaultArguments are made for entities that are constructed only: see ancestry.
 func (info *entityInfo) defaultArguments() *defaultArguments {
-	if made := info.asArguments.Load(); made != nil {
-		return made
+	if info.asArguments != nil {
+		return info.asArguments
 	}
 	e, made := info.entity, &defaultArguments{}
 	for _, d := range info.defaults {
-		a := argument{name: d.name, slot: slotNumber(e, d.name), x: d.literal}
+		a := argument{name: d.name, slot: slotNumber(e, d.name), x: root{expr: d.literal}}
 		if e.Indexed(d.name) {
 			made.direct = append(made.direct, a)
 			continue
 		}
-		a.known, a.sure = true, isSure(e.Attribute(d.name), d.value)
+		a.known = true
 		made.indirect = append(made.indirect, a)
 	}
-	info.asArguments.Store(made)
+	info.asArguments = made
 	return made
-}
-
-func (d *defaultArguments) has(name string, indexed bool) bool {
-	among := d.indirect
-	if indexed {
-		among = d.direct
-	}
-	return slices.ContainsFunc(among, func(a argument) bool { return a.name == name })
 }
 
 // give adds an argument to those of a constructor, of which the first are
@@ -129,29 +113,22 @@ func give(arguments []argument, defaults int, a argument) []argument {
 func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
-		if constant, is := x.expr.(*literal); is && attr.End == nil {
-			return argument{name: attr.Name, x: constant, known: true, sure: isSure(attr, constant.value)}
+		if _, constant := x.expr.(*literal); constant && attr.End == nil {
+			return argument{name: attr.Name, x: x, known: true}
 		}
 		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
-			return argument{name: attr.Name, x: self, known: true}
+			return argument{name: attr.Name, x: x, known: true}
 		}
-		return argument{name: attr.Name, x: x.expr, size: int32(x.size)}
+		return argument{name: attr.Name, x: x}
 	}
 	b.top = newNaming(b.top)
-	own := fmt.Sprintf("\x00%d", b.p.nextOwn())
+	own := fmt.Sprintf("\x00%d", b.p.nextHidden())
 	b.top.declare(own, value.Where())
 	left := b.hintFor(attr)
 	left.own = own
 	x := newRoot(b.assigned(value, left))
 	b.top = b.top.up
-	return argument{name: attr.Name, x: x.expr, size: int32(x.size), own: true}
-}
-
-// isSure reports whether a constant can be an attribute's without being looked
-// at again: whether it belongs to the type depends on nothing else.
-func isSure(attr *types.Attribute, value types.Value) bool {
-	return attr.End == nil && attr.Name != "self" && isPlainType(attr.Type) &&
-		(attr.Type == nil || attr.Type.Validate(value) == nil)
+	return argument{name: attr.Name, x: x, own: true}
 }
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {
@@ -183,9 +160,9 @@ func constructs(x syntax.Expr) bool {
 // lacking says what indexes want that the constructor does not have written. A
 // `**` may give it, and the left side of an assignment one attribute, as the other
 // end of its relation: whether they do shows when the constructor runs.
-func (b *builder) lacking(n *construct, left *lhs, written *names, splats bool) *lacking {
+func (b *builder) lacking(n *construct, left *lhs, written map[string]bool, splats bool) *lacking {
 	missing := unwritten(n.info.entity, func(name string) bool {
-		return written.has(name) ||
+		return written[name] ||
 			slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
 	})
 	if len(missing) == 0 {
@@ -243,7 +220,7 @@ func (b *builder) lookup(x *syntax.Lookup) expr {
 
 func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Splat) {
 	for _, a := range named {
-		n.named = append(n.named, argument{name: a.Name.Name, x: b.expr(a.Value)})
+		n.named = append(n.named, argument{name: a.Name.Name, x: root{expr: b.expr(a.Value)}})
 	}
 	for _, s := range splats {
 		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})

@@ -31,7 +31,7 @@ func (b *builder) call(x *syntax.Call) expr {
 		n.args = append(n.args, b.expr(a))
 	}
 	for _, a := range x.Named {
-		n.named = append(n.named, argument{name: a.Name.Name, x: b.expr(a.Value)})
+		n.named = append(n.named, argument{name: a.Name.Name, x: root{expr: b.expr(a.Value)}})
 	}
 	for _, s := range x.Splats {
 		part := b.expr(s.Expr)
@@ -100,7 +100,7 @@ func (b *builder) unloaded(name string) bool {
 func (n *call) layout(l *layouter) { n.slot = l.next() }
 
 func (n *call) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
 	frame, err := n.parts.prepare(r, s)
 	if err != nil {
@@ -152,10 +152,10 @@ func (n callParts) need(r *run, s *scope, f frame) *Error {
 // callUnit waits for the arguments, and for what the plug-in found missing.
 type callUnit struct {
 	unit
-	n      *call
-	target *variable
-	again  bool // the arguments are bound already
-	posted bool // the same, and the host was told to run it
+	n        *call
+	target   *variable
+	repeated bool // the arguments are bound already
+	posted   bool // the same, and the host was told to run it
 	// calling is set when the arguments are evaluated: from there on errors are
 	// those of the call.
 	calling bool
@@ -173,7 +173,7 @@ type twin struct {
 	value types.Value
 }
 
-func (u *callUnit) by() node { return u.n }
+func (u *callUnit) node() node { return u.n }
 func (u *callUnit) blame(err *Error) *Error {
 	if u.calling {
 		return err.claimed(u.n, u.n.where())
@@ -185,8 +185,8 @@ func (u *callUnit) blame(err *Error) *Error {
 }
 
 func (u *callUnit) run(r *run) *Error {
-	u.calling, u.direct = u.again || u.posted, r == r.prog.direct
-	if u.again {
+	u.calling, u.direct = u.repeated || u.posted, r == r.prog.direct
+	if u.repeated {
 		for _, t := range u.twins {
 			if err := u.check(t.param, t.value); err != nil {
 				return err
@@ -308,7 +308,7 @@ func (v *variable) slot() {}
 
 // retry waits for what the plug-in wanted and calls it once more.
 func (u *callUnit) retry(r *run, slots []Slot) {
-	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, again: true, bound: u.bound, twins: u.twins}
+	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, repeated: true, bound: u.bound, twins: u.twins}
 	f := make(frame, 0, len(slots))
 	for _, s := range slots {
 		if v, ok := s.(*variable); ok {
@@ -321,13 +321,13 @@ func (u *callUnit) retry(r *run, slots []Slot) {
 
 // repeats tells units that may find only when they run that they have to wait:
 // they keep their place among those that do.
-func repeats(w waiter) bool {
+func mayRepeat(w waiter) bool {
 	u, is := w.(*callUnit)
 	return is && u.n.plugin != nil
 }
 
 func (u *callUnit) call(r *run) *Error {
-	if r.ended {
+	if r.failed {
 		return nil // no effects after an error; who waits for the result waits on
 	}
 	if sig := u.n.plugin.sig; sig.Deprecated {
@@ -486,11 +486,11 @@ func (h *heap) read(v *variable) Read {
 		return Read{State: Unset, Slot: v}
 	}
 	if v.kind == option {
-		if _, empty := v.content().(types.Null); empty {
+		if _, empty := v.value.(types.Null); empty {
 			return Read{State: Optional, Value: null, Slot: v}
 		}
 	}
-	return Read{State: Known, Value: v.content(), Slot: v}
+	return Read{State: Known, Value: v.value, Slot: v}
 }
 
 // Attribute implements Heap.
@@ -524,7 +524,7 @@ func (h *heap) Instances(entity string) []types.Instance {
 	if !ok {
 		return nil
 	}
-	all := h.r.all(info)
+	all := h.r.instancesOf(info)
 	out := make([]types.Instance, 0, len(all))
 	for _, i := range all {
 		out = append(out, i)

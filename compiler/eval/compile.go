@@ -13,7 +13,6 @@ package eval
 
 import (
 	"context"
-	"hash/maphash"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -33,8 +32,6 @@ type Input struct {
 	// MemoryMax is how many bytes the process may use before the model is given
 	// up; 0 means no limit.
 	MemoryMax uint64
-	// OnHeap is told where memory for instances was taken; nil: nobody asks.
-	OnHeap func(address uintptr)
 	// Static: no plug-in is called, whatever comes.
 	Static bool
 	// Lint tells of variables that nothing assigns before they are needed: as an
@@ -120,53 +117,23 @@ func Compile(ctx context.Context, in Input) *Result {
 	r.host, r.ctx = in.Host, ctx
 	after = &afterwards{heap{r: r}}
 	err := r.begin()
-	if err != nil && !r.settled {
+	if err != nil && !r.finished {
 		result.Further = r.salvage(err)
 	}
 	r.fill(result, err)
 	return result
 }
 
-// dying is how many of what ends with evaluating lie in one slab: enough for
-// slabs to be collected in long pieces, which the export can use.
-const dying = 512
-
-// newRun makes a run. Slabs of what a compile keeps and comes back to have 32 KiB
-// at least: smaller ones begin with a word of the runtime's, so that what has the
-// size of a cache line would lie in two.
-func newRun(p *program, in Input) *run {
-	return &run{
-		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),
-		slots: slab[variable]{
-			size:   1024,
-			onMore: in.OnHeap,
-		}, delayed: slab[delayed]{size: 512}, values: growing[types.Value]{slab: slab[types.Value]{size: 2048}}, book: &p.book,
-		frames: slab[*variable]{
-			size: dying,
-		}, waiters: again[waiters]{slab: slab[waiters]{size: dying}}, hooks: slab[attrHook]{size: dying}, sets: again[setUnit]{slab: slab[setUnit]{size: dying}},
-		results: slab[variable]{
-			size: dying,
-		}, known: again[knownUnit]{slab: slab[knownUnit]{size: dying}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: dying}}, literals: slab[gatheredList]{size: dying}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: dying}},
-		conditions: again[conditionUnit]{
-			slab: slab[conditionUnit]{size: dying},
-		}, branches: again[branchUnit]{slab: slab[branchUnit]{size: dying}}, lefts: again[lazyUnit]{slab: slab[lazyUnit]{size: dying}}, defined: again[definedHook]{slab: slab[definedHook]{size: dying}},
-		lookups: again[lookupUnit]{
-			slab: slab[lookupUnit]{size: dying},
-		}, attributes: again[setAttrUnit]{slab: slab[setAttrUnit]{size: dying}},
-		chosen: slab[implementUnit]{size: dying}, scopes: slab[scope]{size: dying}, made: slab[Instance]{size: 512},
-	}
-}
-
 // begin emits the top level of every file and runs until nothing moves.
 func (r *run) begin() *Error {
-	r.byEntity = make([]roll, len(r.prog.entities))
+	r.extents = make([]extent, len(r.prog.entities))
 	if err := r.startFiles(r.prog.order); err != nil {
 		return err
 	}
 	if err := r.execute(); err != nil {
 		return err
 	}
-	r.settled = true
+	r.finished = true
 	return r.check()
 }
 

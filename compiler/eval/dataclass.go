@@ -369,7 +369,7 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 			if info := r.prog.twinOf(class); info != nil {
 				made, err := u.instance(r, info, v.Fields)
 				if i, is := made.(*Instance); is {
-					i.rarely().object = v.Handle
+					i.object = v.Handle
 				}
 				return made, err
 			}
@@ -379,7 +379,7 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 			giveTypes(info, v.Fields)
 			made, err := u.instance(r, info, v.Fields)
 			if i, is := made.(*Instance); is {
-				i.rarely().reference = v
+				i.reference = v
 			}
 			return made, err
 		}
@@ -464,7 +464,7 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		}
 		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
-	i, err := n.create(r, u.scope, values, freeKey{})
+	i, err := n.create(r, u.scope, values)
 	if err == nil {
 		for _, implement := range info.implements {
 			if err = implement.start(r, i); err != nil {

@@ -31,18 +31,15 @@ func (r *run) traceData(e *Error) {
 	var b strings.Builder
 	b.WriteString("data trace:")
 	if v := e.slot.target(); v.has {
-		r.flow(&b, r.label(v), v.content(), r.book.sourceOf(v), 1)
+		r.flow(&b, r.label(v), v.value, v.source(), 1)
 	}
 	if e.refused != nil {
 		r.flow(&b, r.label(e.slot), nil, *e.refused, 1)
 	} else if i := e.slot.owner; i != nil {
 		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
-		if d := e.slot.more(); d != nil {
-			var from source
-			var n number
-			for _, item := range d.list.Items {
-				from, n = r.book.follow(&d.sources, n)
-				r.flow(&b, "element", item, from, 2)
+		if d := e.slot.gathering; d != nil {
+			for n, item := range d.list.Items {
+				r.flow(&b, "element", item, d.sources[n], 2)
 			}
 		}
 		for _, at := range i.Made() {
@@ -58,8 +55,8 @@ func (r *run) traceData(e *Error) {
 
 // label names a slot or variable.
 func (r *run) label(v *variable) string {
-	if v.attr() != nil {
-		return v.owner.Text() + "." + v.attr().Name
+	if v.attr != nil {
+		return v.owner.Text() + "." + v.attr.Name
 	}
 	return "variable"
 }
@@ -86,7 +83,7 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	r.origins(b, from.by, indent+"  ")
 	if v, mention := r.mentioned(from.at, from.by); v != nil && v.target().has {
 		v = v.target()
-		r.flow(b, mention, v.content(), r.book.sourceOf(v), depth+1)
+		r.flow(b, mention, v.value, v.source(), depth+1)
 	}
 }
 
@@ -145,7 +142,7 @@ func (r *run) mentioned(at *place, by *origin) (*variable, string) {
 		}
 		v = i.variable(name)
 	}
-	if v != nil && r.book.sourceOf(v.target()).at == at {
+	if v != nil && v.target().at == at {
 		return nil, "" // its own place
 	}
 	return v, text
@@ -163,7 +160,7 @@ func (r *run) named(name, namespace string, by *origin) *variable {
 	}
 	if by != nil {
 		if name == "self" {
-			return by.instance.self()
+			return &by.instance.self
 		}
 		if v := by.instance.variable(name); v != nil {
 			return v

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -28,15 +27,14 @@ type program struct {
 	impls       []*implementationInfo
 	warnings    []Warning
 	plugins     []*pluginInfo
-	owns        atomic.Int32
+	hidden      int // hidden variables so far
 	unknowns    uint64
 	dataclasses []Dataclass
-	nameless    []*Error               // about what is the twin of an entity and cannot be named
-	twins       map[string]*entityInfo // by class; of twinOf
-	direct      *run                   // evaluates the conditions of typedefs
-	asks        bool                   // some typedef calls a plug-in
-	output      []string               // what plug-ins printed, in the order of their calls
-	book        book
+	nameless    []*Error                                // about what is the twin of an entity and cannot be named
+	twins       map[string]*entityInfo                  // by class; of twinOf
+	direct      *run                                    // evaluates the conditions of typedefs
+	asks        bool                                    // some typedef calls a plug-in
+	output      []string                                // what plug-ins printed, in the order of their calls
 	annotated   map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
 	problems                                            // what was found wrong
 }
@@ -54,10 +52,9 @@ type entityInfo struct {
 	defaultsDone                       bool
 	implements                         []*implement
 	implDefs                           []placed[*syntax.Implement]
-	inherits                           bool                            // `using parents`
-	lineage                            atomic.Pointer[[]*types.Entity] // see ancestry
-	asArguments                        atomic.Pointer[defaultArguments]
-	delayed                            int   // how many of the slots must be frozen
+	inherits                           bool            // `using parents`
+	lineage                            []*types.Entity // see ancestry
+	asArguments                        *defaultArguments
 	state                              uint8 // of the search for cycles: 0 new, 1 in work, 2 done
 	// twice: a parent is named more than once.
 	twice bool
@@ -93,8 +90,10 @@ type implementationInfo struct {
 	target *entityInfo
 }
 
-func (p *program) nextOwn() int {
-	return int(p.owns.Add(1))
+// nextHidden numbers the hidden variables of constructors.
+func (p *program) nextHidden() int {
+	p.hidden++
+	return p.hidden
 }
 
 func (p *program) warn(kind string, at syntax.Span, text string, args ...any) {
@@ -123,7 +122,7 @@ func define(ctx context.Context, in Input, loaded *Loaded) *program {
 	p := &program{in: in, spaces: map[string]*namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
 	p.dataclasses = loaded.Dataclasses
 	p.direct = newRun(p, in)
-	p.direct.host, p.direct.ctx, p.direct.ended = in.Host, ctx, in.Static
+	p.direct.host, p.direct.ctx, p.direct.failed = in.Host, ctx, in.Static
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)
 	}
@@ -606,4 +605,27 @@ func (p *program) attributeType(info *entityInfo, a *syntax.Attribute) (types.Ty
 		t = types.Optional{Of: t}
 	}
 	return t, nil
+}
+
+// ancestry is the entity and all above it, each once. It is made for entities
+// that have instances only: all of them together grow with the square of the
+// depth.
+func (info *entityInfo) ancestry() []*types.Entity {
+	if info.lineage != nil {
+		return info.lineage
+	}
+	seen := map[*types.Entity]bool{}
+	var walk func(e *types.Entity)
+	walk = func(e *types.Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		info.lineage = append(info.lineage, e)
+		for _, parent := range e.Parents {
+			walk(parent)
+		}
+	}
+	walk(info.entity)
+	return info.lineage
 }

@@ -23,11 +23,6 @@ func (p *program) defineRelations(d *definitions) {
 	}
 	for _, info := range p.parentsFirst() {
 		info.entity.Lay(info.own)
-		for _, a := range info.entity.Attributes {
-			if a.End != nil && (a.End.Low != 1 || a.End.High != 1) {
-				info.delayed++
-			}
-		}
 	}
 }
 
@@ -371,65 +366,17 @@ func (p *program) moduleNaming(ns *namespace) *naming {
 	return n
 }
 
-// manyStatements is how many a file has whose second half is resolved on
-// another processor meanwhile.
-const manyStatements = 400
-
-// topLevel resolves the statements of a file, in source order. What one of them
-// becomes says nothing to the others.
+// topLevel resolves the statements of a file, in source order.
 func (p *program) topLevel(ns *namespace) {
-	stmts := ns.file.Statements
-	var more func() *builder
-	if half := len(stmts) / 2; len(stmts) >= manyStatements {
-		more = p.meanwhile(ns, stmts[half:])
-		stmts = stmts[:half]
-	}
-	b := p.statements(ns, stmts)
-	if more != nil {
-		second := more()
-		b.stmts, b.warnings, b.errs = append(
-			b.stmts,
-			second.stmts...), append(
-			b.warnings,
-			second.warnings...), append(
-			b.errs,
-			second.errs...)
-	}
-	ns.body = &block{ns: ns, stmts: b.stmts}
-	p.take(b)
-}
-
-// meanwhile resolves statements of a file in a goroutine. What it returns waits
-// for them.
-func (p *program) meanwhile(ns *namespace, stmts []syntax.Stmt) func() *builder {
-	done := make(chan *builder, 1)
-	go func() {
-		var b *builder
-		defer func() {
-			_ = recover() // it fails again where that can be told
-			done <- b
-		}()
-		b = p.statements(ns, stmts)
-	}()
-	return func() *builder {
-		if b := <-done; b != nil {
-			return b
-		}
-		return p.statements(ns, stmts)
-	}
-}
-
-// statements resolves statements of a file.
-func (p *program) statements(ns *namespace, stmts []syntax.Stmt) *builder {
-	b := &builder{p: p, ns: ns, sure: true, literals: slab[literal]{size: min(len(stmts), 64)}}
+	b := &builder{p: p, ns: ns, sure: true}
 	b.top = &naming{vars: ns.vars, names: ns.names, first: ns.first}
-	b.stmts = make([]stmt, 0, len(stmts))
-	for _, st := range stmts {
+	ns.body = &block{ns: ns}
+	for _, st := range ns.file.Statements {
 		if n := b.statement(st); n != nil {
-			b.stmts = append(b.stmts, n)
+			ns.body.stmts = append(ns.body.stmts, n)
 		}
 	}
-	return b
+	p.take(b)
 }
 
 // take reports what a builder found.
@@ -668,7 +615,7 @@ func (p *program) holds(condition root, v types.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if r.ended && (result == nil || isUnknown(result)) {
+	if r.failed && (result == nil || isUnknown(result)) {
 		return true, nil // a plug-in would have to say it
 	}
 	if result == nil {

@@ -183,7 +183,7 @@ func alike(a, b *place) bool {
 	case a.Coarse:
 		return a.File == b.File && a.Start.Line == b.Start.Line
 	}
-	return samePlace(*a, *b)
+	return *a == *b
 }
 
 // near is a place for readers of an error that nobody reports as its own.

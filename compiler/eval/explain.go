@@ -10,22 +10,18 @@ import (
 // freezeForReader freezes a list because somebody waits for it, and notes who.
 func (r *run) freezeForReader(v *variable) {
 	if at := v.blocked(); at != nil {
-		v.more().rarely().reader = at
+		v.gathering.reader = at
 	}
 	v.freeze(r)
 }
 
 // blocked is the place of the first waiter that needs the whole value.
 func (v *variable) blocked() *place {
-	waiting := v.waiting()
-	if waiting == nil {
-		return nil
-	}
-	for _, w := range append([]waiter{waiting.first}, waiting.rest...) {
-		if c, ok := w.(collector); ok && c.pure() {
+	for _, w := range v.waiters {
+		if c, ok := w.(collector); ok && c.passive() {
 			continue
 		}
-		return w.by().where()
+		return w.node().where()
 	}
 	return nil
 }
@@ -33,15 +29,15 @@ func (v *variable) blocked() *place {
 // explainFreeze tells why a list was complete although more was to come, and
 // what the author can do.
 func explainFreeze(v *variable, value types.Value) string {
-	name := v.attr().Entity.Name + "." + v.attr().Name
+	name := v.attr.Entity.Name + "." + v.attr.Name
 	what := "The list"
 	if v.kind == option {
 		what = "The optional relation"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr().Name, v.owner.Text())
-	if d := v.more(); d != nil && d.rare != nil && d.rare.reader != nil {
-		fmt.Fprintf(&b, " (%s)", short(d.rare.reader))
+	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr.Name, v.owner.Text())
+	if d := v.gathering; d.reader != nil {
+		fmt.Fprintf(&b, " (%s)", short(d.reader))
 	}
 	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.held(), types.Text(value))
 	b.WriteString(
@@ -61,7 +57,7 @@ func (v *variable) held() string {
 	if v.kind == option {
 		return " without a value"
 	}
-	switch n := len(v.more().list.Items); {
+	switch n := len(v.gathering.list.Items); {
 	case n == 0:
 		return " and empty"
 	case n == 1:

@@ -56,7 +56,7 @@ func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
 	case refLocal:
 		return &s.vars[n.index], nil
 	case refSelf:
-		return s.self.self(), nil
+		return &s.self.self, nil
 	case refMember:
 		if v := s.self.variable(n.name); v != nil {
 			return v, nil
@@ -86,7 +86,7 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 	if err := v.listen(r, c, &n.span); err != nil {
 		return false, err
 	}
-	return !v.tells(), nil
+	return !v.passesOn(), nil
 }
 
 func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
@@ -97,14 +97,8 @@ type attrRef struct {
 	x    root
 	attr string
 	slot int
-	mark *variable // of `self.a`
 	// unset: where x is an optional relation without a value, so is this.
 	unset bool
-	// cached is where the attribute lies in the last instance's entity.
-	cached struct {
-		entity *types.Entity
-		slot   int
-	}
 }
 
 // passUnset says so of `x.a` and all before it. What a promise goes through may
@@ -113,15 +107,6 @@ func passUnset(x expr) {
 	for n, is := x.(*attrRef); is; n, is = n.x.expr.(*attrRef) {
 		n.unset = true
 	}
-}
-
-// attrOfSelf is the value of a mark. What self is needs no waiting, so `self.a`
-// takes no unit: its mark lies in the frame of the unit that needs it, and that
-// unit has a turn of its own for the marks where theirs would have been. The
-// order in which all else runs stays the same.
-type attrOfSelf struct {
-	types.IsValue
-	n *attrRef
 }
 
 func (n *attrRef) layout(l *layouter) { n.slot = l.next() }
@@ -135,15 +120,7 @@ func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Er
 }
 
 func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
-	if n.mark != nil && c == nil {
-		f[n.slot] = n.mark
-		return nil
-	}
-	if c != nil {
-		hold(c)
-	}
-	u := r.hooks.one()
-	*u = attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
+	u := &attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
 	frame, err := n.x.prepare(r, s)
 	if err != nil {
@@ -165,7 +142,7 @@ func late(x expr) bool {
 // told tells whether it has; if not, who evaluates the expression is to tell.
 func told(x expr, f frame) bool {
 	n, is := x.(*attrRef)
-	return is && f[n.slot].tells()
+	return is && f[n.slot].passesOn()
 }
 
 // unheard tells whether a collector has yet to receive the value of an
@@ -176,11 +153,11 @@ func unheard(x expr, f frame, report bool) bool { return report || late(x) && !t
 type attrHook struct {
 	unit
 	n      *attrRef
-	target variable // a part of the hook: together they are one allocation
+	target variable // a proxy
 	c      collector
 }
 
-func (u *attrHook) by() node                { return u.n }
+func (u *attrHook) node() node              { return u.n }
 func (u *attrHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *attrHook) run(r *run) *Error {
@@ -203,31 +180,11 @@ func (u *attrHook) run(r *run) *Error {
 
 // resolve finds the slot. What is unknown has no attributes, as upstream.
 func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
-	of, err := n.of(r, s, f)
+	of, err := n.x.eval(r, s, f)
 	if err != nil {
 		return nil, err
-	}
-	if i, is := of.(*Instance); is && n.attr != "self" {
-		if i.entity != n.cached.entity {
-			n.cached.entity, n.cached.slot = i.entity, i.entity.Slot(n.attr)
-		}
-		if n.cached.slot >= 0 {
-			return &i.slots[n.cached.slot], nil
-		}
 	}
 	return slotOf(of, n.x.expr, n.attr, n)
-}
-
-// of evaluates what the attribute is of.
-func (n *attrRef) of(r *run, s *scope, f frame) (types.Value, *Error) {
-	if f != nil {
-		return n.x.eval(r, s, f)
-	}
-	self, err := n.x.expr.(*ref).lookup(r, s) // see attrOfSelf
-	if err != nil {
-		return nil, err
-	}
-	return self.get()
 }
 
 func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
@@ -244,12 +201,6 @@ func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
 	default:
 		return nil, runtimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", attr, x.String(), types.PythonName(of), types.Text(of)).in(n)
 	}
-}
-
-// gatheredList is the variable of a list literal that feeds a relation.
-type gatheredList struct {
-	variable
-	more delayed
 }
 
 // listExpr is `[a, b]` of which something is no constant.
@@ -280,17 +231,15 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 	if n.items == nil {
 		return true, n.need(r, s, f)
 	}
-	all := r.literals.one()
-	all.kind, all.value = gathered, &all.more
-	all.more.promises = int32(len(n.items))
-	f[n.slot] = &all.variable
+	all := ptr(newGathering(gathered))
+	all.gathering.promises = len(n.items)
+	f[n.slot] = all
 	for _, item := range n.items {
 		frame, report, err := item.prepareGradual(r, s, c)
 		if err != nil {
 			return false, err
 		}
-		u := r.evals.next()
-		*u = evalUnit{unit: unit{scope: s}, x: item.expr, target: &all.variable, kept: true, stmt: n}
+		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true, stmt: n}
 		if report || late(item.expr) {
 			u.c = c
 		}
@@ -433,23 +382,16 @@ type evalUnit struct {
 	c      collector // gets the value too
 	kept   bool      // an item of a list literal: a promise of target is kept by it
 	stmt   node      // what errors are reported in; nil: x
-	held   bool      // by a note
 }
 
-func (u *evalUnit) over(r *run) {
-	if !u.held {
-		r.evals.back(u)
-	}
-}
-
-func (u *evalUnit) by() node {
+func (u *evalUnit) node() node {
 	if u.stmt != nil {
 		return u.stmt
 	}
 	return u.x
 }
 
-func (u *evalUnit) blame(err *Error) *Error { return err.in(u.by()) }
+func (u *evalUnit) blame(err *Error) *Error { return err.in(u.node()) }
 
 func (u *evalUnit) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
@@ -465,7 +407,7 @@ func (u *evalUnit) run(r *run) *Error {
 	if u.target == nil {
 		return nil
 	}
-	if err := u.target.set(r, v, at, u.scope.by); err != nil {
+	if err := u.target.set(r, v, source{at: at, by: u.scope.by}); err != nil {
 		return err
 	}
 	if u.kept {

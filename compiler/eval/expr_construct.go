@@ -23,24 +23,18 @@ type construct struct {
 }
 
 // argument is `k = v` of a constructor or lookup.
-//
-// A large model is thousands of constructors with some arguments each, so they
-// are kept small.
 type argument struct {
 	name string
-	x    expr
-	size int32 // of x's own frame, when it has one: arguments of indexes and lookups lie in that of the whole
-	slot int32 // the place of the attribute in its instance
+	// x has a frame of its own in an indirect argument of a constructor; other
+	// arguments lie in the frame of the whole.
+	x    root
+	slot int // the position of the attribute in its instance
 	// own: x stands in a scope that has the new instance as its variable.
 	own bool
 	// known: the value is there before anything runs. x is a *literal, for an
-	// attribute that is no relation, or the *ref of self, for one with one value.
+	// attribute that is no relation, or the *ref of self, for a relation [1].
 	known bool
-	// sure: it is known, and of the attribute's type.
-	sure bool
 }
-
-func (a *argument) root() root { return root{a.x, int(a.size)} }
 
 func (n *construct) layout(l *layouter) {
 	for _, a := range n.direct {
@@ -79,7 +73,7 @@ func (n *construct) needGradual(r *run, s *scope, f frame, _ collector) (bool, *
 type given struct {
 	name  string
 	value types.Value
-	slot  int32 // of the attribute, in a constructor
+	slot  int // of the attribute, in a constructor
 }
 
 func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
@@ -87,37 +81,34 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	from := len(r.given)
-	defer func() { r.given = r.given[:from] }()
+	values := make([]given, 0, len(n.direct)+len(late))
 	for i := range n.direct {
 		a := &n.direct[i]
 		v, err := a.x.eval(r, s, f)
 		if err != nil {
 			return nil, err
 		}
-		r.given = append(r.given, given{a.name, v, a.slot})
+		values = append(values, given{a.name, v, a.slot})
 	}
 	for _, g := range late { // instead of its default, or behind the others
-		if i := slices.IndexFunc(r.given[from:], g.same); i >= 0 {
-			r.given[from+i] = g
+		if i := slices.IndexFunc(values, g.same); i >= 0 {
+			values[i] = g
 			continue
 		}
-		r.given = append(r.given, g)
+		values = append(values, g)
 	}
-	values := r.given[from:len(r.given):len(r.given)]
-	instance, free, err := n.find(r, values)
+	instance, err := n.find(r, values)
 	if err != nil {
 		return nil, err
 	}
 	if instance != nil {
-		more := instance.rarely()
-		more.again = append(more.again, &n.span)
+		instance.found = append(instance.found, &n.span)
 		for _, g := range values {
 			if err := n.assign(r, s, instance, g); err != nil {
 				return nil, err
 			}
 		}
-	} else if instance, err = n.create(r, s, values, free); err != nil {
+	} else if instance, err = n.create(r, s, values); err != nil {
 		return nil, err
 	}
 	if err := n.assignLater(r, s, instance, indirect); err != nil {
@@ -136,44 +127,39 @@ func (n *construct) implement(r *run, i *Instance, implements []*implement) *Err
 	return nil
 }
 
-// find looks for an instance with the same key in an index. It gives the key
-// that it looked for last too, where nobody has it.
-func (n *construct) find(r *run, values []given) (*Instance, freeKey, *Error) {
+// find looks for an instance with the same key in an index.
+func (n *construct) find(r *run, values []given) (*Instance, *Error) {
 	indexes := n.info.entity.Indexes
 	if len(indexes) == 0 {
-		return nil, freeKey{}, nil
+		return nil, nil
 	}
 	var found *Instance
-	var free freeKey
 	var by *types.Index
 	plan := r.plan(n.info)
 	for k, index := range indexes {
 		if index.Twice != "" {
-			return nil, free, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
+			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
 		}
-		var err *Error
 		t := plan.steps[k].table
-		if r.key, err = indexKey(r.key, t, values); err != nil {
-			return nil, free, err
+		key, err := t.keyOf(values)
+		if err != nil {
+			return nil, err
 		}
-		var have *Instance
-		have, free = r.find(t, r.key)
+		have := t.find(key)
 		if have == nil {
 			continue
 		}
 		if have.entity != n.info.entity {
-			return nil, free, duplicate(n, have, "Type found in index is not an exact match")
+			return nil, duplicate(n, have, "Type found in index is not an exact match")
 		}
 		if found != nil && found != have {
-			return nil, free, collision(found, have, by, index).in(n)
+			return nil, collision(found, have, by, index).in(n)
 		}
 		found, by = have, index
 	}
-	return found, free, nil
+	return found, nil
 }
 
-// collision is in a function of its own: what a closure holds is allocated at
-// each call.
 func collision(first, second *Instance, one, other *types.Index) *Error {
 	e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
 	e.hint = func() string { return explainCollision(first, second, one, other) }
@@ -187,36 +173,31 @@ func duplicate(n node, have *Instance, message string) *Error {
 	return e.twice(n.where(), have.at)
 }
 
-func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Instance, *Error) {
+func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
 	e := n.info.entity
-	if int(s.by.deep()) > r.limits.iterations { // which endless rounds reach first
+	if s.by.level() > r.limits.iterations { // which endless rounds reach first
 		return nil, r.limits.tooDeep(e).in(n)
 	}
-	i := r.made.one()
-	i.id, i.entity, i.made, i.book = uint64(len(r.instances)+1), e, s.by, r.book
-	i.at = &n.span
-	if n.converted {
-		i.rarely().converted = true
+	i := &Instance{
+		id: uint64(len(r.instances) + 1), entity: e, at: &n.span, made: s.by, converted: n.converted,
+		slots: make([]variable, len(e.Attributes)),
 	}
-	i.slots = r.slots.take(len(e.Attributes))
-	more := r.delayed.take(n.info.delayed)
+	i.self = variable{value: i, has: true, owner: i}
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
-		v.owner = i
+		v.owner, v.attr = i, attr
 		if !attr.Gathers() {
 			continue
 		}
-		v.kind = list
+		v.kind, v.gathering = list, &gathering{}
 		if attr.End.Optional() {
 			v.kind = option
 		}
-		d := &more[0]
-		v.value, more = d, more[1:]
 		if v.kind == option || attr.End.Low <= 0 {
-			d.queued = true
-			r.wait.push(v)
+			v.gathering.queued = true
+			r.freezable.push(v)
 		} else {
-			r.drop(v) // until it has as many as it needs
+			r.drop(v) // until it has as many elements as it needs
 		}
 	}
 	r.instances = append(r.instances, i)
@@ -225,17 +206,17 @@ func (n *construct) create(r *run, s *scope, values []given, free freeKey) (*Ins
 			return nil, err
 		}
 	}
-	return i, r.register(i, n.info, n, free)
+	return i, r.register(i, n.info, n)
 }
 
 func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
-	err := i.slot(g.slot).set(r, g.value, &n.span, s.by)
+	err := i.slot(g.slot).set(r, g.value, source{at: &n.span, by: s.by})
 	if err == nil {
 		return nil
 	}
-	told := attributeError(err.near(n), i, g.name, n, &n.span, &n.span)
+	told := attributeError(err.near(n), i, g.name, n, &n.span)
 	if told == err { // from the other end of the relation
-		return wrapAttribute(told, i, g.name, n, &n.span, &n.span)
+		return wrapAttribute(told, i, g.name, n, &n.span)
 	}
 	return told
 }
@@ -254,7 +235,7 @@ func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argum
 			in = r.inner(s, 1, s.ns)
 			in.vars[0].put(r, i, &n.span)
 		}
-		if err := startSet(r, in, a.root(), i.slot(a.slot), n); err != nil {
+		if err := startSet(r, in, a.x, i.slot(a.slot), n); err != nil {
 			return err
 		}
 	}

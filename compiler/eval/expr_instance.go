@@ -9,8 +9,7 @@ import (
 // startSet starts the assignment of an expression to an attribute. A list
 // takes elements as they arrive.
 func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
-	u := r.sets.next()
-	*u = setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
+	u := &setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
 	var f frame
 	var err *Error
 	if v.kind == list {
@@ -36,8 +35,7 @@ func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) 
 	for n < len(arguments) && arguments[n].known {
 		n++
 	}
-	u := r.known.next()
-	*u = knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
+	u := &knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
 	r.start(u, nil)
 	return arguments[n:]
 }
@@ -50,16 +48,12 @@ type knownUnit struct {
 	arguments []argument
 }
 
-func (u *knownUnit) over(r *run)             { r.known.back(u) }
-func (u *knownUnit) by() node                { return u.stmt }
+func (u *knownUnit) node() node              { return u.stmt }
 func (u *knownUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
 func (u *knownUnit) run(r *run) *Error {
 	for n := range u.arguments {
 		a := &u.arguments[n]
-		if a.sure && u.settle(r, a) {
-			continue
-		}
 		if err := u.assign(r, a); err != nil {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
@@ -70,35 +64,23 @@ func (u *knownUnit) run(r *run) *Error {
 				a.name,
 				u.stmt,
 				u.stmt.where(),
-				u.stmt.where(),
 			)
 		}
 	}
 	return nil
 }
 
-// settle is assign for a value that is sure, where the attribute has none and
-// nobody waits for it; else it does nothing and gives false.
-func (u *knownUnit) settle(r *run, a *argument) bool {
-	slot := &u.of.slots[a.slot]
-	if slot.has || slot.value != nil {
-		return false
-	}
-	constant := a.x.(*literal)
-	slot.take(r, constant.value, r.book.stamp(&constant.span, u.scope.by))
-	return true
-}
-
 func (u *knownUnit) assign(r *run, a *argument) *Error {
 	slot := u.of.slot(a.slot)
-	if constant, is := a.x.(*literal); is {
-		return slot.set(r, constant.value, constant.where(), u.scope.by)
+	from := source{at: a.x.where(), by: u.scope.by}
+	if constant, is := a.x.expr.(*literal); is {
+		return slot.set(r, constant.value, from)
 	}
-	self, err := a.x.(*ref).lookup(r, u.scope)
+	self, err := a.x.expr.(*ref).lookup(r, u.scope)
 	if err != nil {
 		return err
 	}
-	return slot.set(r, self.value, a.x.where(), u.scope.by)
+	return slot.set(r, self.value, from)
 }
 
 // setUnit assigns the value of an expression to an attribute of an instance.
@@ -108,16 +90,9 @@ type setUnit struct {
 	target *variable
 	stmt   node
 	report bool
-	held   bool // as a collector
 }
 
-func (u *setUnit) over(r *run) {
-	if !u.held {
-		r.sets.back(u)
-	}
-}
-
-func (u *setUnit) by() node                { return u.stmt }
+func (u *setUnit) node() node              { return u.stmt }
 func (u *setUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
 func (u *setUnit) run(r *run) *Error {
@@ -134,7 +109,7 @@ func (u *setUnit) run(r *run) *Error {
 			return err
 		}
 	}
-	if err := u.target.set(r, v, at, u.scope.by); err != nil {
+	if err := u.target.set(r, v, source{at: at, by: u.scope.by}); err != nil {
 		return u.wrap(err)
 	}
 	u.target.fulfil(r)
@@ -148,20 +123,17 @@ func (u *setUnit) wrap(err *Error) *Error {
 		u.target.name(),
 		u.stmt,
 		u.stmt.where(),
-		u.stmt.where(),
 	)
 }
 
-func (u *setUnit) pure() bool { return true }
+func (u *setUnit) passive() bool { return true }
 
-func (u *setUnit) receive(r *run, v types.Value, at, origin *place) *Error {
-	from := r.book.stamp(at, u.scope.by)
-	if own := u.x.where(); origin != nil {
-		from.expr = marked | r.book.place(origin)
-	} else if own != at {
-		from.expr = r.book.place(own)
+func (u *setUnit) receive(r *run, v types.Value, at, added *place) *Error {
+	from := source{at: at, by: u.scope.by, added: added}
+	if own := u.x.where(); added == nil && own != at {
+		from.expr = own
 	}
-	if err := u.target.setFrom(r, v, from); err != nil {
+	if err := u.target.set(r, v, from); err != nil {
 		return u.wrap(err)
 	}
 	return nil
@@ -182,14 +154,13 @@ type lookup struct {
 func (n *lookup) layout(l *layouter) { n.slot = l.next() }
 
 func (n *lookup) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
 	frame, err := n.parts.prepare(r, s)
 	if err != nil {
 		return err.in(n)
 	}
-	u := r.lookups.next()
-	*u = lookupUnit{unit: unit{scope: s}, n: n, target: target}
+	u := &lookupUnit{unit: unit{scope: s}, n: n, target: target}
 	r.start(u, frame)
 	return nil
 }
@@ -241,8 +212,7 @@ type lookupUnit struct {
 	target *variable
 }
 
-func (u *lookupUnit) over(r *run)             { r.lookups.back(u) }
-func (u *lookupUnit) by() node                { return u.n }
+func (u *lookupUnit) node() node              { return u.n }
 func (u *lookupUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *lookupUnit) run(r *run) *Error {

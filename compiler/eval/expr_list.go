@@ -52,7 +52,7 @@ var skipped = skippedElement{}
 func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
 
 func (n *comprehension) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
 	frame, err := n.iter.prepare(r, s)
 	if err != nil {
@@ -65,9 +65,8 @@ func (n *comprehension) need(r *run, s *scope, f frame) *Error {
 // needGradual evaluates elements as they arrive; the list itself is complete
 // only when the iterable is.
 func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
-	hold(c)
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
 	frame, report, err := n.iter.prepareGradual(r, s, u)
 	if err != nil {
@@ -90,9 +89,9 @@ type comprehensionUnit struct {
 	results []*variable
 }
 
-func (u *comprehensionUnit) by() node                { return u.n }
+func (u *comprehensionUnit) node() node              { return u.n }
 func (u *comprehensionUnit) blame(err *Error) *Error { return err.drawn(u.n) }
-func (u *comprehensionUnit) pure() bool              { return u.c != nil && u.c.pure() }
+func (u *comprehensionUnit) passive() bool           { return u.c != nil && u.c.passive() }
 
 // receive starts the evaluation of one element.
 func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *place) *Error {
@@ -103,13 +102,13 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	s := r.inner(u.scope, 1, u.n.ns)
 	s.vars[0].kind = element
 	s.vars[0].put(r, v, at)
-	result := r.results.one()
+	result := &variable{}
 	u.results = append(u.results, result)
 	x := u.n.element
 	if isUnknown(v) && r != r.prog.direct { // the condition of a typedef looks at it as at any other
 		x = u.n.unknown
 	}
-	f := x.frame(r)
+	f := x.frame()
 	e := &evalUnit{unit: unit{scope: s}, x: x.expr, target: result}
 	if u.c == nil {
 		if err := x.need(r, s, f); err != nil {
@@ -183,7 +182,7 @@ type comprehensionEnd struct {
 	target *variable
 }
 
-func (u *comprehensionEnd) by() node                { return u.n }
+func (u *comprehensionEnd) node() node              { return u.n }
 func (u *comprehensionEnd) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *comprehensionEnd) run(r *run) *Error {

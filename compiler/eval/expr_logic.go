@@ -28,17 +28,13 @@ func (n *conditional) needGradual(r *run, s *scope, f frame, c collector) (bool,
 }
 
 func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
 	frame, err := n.cond.prepare(r, s)
 	if err != nil {
 		return err
 	}
-	if c != nil {
-		hold(c)
-	}
-	u := r.conditions.next()
-	*u = conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
+	u := &conditionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
 	r.start(u, frame)
 	return nil
 }
@@ -53,8 +49,7 @@ type conditionUnit struct {
 	c      collector
 }
 
-func (u *conditionUnit) over(r *run)             { r.conditions.back(u) }
-func (u *conditionUnit) by() node                { return u.n }
+func (u *conditionUnit) node() node              { return u.n }
 func (u *conditionUnit) blame(err *Error) *Error { return err.near(u.n) }
 
 func (u *conditionUnit) run(r *run) *Error {
@@ -85,7 +80,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	if !truth {
 		branch = u.n.els
 	}
-	f := branch.frame(r)
+	f := branch.frame()
 	report := false
 	if u.c == nil {
 		err = branch.need(r, u.scope, f)
@@ -95,8 +90,7 @@ func (u *conditionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	b := r.branches.next()
-	*b = branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
+	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
 	if report || u.c != nil && late(branch.expr) {
 		b.c = u.c
 	}
@@ -113,8 +107,7 @@ type branchUnit struct {
 	c      collector
 }
 
-func (u *branchUnit) over(r *run)             { r.branches.back(u) }
-func (u *branchUnit) by() node                { return u.n }
+func (u *branchUnit) node() node              { return u.n }
 func (u *branchUnit) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *branchUnit) run(r *run) *Error {
@@ -145,14 +138,13 @@ func (n *lazy) decides(b types.Bool) bool { return (n.op == "or") == bool(b) }
 func (n *lazy) layout(l *layouter) { n.slot = l.next() }
 
 func (n *lazy) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
 	frame, err := n.left.prepare(r, s)
 	if err != nil {
 		return err
 	}
-	u := r.lefts.next()
-	*u = lazyUnit{unit: unit{scope: s}, n: n, target: target}
+	u := &lazyUnit{unit: unit{scope: s}, n: n, target: target}
 	r.start(u, frame)
 	return nil
 }
@@ -172,8 +164,7 @@ type lazyUnit struct {
 	target *variable
 }
 
-func (u *lazyUnit) over(r *run)             { r.lefts.back(u) }
-func (u *lazyUnit) by() node                { return u.n }
+func (u *lazyUnit) node() node              { return u.n }
 func (u *lazyUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *lazyUnit) run(r *run) *Error {
@@ -215,8 +206,6 @@ type lazyRight struct {
 	op string
 }
 
-func (u *lazyRight) over(*run) {}
-
 func (u *lazyRight) run(r *run) *Error {
 	v, err := u.x.eval(r, u.scope, u.frame)
 	if err != nil {
@@ -227,7 +216,7 @@ func (u *lazyRight) run(r *run) *Error {
 	} else if !ok && !isUnknown(v) {
 		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
 	}
-	return u.target.set(r, v, u.x.where(), u.scope.by)
+	return u.target.set(r, v, source{at: u.x.where(), by: u.scope.by})
 }
 
 // noBool refuses a value where a bool is needed: a reference, too, which has a
@@ -470,16 +459,14 @@ type isDefined struct {
 func (n *isDefined) layout(l *layouter) { n.slot = l.next() }
 
 func (n *isDefined) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
+	target := &variable{}
 	f[n.slot] = target
-	u := r.defined.next()
-	*u = definedHook{unit: unit{scope: s}, n: n, target: target}
+	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
 	if n.x == nil {
 		v, err := n.v.lookup(r, s)
 		if err != nil {
 			return err
 		}
-		defer u.over(r)
 		return u.watch(r, v)
 	}
 	frame, err := n.x.prepare(r, s)
@@ -503,8 +490,7 @@ type definedHook struct {
 	target *variable
 }
 
-func (u *definedHook) over(r *run)             { r.defined.back(u) }
-func (u *definedHook) by() node                { return u.n }
+func (u *definedHook) node() node              { return u.n }
 func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *definedHook) run(r *run) *Error {
@@ -529,7 +515,7 @@ func (u *definedHook) watch(r *run, v *variable) *Error {
 		return err
 	}
 	w.listening = true
-	r.startOn(w, v)
+	r.start(w, frame{v})
 	return nil
 }
 
@@ -581,7 +567,7 @@ type definedUnit struct {
 	listening bool
 }
 
-func (u *definedUnit) by() node                { return u.n }
+func (u *definedUnit) node() node              { return u.n }
 func (u *definedUnit) blame(err *Error) *Error { return err.near(u.n) }
 
 func (u *definedUnit) run(r *run) *Error {
@@ -591,7 +577,7 @@ func (u *definedUnit) run(r *run) *Error {
 	return setDefined(r, u.target, defined(u.watched), &u.n.span)
 }
 
-func (u *definedUnit) pure() bool { return false }
+func (u *definedUnit) passive() bool { return false }
 
 func (u *definedUnit) receive(r *run, v types.Value, _, _ *place) *Error {
 	if isUnknown(v) {
@@ -602,7 +588,7 @@ func (u *definedUnit) receive(r *run, v types.Value, _, _ *place) *Error {
 	}
 	if u.listening && u.watched.target().kind == list {
 		u.listening = false
-		u.watched.target().more().pure++
+		u.watched.target().gathering.passive++
 	}
 	return nil
 }

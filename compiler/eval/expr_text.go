@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"slices"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
@@ -11,79 +10,23 @@ import (
 // format is a string with {{ a.b }} in it.
 type format struct {
 	at
-	text   string
-	parts  []formatPart
-	pieces []formatPiece // of the text; nil where it has to be replaced step by step
+	text  string
+	parts []formatPart
 }
 
 type formatPart struct {
-	match string
+	match string // the field as it is written
 	x     expr
 }
 
-// formatPiece is literal text, or the value of a part.
-type formatPiece struct {
-	text string
-	part int // -1 for a text
-}
-
-// split finds the pieces of the text. Where braces are left over, values may
-// make fields of them.
-func (n *format) split() {
-	pieces := []formatPiece{{n.text, -1}}
-	for k, p := range n.parts {
-		var next []formatPiece
-		for _, piece := range pieces {
-			if piece.part >= 0 {
-				next = append(next, piece)
-				continue
-			}
-			for i, text := range strings.Split(piece.text, p.match) {
-				if i > 0 {
-					next = append(next, formatPiece{part: k})
-				}
-				next = append(next, formatPiece{text, -1})
-			}
-		}
-		pieces = next
-	}
-	for _, piece := range pieces {
-		if hasBrace(piece.text) {
-			return
-		}
-	}
-	n.pieces = pieces
-}
-
-func hasBrace(s string) bool { return strings.IndexByte(s, '{') >= 0 || strings.IndexByte(s, '}') >= 0 }
-
-// fill puts the values of the parts into the text: one after the other in the
-// whole text, so that a value may bring along a field that comes later, as the
-// reference does. Where no value has braces this is one step.
+// fill replaces the fields by their values, one after the other in the whole
+// text. As in the reference, a value may bring along a field that is replaced later.
 func (n *format) fill(values []string) string {
-	size := 0
-	for _, piece := range n.pieces {
-		if piece.part >= 0 {
-			piece.text = values[piece.part]
-		}
-		size += len(piece.text)
+	text := n.text
+	for k, p := range n.parts {
+		text = strings.ReplaceAll(text, p.match, values[k])
 	}
-	if n.pieces == nil || slices.ContainsFunc(values, hasBrace) {
-		text := n.text
-		for k, p := range n.parts {
-			text = strings.ReplaceAll(text, p.match, values[k])
-		}
-		return text
-	}
-	var b strings.Builder
-	b.Grow(size)
-	for _, piece := range n.pieces {
-		if piece.part >= 0 {
-			piece.text = values[piece.part]
-		}
-		b.WriteString(piece.text)
-	}
-	return b.String()
+	return text
 }
 
 func (n *format) layout(l *layouter) {
@@ -106,8 +49,7 @@ func (n *format) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Err
 }
 
 func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	var few [8]string
-	values := few[:0]
+	values := make([]string, 0, len(n.parts))
 	for _, p := range n.parts {
 		v, err := p.x.eval(r, s, f)
 		if err != nil {
@@ -222,14 +164,13 @@ func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	if open {
 		return r.unknown(), nil
 	}
-	b, err := n.render(r.text[:0], r, s, f, n.pieces)
+	b, err := n.render(nil, r, s, f, n.pieces)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.overgrown(len(b)); err != nil {
 		return nil, err
 	}
-	r.text = b
 	return types.Str(b), nil
 }
 

@@ -22,7 +22,7 @@ func (r *run) complete(i *Instance) []*Error {
 	}
 	for n := range i.slots {
 		v := &i.slots[n]
-		if v.has || v.kind == option && v.more().promises <= 0 || v.attr().Name == "self" {
+		if v.has || v.kind == option && v.gathering.promises <= 0 || v.attr.Name == "self" {
 			continue
 		}
 		if e := incomplete(i, v); e != nil {
@@ -34,24 +34,24 @@ func (r *run) complete(i *Instance) []*Error {
 
 func incomplete(i *Instance, v *variable) *Error {
 	var e *Error
-	if v.kind == list && len(v.more().list.Items) >= v.attr().End.Low && v.more().promises <= 0 {
+	if v.kind == list && len(v.gathering.list.Items) >= v.attr.End.Low && v.gathering.promises <= 0 {
 		return nil
 	}
-	if v.kind == list && v.attr().End.Multi() {
+	if v.kind == list && v.attr.End.Multi() {
 		e = fail(
 			"UnsetException",
 			"The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			i.Text(),
-			v.attr().Name,
-			v.attr().At,
-			v.attr().End.Low,
-			len(v.more().list.Items),
+			v.attr.Name,
+			v.attr.At,
+			v.attr.End.Low,
+			len(v.gathering.list.Items),
 		)
 	} else {
-		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr().Name, v.attr().At)
-		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr().Name, i.entity.Short(), short(i.at))
+		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
+		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at))
 	}
-	e.bare, e.Importance, e.about, e.topic = true, 8, i.at, v.attr().Name
+	e.bare, e.Importance, e.about, e.topic = true, 8, i.at, v.attr.Name
 	e.slot = v
 	return e.of(i)
 }
@@ -69,9 +69,9 @@ func (r *run) stuck() *Error {
 			continue
 		}
 		if at == nil {
-			at = waiting(w)
+			at = waitsFor(w)
 		}
-		names = append(names, syntax.RenderRepr(waiting(w).tree()))
+		names = append(names, syntax.RenderRepr(waitsFor(w).tree()))
 	}
 	if first == nil {
 		return nil
@@ -85,7 +85,7 @@ func (r *run) stuck() *Error {
 		)
 	}
 	if at == nil {
-		at = waiting(first)
+		at = waitsFor(first)
 	}
 	return e.in(at)
 }
@@ -99,8 +99,8 @@ func helper(w waiter) bool {
 	return false
 }
 
-// waiting is what a unit would compute: an expression, where it has one.
-func waiting(w waiter) node {
+// waitsFor is what a unit would compute: an expression, where it has one.
+func waitsFor(w waiter) node {
 	switch w := w.(type) {
 	case *assignUnit:
 		return w.n.value.expr
@@ -111,5 +111,5 @@ func waiting(w waiter) node {
 	case *lazyRight:
 		return w.x
 	}
-	return w.by()
+	return w.node()
 }

@@ -28,7 +28,7 @@ func newLimits(in Input) limits {
 }
 
 // memory is asked now and then while the model runs.
-func (l *limits) memory() *Error {
+func (l *limits) checkMemory() *Error {
 	if l.memoryMax == 0 || l.used() < l.memoryMax {
 		return nil
 	}

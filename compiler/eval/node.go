@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"sync"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -82,31 +81,26 @@ func newRoot(x expr) root {
 	if _, constant := x.(*literal); constant {
 		return root{expr: x}
 	}
-	l := layouters.Get().(*layouter)
-	*l = layouter{}
+	l := &layouter{}
 	x.layout(l)
-	size := l.size
-	layouters.Put(l)
-	return root{x, size}
+	return root{x, l.size}
 }
 
-var layouters = sync.Pool{New: func() any { return new(layouter) }}
-
-func (x root) frame(r *run) frame {
+func (x root) frame() frame {
 	if x.size == 0 {
 		return nil
 	}
-	return r.frames.take(x.size)
+	return make(frame, x.size)
 }
 
 // prepare makes a frame and fills it.
 func (x root) prepare(r *run, s *scope) (frame, *Error) {
-	f := x.frame(r)
+	f := x.frame()
 	return f, x.need(r, s, f)
 }
 
 func (x root) prepareGradual(r *run, s *scope, c collector) (frame, bool, *Error) {
-	f := x.frame(r)
+	f := x.frame()
 	report, err := x.needGradual(r, s, f, c)
 	return f, report, err
 }
@@ -123,12 +117,7 @@ type scope struct {
 
 // inner makes the scope of a block in s.
 func (r *run) inner(s *scope, n int, ns *namespace) *scope {
-	in := r.scopes.one()
-	*in = scope{up: s, by: s.by, ns: ns}
-	if n > 0 {
-		in.vars = r.results.take(n)
-	}
-	return in
+	return &scope{vars: make([]variable, n), up: s, by: s.by, ns: ns}
 }
 
 // inOrder gives the elements of a list to a collector.

@@ -25,7 +25,7 @@ func (p *program) report(errs ...*Error) {
 		if p.found == nil {
 			p.found = &collected{seen: map[topic]*Error{}, definition: true}
 			p.warnedAt = len(p.warnings)
-			p.direct.ended = true
+			p.direct.failed = true
 		}
 		p.found.add(e)
 	}

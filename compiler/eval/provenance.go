@@ -40,11 +40,7 @@ func (o *origin) Selected() *syntax.Span { return o.selected.where() }
 // Made tells where the constructor calls for the instance stand; more than one
 // when an index found it again.
 func (i *Instance) Made() []*syntax.Span {
-	made := []*syntax.Span{i.at}
-	if i.rare != nil {
-		made = append(made, i.rare.again...)
-	}
-	return made
+	return append([]*syntax.Span{i.at}, i.found...)
 }
 
 // MadeBy tells in whose name the first constructor call ran; nil at module level.
@@ -57,19 +53,16 @@ func (i *Instance) Settings(into []Setting, attribute string) []Setting {
 	if v == nil {
 		return into
 	}
-	if v.kind == list && len(v.more().list.Items) > 0 {
-		var from source
-		var n number
-		for _, item := range v.more().list.Items {
-			from, n = i.book.follow(&v.more().sources, n)
-			into = append(into, from.setting(item))
+	if v.kind == list && len(v.gathering.list.Items) > 0 {
+		for n, item := range v.gathering.list.Items {
+			into = append(into, v.gathering.sources[n].setting(item))
 		}
 		return into
 	}
-	if v.from == 0 {
+	if v.at == nil {
 		return into
 	}
-	return append(into, i.book.sourceOf(v).setting(v.content()))
+	return append(into, v.source().setting(v.value))
 }
 
 func (s source) setting(value types.Value) Setting {

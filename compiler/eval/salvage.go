@@ -26,7 +26,7 @@ const (
 // overgrown refuses what is too large to go on with after the first error: a text
 // that holds one twice that was made like it is soon longer than any memory.
 func (r *run) overgrown(size int) *Error {
-	if r.ended && size > mostText {
+	if r.failed && size > mostText {
 		return excused()
 	}
 	return nil
@@ -34,7 +34,7 @@ func (r *run) overgrown(size int) *Error {
 
 // overgrownParts is overgrown for a list or dict.
 func (r *run) overgrownParts(v types.Value) *Error {
-	if r.ended && partsUpTo(v, mostParts) >= mostParts {
+	if r.failed && partsUpTo(v, mostParts) >= mostParts {
 		return excused()
 	}
 	return nil
@@ -78,7 +78,7 @@ func (r *run) salvage(first *Error) []*Error {
 		return nil
 	}
 	found := newCollected(first)
-	r.ended = true
+	r.failed = true
 	warnings, output := len(r.warnings), len(r.prog.output)
 	defer func() { r.warnings, r.prog.output = r.warnings[:warnings], r.prog.output[:output] }()
 	guarded(func() { r.salvageAll(found) })
@@ -138,16 +138,11 @@ func topicOf(e *Error) topic {
 	}
 	if at != nil {
 		t.at = *at
-		t.at.Coarse, t.at.Number = false, 0
+		t.at.Coarse = false
 	} else {
 		t.about += e.Message
 	}
 	return t
-}
-
-func samePlace(one, other place) bool {
-	one.Number, other.Number = 0, 0
-	return one == other
 }
 
 func newCollected(first *Error) *collected {
@@ -172,7 +167,7 @@ func (c *collected) add(e *Error) {
 		case have == e:
 		case !c.definition:
 			have.repeats++
-		case e.at != nil && !samePlace(*e.at, *have.at):
+		case e.at != nil && *e.at != *have.at:
 			have.also = append(have.also, e.at)
 		}
 		return

@@ -56,7 +56,7 @@ type promiseUnit struct {
 	fulfiled bool
 }
 
-func (u *promiseUnit) by() node                { return u.spec.n }
+func (u *promiseUnit) node() node              { return u.spec.n }
 func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
 
 func (u *promiseUnit) run(r *run) *Error {
@@ -131,8 +131,7 @@ func (n *assign) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	u := r.assigns.next()
-	*u = assignUnit{unit: unit{scope: s}, n: n}
+	u := &assignUnit{unit: unit{scope: s}, n: n}
 	r.start(u, f)
 	return nil
 }
@@ -143,8 +142,7 @@ type assignUnit struct {
 	n *assign
 }
 
-func (u *assignUnit) over(r *run)             { r.assigns.back(u) }
-func (u *assignUnit) by() node                { return u.n }
+func (u *assignUnit) node() node              { return u.n }
 func (u *assignUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *assignUnit) run(r *run) *Error {
@@ -156,7 +154,7 @@ func (u *assignUnit) run(r *run) *Error {
 	if u.n.of != nil {
 		vars = u.n.of.scope.vars
 	}
-	return vars[u.n.index].set(r, v, u.n.value.where(), u.scope.by)
+	return vars[u.n.index].set(r, v, source{at: u.n.value.where(), by: u.scope.by})
 }
 
 // setAttr is `x.a = e` or `x.a += e`.
@@ -173,8 +171,7 @@ func (n *setAttr) start(r *run, s *scope) *Error {
 	if err != nil {
 		return err
 	}
-	u := r.attributes.next()
-	*u = setAttrUnit{unit: unit{scope: s}, n: n}
+	u := &setAttrUnit{unit: unit{scope: s}, n: n}
 	r.start(u, f)
 	return nil
 }
@@ -185,8 +182,7 @@ type setAttrUnit struct {
 	n *setAttr
 }
 
-func (u *setAttrUnit) over(r *run)             { r.attributes.back(u) }
-func (u *setAttrUnit) by() node                { return u.n }
+func (u *setAttrUnit) node() node              { return u.n }
 func (u *setAttrUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *setAttrUnit) run(r *run) *Error {
@@ -262,9 +258,9 @@ type forUnit struct {
 	heard    bool // an element came before the list was complete: then all of them do
 }
 
-func (u *forUnit) by() node                { return u.n }
+func (u *forUnit) node() node              { return u.n }
 func (u *forUnit) blame(err *Error) *Error { return err.in(u.n) }
-func (u *forUnit) pure() bool              { return true }
+func (u *forUnit) passive() bool           { return true }
 
 func (u *forUnit) receive(r *run, v types.Value, at, from *place) *Error {
 	u.heard = true
@@ -349,7 +345,7 @@ type ifUnit struct {
 	promises []*promiseUnit
 }
 
-func (u *ifUnit) by() node                { return u.n }
+func (u *ifUnit) node() node              { return u.n }
 func (u *ifUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *ifUnit) run(r *run) *Error {
@@ -389,8 +385,7 @@ func (n bare) begin(r *run, s *scope) (*evalUnit, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	u := r.evals.next()
-	*u = evalUnit{unit: unit{scope: s}, x: n.expr}
+	u := &evalUnit{unit: unit{scope: s}, x: n.expr}
 	r.start(u, f)
 	return u, nil
 }
@@ -439,14 +434,13 @@ func (n *implement) idle() bool {
 
 func (n *implement) start(r *run, i *Instance) *Error {
 	if n.idle() {
-		for k := range n.using {
-			i.choose(n.using, k)
+		for _, impl := range n.using {
+			i.addImplementation(impl)
 		}
 		return nil
 	}
-	u := r.chosen.one()
-	u.n, u.i, u.own = n, i, scope{self: i, ns: n.info.ns, up: n.info.ns.scope}
-	u.scope = &u.own
+	s := &scope{self: i, ns: n.info.ns, up: n.info.ns.scope}
+	u := &implementUnit{unit: unit{scope: s}, n: n, i: i}
 	f, err := n.when.prepare(r, u.scope)
 	if err != nil {
 		return err.drawn(n).of(i)
@@ -458,12 +452,11 @@ func (n *implement) start(r *run, i *Instance) *Error {
 // implementUnit waits for the condition of an implement statement.
 type implementUnit struct {
 	unit
-	n   *implement
-	i   *Instance
-	own scope // of the condition
+	n *implement
+	i *Instance
 }
 
-func (u *implementUnit) by() node                { return u.n }
+func (u *implementUnit) node() node              { return u.n }
 func (u *implementUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *implementUnit) run(r *run) *Error {
@@ -490,13 +483,12 @@ func (u *implementUnit) run(r *run) *Error {
 
 func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	for n, impl := range using {
-		if !u.i.choose(using, n) || len(impl.body.stmts) == 0 {
+		if !u.i.addImplementation(impl) || len(impl.body.stmts) == 0 {
 			continue
 		}
-		s := r.scopes.one()
-		*s = scope{
-			vars: r.slots.take(len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
-			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.deep() + 1},
+		s := &scope{
+			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
+			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.level() + 1},
 		}
 		if err := impl.body.start(r, s); err != nil {
 			r.leave(func(r *run) *Error { return u.use(r, using[n+1:]) })
@@ -506,18 +498,13 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 	return nil
 }
 
-// choose notes that the k-th of some implementations is one of the instance's;
-// false when it is already. Most instances have one, and share the list with the
-// statement.
-func (i *Instance) choose(using []*implementation, k int) bool {
-	if i.impls == nil {
-		i.impls = using[k : k+1 : k+1]
-		return true
-	}
-	if slices.Contains(i.impls, using[k]) {
+// addImplementation notes that an implementation is one of the instance's, and
+// reports whether it is new.
+func (i *Instance) addImplementation(impl *implementation) bool {
+	if slices.Contains(i.impls, impl) {
 		return false
 	}
-	i.impls = append(i.impls, using[k])
+	i.impls = append(i.impls, impl)
 	return true
 }
 
@@ -530,28 +517,28 @@ type annotations struct {
 }
 
 func (n *annotations) start(r *run, s *scope) *Error {
-	noted := noted{ends: n.ends}
+	noted := notedRelation{ends: n.ends}
 	for _, note := range n.notes {
 		unit, err := note.begin(r, s)
 		if err != nil {
 			return err
 		}
-		unit.held, unit.target = true, r.results.one()
+		unit.target = &variable{}
 		noted.units = append(noted.units, unit)
 	}
 	r.notes = append(r.notes, noted)
 	return nil
 }
 
-// noted are the annotations of a relation that are being evaluated.
-type noted struct {
+// notedRelation has the annotations of a relation that are being evaluated.
+type notedRelation struct {
 	units []*evalUnit
 	ends  []*types.Attribute
 }
 
 // wrong lists the ends of relations with annotations that never got a value, or
 // got none that is known.
-func (n noted) wrong() []*Error {
+func (n notedRelation) wrong() []*Error {
 	var errs []*Error
 	for _, end := range n.ends {
 		for _, unit := range n.units {

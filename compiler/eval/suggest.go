@@ -163,7 +163,7 @@ func (e *PluginError) Frames() []diag.Frame { return frames(e.Trace) }
 // suggestInstance tells what a lookup could have found.
 func (r *run) suggestInstance(e *types.Entity) string {
 	const most = 3
-	have := r.all(e)
+	have := r.instancesOf(e)
 	if len(have) == 0 {
 		return "nothing makes an instance of " + e.Name
 	}

@@ -142,8 +142,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	go worker.Prepare()
-	tuning := tuned(f.options.Export)
-	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
+	collectLess()
 	f.options.ModelOnly = f.exportJSON == ""
 	if err := f.say.check(); err != nil {
 		return err
@@ -180,7 +179,6 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 		f.options.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: f.warmKey}
 	}
 	if f.again {
-		tuning.prepare() // whatever becomes of the project: this process goes on
 		return f.watch(c)
 	}
 	_, err := f.once(c)
