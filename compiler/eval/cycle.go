@@ -66,13 +66,14 @@ func (w wanted) isDropped() bool { return !w.v.has && w.v.gathering.dropped }
 
 // admit puts a noted variable into the heap, with the first unit that waits for it.
 func (c *circles) admit(w wanted) {
-	if !w.isDropped() || len(w.v.waiters) == 0 {
+	if !w.isDropped() || len(w.v.waiters()) == 0 {
 		return
 	}
 	if w.w == nil || w.v.gathering.parked {
 		w.v.gathering.parked = false
-		w.w = w.v.waiters[0]
-		for _, other := range w.v.waiters[1:] {
+		waiters := w.v.waiters()
+		w.w = waiters[0]
+		for _, other := range waiters[1:] {
 			if other.base().number < w.w.base().number {
 				w.w = other
 			}

@@ -17,7 +17,7 @@ func (r *run) freezeForReader(v *variable) {
 
 // blocked is the place of the first waiter that needs the whole value.
 func (v *variable) blocked() *place {
-	for _, w := range v.waiters {
+	for _, w := range v.waiters() {
 		if c, ok := w.(collector); ok && c.passive() {
 			continue
 		}

@@ -120,6 +120,13 @@ func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Er
 }
 
 func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
+	if of, is := n.x.expr.(*ref); is && of.kind == refSelf && c == nil {
+		if r.ofSelf[n] == nil {
+			r.ofSelf[n] = &variable{kind: ofSelf, pending: &pending{attribute: n}}
+		}
+		f[n.slot] = r.ofSelf[n]
+		return nil
+	}
 	u := &attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
 	frame, err := n.x.prepare(r, s)
@@ -232,7 +239,7 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 		return true, n.need(r, s, f)
 	}
 	all := ptr(newGathering(gathered))
-	all.gathering.promises = len(n.items)
+	all.gathering.promises = int32(len(n.items))
 	f[n.slot] = all
 	for _, item := range n.items {
 		frame, report, err := item.prepareGradual(r, s, c)

@@ -129,8 +129,10 @@ func (u *setUnit) wrap(err *Error) *Error {
 func (u *setUnit) passive() bool { return true }
 
 func (u *setUnit) receive(r *run, v types.Value, at, added *place) *Error {
-	from := source{at: at, by: u.scope.by, added: added}
-	if own := u.x.where(); added == nil && own != at {
+	from := source{at: at, by: u.scope.by}
+	if own := u.x.where(); added != nil {
+		from.expr, from.reread = added, true
+	} else if own != at {
 		from.expr = own
 	}
 	if err := u.target.set(r, v, from); err != nil {

@@ -61,7 +61,7 @@ func (r *run) stuck() *Error {
 	var first waiter
 	var names []string
 	var at node
-	for w := range r.waiting.all {
+	for _, w := range r.waiting.all() {
 		if first == nil {
 			first = w
 		}

@@ -85,7 +85,8 @@ func floatsOf(e *types.Entity, x *types.Index) []types.Type {
 // keyOf returns the key of an index from the values that a lookup or a
 // constructor gives for its attributes.
 func (t *indexTable) keyOf(values []given) (string, *Error) {
-	var b []byte
+	var room [64]byte
+	b := room[:0]
 	for n, name := range t.index.Attributes {
 		for _, g := range values {
 			if g.name != name {
@@ -271,7 +272,8 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 
 // claimKey gives an instance the key of a step, unless another one has it.
 func (i *Instance) claimKey(step *indexStep) (registeredKey, *Error) {
-	var b []byte
+	var room [64]byte
+	b := room[:0]
 	for n, slot := range step.slots {
 		v, ok := i.slot(slot).peek()
 		if !ok {

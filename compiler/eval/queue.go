@@ -1,5 +1,7 @@
 package eval
 
+import "slices"
+
 // queue is first in, first out.
 type queue[T any] struct {
 	items []T
@@ -31,67 +33,48 @@ func (q *queue[T]) pop() T {
 // next returns the items that come next, at most so many, and leaves them.
 func (q *queue[T]) next(limit int) []T { return q.items[q.head:][:min(limit, q.len())] }
 
-// waitingList holds the units that wait, or may have to, and have not run, in
-// the order in which they began. It is a linked list through the units.
+// waitingList holds the units that wait, or may have to, and have not run.
 type waitingList struct {
-	first, last waiter
-	n           int // units that were ever added
+	units []waiter // some of them have run
+	ran   int      // how many
+	n     int      // how many were ever added
 }
 
 func (l *waitingList) add(w waiter) {
 	l.n++
-	u := w.base()
-	u.number, u.before = l.n, l.last
-	if l.last == nil {
-		l.first = w
-	} else {
-		l.last.base().behind = w
-	}
-	l.last = w
+	w.base().number = l.n
+	l.append(w)
 }
 
-// replace gives the place of a unit to another one that goes on in its stead.
+func (l *waitingList) append(w waiter) {
+	if l.ran > 1000 && l.ran > len(l.units)/2 {
+		l.units = slices.DeleteFunc(l.units, func(w waiter) bool { return w.base().ran })
+		l.ran = 0
+	}
+	l.units = append(l.units, w)
+}
+
+// replace gives the number of a unit to another one that goes on in its stead.
 func (l *waitingList) replace(old, w waiter) {
-	from, to := old.base(), w.base()
-	if from.number == 0 {
-		return
+	if old.base().number > 0 {
+		w.base().number = old.base().number
+		l.append(w)
 	}
-	to.number, to.before, to.behind = from.number, from.before, from.behind
-	from.number, from.before, from.behind = 0, nil, nil
-	l.link(to.before, w)
-	l.link(w, to.behind)
 }
 
+// remove takes a unit out that has run.
 func (l *waitingList) remove(w waiter) {
-	u := w.base()
-	if u.number == 0 {
-		return
-	}
-	l.link(u.before, u.behind)
-	u.number, u.before, u.behind = 0, nil, nil
-}
-
-// link makes two units neighbours; nil stands for the end of the list.
-func (l *waitingList) link(before, behind waiter) {
-	if before == nil {
-		l.first = behind
-	} else {
-		before.base().behind = behind
-	}
-	if behind == nil {
-		l.last = before
-	} else {
-		behind.base().before = before
+	if u := w.base(); u.number > 0 {
+		u.ran = true
+		l.ran++
 	}
 }
 
-// all yields the units one by one; none may be added meanwhile.
-func (l *waitingList) all(yield func(waiter) bool) {
-	for w := l.first; w != nil; w = w.base().behind {
-		if !yield(w) {
-			return
-		}
-	}
+// all returns the units in the order in which they began.
+func (l *waitingList) all() []waiter {
+	units := slices.DeleteFunc(slices.Clone(l.units), func(w waiter) bool { return w.base().ran })
+	slices.SortStableFunc(units, func(a, b waiter) int { return a.base().number - b.base().number })
+	return units
 }
 
 // freezeQueue holds the variables that could be frozen: those without a relation

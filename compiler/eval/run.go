@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,11 +24,9 @@ type waiter interface {
 type unit struct {
 	frame   frame
 	scope   *scope
-	pending int // variables that it waits for
-	// number says in which order units were added to the waiting list, from 1; 0 for
-	// those that are not in it. The neighbours there are before and behind.
-	number         int
-	before, behind waiter
+	pending int32 // variables that it waits for
+	ran     bool  // it is still in the waiting list, but has run
+	number  int   // in the order of the waiting list, from 1; 0: it never had to wait
 }
 
 func (u *unit) base() *unit { return u }
@@ -62,8 +61,9 @@ type run struct {
 	freezable freezeQueue
 	unread    []*variable // variables that nobody waited for when they were considered
 	reread    []*variable // those of unread that some unit waits for now
-	unreads   int         // how many were ever added to unread
+	unreads   int32       // how many were ever added to unread
 	circles   circles     // variables that left the freeze queue because of promises
+	ofSelf    map[*attrRef]*variable
 
 	instances []*Instance
 	extents   []extent        // by number of the entity
@@ -87,17 +87,24 @@ type run struct {
 func newRun(p *program, in Input) *run {
 	return &run{
 		prog: p, ctx: context.Background(), limits: newLimits(in),
-		indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
+		ofSelf: map[*attrRef]*variable{}, indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
 	}
 }
 
-// start announces a unit that waits for the variables in its frame.
+// start announces a unit that waits for the variables in its frame. With
+// attributes of self among them it has two turns: see resolveSelf.
 func (r *run) start(w waiter, f frame) {
 	u := w.base()
 	u.frame = f
 	u.pending = 1
+	twoTurns := false
 	for _, v := range f {
-		if v != nil && !v.waitFor(w) {
+		switch {
+		case v == nil:
+		case v.kind == ofSelf:
+			twoTurns = true
+			u.pending++
+		case !v.waitFor(w):
 			u.pending++
 			r.noteWaiter(v, w)
 		}
@@ -106,6 +113,43 @@ func (r *run) start(w waiter, f frame) {
 		r.waiting.add(w)
 	}
 	r.arrived(w)
+	if twoTurns {
+		r.ready.push(w)
+	}
+}
+
+// resolveSelf is the first turn of a unit that needs attributes of self: it
+// looks them up, and the unit waits for them.
+//
+// `x.a` in general takes a unit that waits for x (attrHook). What self is needs no
+// waiting, so `self.a` takes none; the first turn is where the turn of that unit
+// would have been, and the order in which all else runs stays the same.
+func (r *run) resolveSelf(w waiter) *Error {
+	u := w.base()
+	for i, v := range u.frame {
+		if v == nil || v.kind != ofSelf {
+			continue
+		}
+		n := v.pending.attribute
+		self, err := n.x.expr.(*ref).lookup(r, u.scope)
+		if err != nil {
+			return err.drawn(n).led(u.scope)
+		}
+		slot, err := slotOf(self.value, n.x.expr, n.attr, n)
+		if err != nil {
+			return err.drawn(n).led(u.scope)
+		}
+		u.frame[i] = slot
+		if slot.waitFor(w) {
+			u.pending--
+		} else {
+			r.noteWaiter(slot, w)
+		}
+	}
+	if u.pending == 0 {
+		r.ready.push(w)
+	}
+	return nil
 }
 
 // arrived counts one variable that a unit waited for and queues the unit when it
@@ -169,6 +213,12 @@ func (r *run) drainSome(budget *int) *Error {
 			}
 		}
 		w := r.ready.pop()
+		if w.base().pending > 0 {
+			if err := r.resolveSelf(w); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := w.run(r); err != nil {
 			if r == r.prog.direct {
 				return err // of the condition of a typedef: reported where the value is set
@@ -259,7 +309,7 @@ func (r *run) drop(v *variable) {
 func (r *run) requeueReread() {
 	reread := slices.DeleteFunc(r.reread, func(v *variable) bool { return v.has })
 	r.reread = nil
-	slices.SortStableFunc(reread, func(a, b *variable) int { return a.gathering.unreadRank - b.gathering.unreadRank })
+	slices.SortStableFunc(reread, func(a, b *variable) int { return cmp.Compare(a.gathering.unreadRank, b.gathering.unreadRank) })
 	for _, v := range reread {
 		if v.gathering.unread && v.blockedUnits() > 0 {
 			v.gathering.unread = false

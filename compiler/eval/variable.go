@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ const (
 	list                 // a relation that may have more than one element
 	gathered             // the elements of a list literal that feeds a relation
 	element              // the variable of a comprehension, which has its value from the start
+	ofSelf               // stands for `self.a` in a frame until the unit of the frame has its first turn
 )
 
 // variable is a place that gets its value at some time: a future. Units that
@@ -39,32 +39,37 @@ type variable struct {
 	// at and by say where the value was set, and for which implementation.
 	at *place
 	by *origin
-	// waiters are the units that wait for the value.
-	waiters []waiter
+	// pending is set when a unit waits for the value, and for a proxy.
+	pending *pending
 	// gathering is set for the kinds that are frozen: option, list and gathered.
 	gathering *gathering
-	// connected is the variable that a proxy stands for; nil until it is known.
-	connected *variable
+}
+
+// pending is what only variables without a value have.
+type pending struct {
+	waiters   []waiter  // the units that wait for the value
+	connected *variable // what a proxy stands for; nil until it is known
+	attribute *attrRef  // what a variable ofSelf stands for
 }
 
 // gathering is the state of a variable until it is frozen.
 type gathering struct {
 	list     types.List // the elements so far, and in the end the value
 	sources  []source   // where each element comes from
-	promises int        // assignments that are announced and have not happened yet
+	promises int32      // assignments that are announced and have not happened yet
 	queued   bool       // the variable is in the freeze queue, or was
 	unread   bool       // it is among those that nobody waited for (run.unread)
 	dropped  bool       // it left the freeze queue because of promises
 	parked   bool       // it was dropped, and nobody was blocked by it when it was considered
 	// unreadRank is its position in run.unread.
-	unreadRank int
+	unreadRank int32
 	// passive counts the listeners that wait but are not blocked: they take the
 	// elements as they come.
-	passive   int
+	passive   int32
+	counted   int32                  // how many elements members covers
+	members   map[*Instance]struct{} // the elements of a long list
 	listeners []collector
 	listening map[collector]struct{} // the same as a set
-	members   map[*Instance]struct{} // the elements of a long list
-	counted   int                    // how many elements members covers
 	reader    *place                 // the first unit that was waiting when the list was frozen
 }
 
@@ -99,8 +104,8 @@ func (g *gathering) addListener(c collector) bool {
 
 // target returns the variable that a proxy stands for, as far as it is known.
 func (v *variable) target() *variable {
-	for v.kind == proxy && v.connected != nil {
-		v = v.connected
+	for v.kind == proxy && v.pending != nil && v.pending.connected != nil {
+		v = v.pending.connected
 	}
 	return v
 }
@@ -142,18 +147,30 @@ func (v *variable) peek() (types.Value, bool) {
 // true, and adds nothing, when v has it already.
 func (v *variable) waitFor(w waiter) bool {
 	v = v.target()
-	if !v.has {
-		v.waiters = append(v.waiters, w)
+	if v.has {
+		return true
 	}
-	return v.has
+	if v.pending == nil {
+		v.pending = &pending{}
+	}
+	v.pending.waiters = append(v.pending.waiters, w)
+	return false
 }
 
 // takeWaiters removes and returns the units waiting on v, so that the caller can
 // wake them.
 func (v *variable) takeWaiters() []waiter {
-	waiters := v.waiters
-	v.waiters = nil
+	waiters := v.waiters()
+	v.pending = nil
 	return waiters
+}
+
+// waiters returns the units waiting on v.
+func (v *variable) waiters() []waiter {
+	if v.pending == nil {
+		return nil
+	}
+	return v.pending.waiters
 }
 
 // wake tells units that a variable which they waited for has its value.
@@ -167,7 +184,7 @@ func (r *run) wake(waiters []waiter) {
 // the proxy wait for that variable from now on.
 func (v *variable) connect(r *run, to *variable) {
 	waiters := v.takeWaiters()
-	v.connected = to
+	v.pending = &pending{connected: to}
 	for _, w := range waiters {
 		if to.waitFor(w) {
 			r.arrived(w)
@@ -226,7 +243,6 @@ func (v *variable) doubleSet(value types.Value, from source) *Error {
 		from.at,
 	)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
-	from.expr = cmp.Or(from.expr, from.added)
 	e.slot, e.refused = v, &from
 	return e.with("set to "+titleOf(v.value), v.at).focused(from.at)
 }
@@ -343,7 +359,7 @@ func (g *gathering) hasMember(i *Instance) bool {
 			g.members[one] = struct{}{}
 		}
 	}
-	g.counted = len(g.list.Items)
+	g.counted = int32(len(g.list.Items))
 	_, have := g.members[i]
 	return have
 }
@@ -450,7 +466,7 @@ func (v *variable) addItem(r *run, value types.Value, from source) *Error {
 	g.list.Items = append(g.list.Items, value)
 	g.sources = append(g.sources, from.kept())
 	for _, c := range g.listeners {
-		if err := c.receive(r, value, from.at, from.added); err != nil {
+		if err := c.receive(r, value, from.at, from.addedAt()); err != nil {
 			return err
 		}
 	}
@@ -548,9 +564,9 @@ func (v *variable) fulfil(r *run) {
 
 // blockedUnits returns how many units are blocked until v is frozen.
 func (v *variable) blockedUnits() int {
-	n := len(v.waiters)
+	n := len(v.waiters())
 	if v.kind == list {
-		n -= v.gathering.passive
+		n -= int(v.gathering.passive)
 	}
 	if v.attr != nil && v.attr.End.Leads {
 		n++
@@ -564,8 +580,9 @@ func (v *variable) freeze(r *run) {
 	if v.has {
 		return
 	}
-	v.has, v.gathering.dropped = true, false
-	v.value = types.Value(&v.gathering.list)
+	g := v.gathering
+	v.has, g.dropped, g.listeners, g.listening = true, false, nil, nil
+	v.value = &g.list
 	if v.kind == option {
 		v.value = null
 	}
