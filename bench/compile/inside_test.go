@@ -19,15 +19,15 @@ func BenchmarkInside(b *testing.B) {
 		b.Skip("ORDAIN_REFERENCE_PYTHON names no interpreter")
 	}
 	cache := b.TempDir()
-	for _, m := range []model{{resources: 1000, plugins: true}, {resources: 10_000}, {resources: 10_000, plugins: true}} {
-		m.dir = filepath.Join(b.TempDir(), "model")
+	for _, shape := range shapes {
+		m := model{shape: shape, resources: 10_000, dir: filepath.Join(b.TempDir(), "model")}
 		if err := m.write(); err != nil {
 			b.Fatal(err)
 		}
 		for _, export := range []bool{false, true} {
-			name := m.name() + ", compile"
+			name := m.title() + ", compile"
 			if export {
-				name = m.name() + ", with export"
+				name = m.title() + ", with export"
 			}
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()

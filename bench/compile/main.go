@@ -4,11 +4,18 @@
 //
 //	go run ./bench/compile
 //
-// The models have services that implementations refine into ten resources
-// each, with inheritance, relations both ways, index lookups, loops,
-// conditions and interpolation, from a module with resource classes; with and
-// without one call of a plug-in for each service. Both compilers work in the
-// same folder with the same virtual environment and may use their caches.
+// The models have one of these shapes (-shapes):
+//
+//	services  implementations refine services into ten resources each, with
+//	          inheritance, relations both ways, index lookups, loops, conditions and
+//	          interpolation, from a module with resource classes
+//	plugins   the same, with one call of a plug-in for each service
+//	wide      a few instances have relations to thousands of others
+//	deep      a chain of thirty parents, with attributes, defaults and
+//	          implementations at many levels
+//
+// Both compilers work in the same folder with the same virtual environment and
+// may use their caches.
 package main
 
 import (
@@ -31,7 +38,7 @@ type options struct {
 	sizes     string
 	runs      int
 	largest   int
-	plain     bool
+	shapes    string
 	python    string
 	reference string
 	binary    string
@@ -44,7 +51,7 @@ func main() {
 	flag.StringVar(&o.sizes, "sizes", "0,1000,10000,100000", "numbers of resources")
 	flag.IntVar(&o.runs, "runs", 5, "counted runs of each compiler on each model")
 	flag.IntVar(&o.largest, "reference-max", 10_000, "largest model that the reference compiles too")
-	flag.BoolVar(&o.plain, "plain", false, "leave the models with plug-in calls out")
+	flag.StringVar(&o.shapes, "shapes", "services,plugins,wide,deep", "shapes of the models")
 	flag.StringVar(&o.python, "python", "python3.13", "interpreter to install the reference with")
 	flag.StringVar(
 		&o.reference,
@@ -92,19 +99,21 @@ func run(ctx context.Context, o options) error {
 	}
 	var rows []*row
 	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // of what was measured, when the rest is cut short
-	for _, size := range strings.Split(o.sizes, ",") {
+	chosen, err := shapesNamed(o.shapes)
+	if err != nil {
+		return err
+	}
+	for size := range strings.SplitSeq(o.sizes, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil {
 			return fmt.Errorf("-sizes: %w", err)
 		}
-		for _, plugins := range []bool{false, true} {
-			if plugins && (n == 0 || o.plain) {
-				continue
+		for k, shape := range chosen {
+			if n == 0 && k > 0 {
+				break // an empty project has no shape
 			}
-			measured, err := b.measure(
-				ctx,
-				model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))},
-			)
+			m := model{shape: shape, resources: n, dir: filepath.Join(dir, fmt.Sprintf("%s-%d", shape.name, n))}
+			measured, err := b.measure(ctx, m)
 			rows = append(rows, measured...)
 			if err != nil {
 				return err
@@ -240,13 +249,13 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	if err != nil {
 		return err
 	}
-	if len(made.Instances) < m.instances() || len(resources) != m.resources { // std has some instances of its own
+	if len(made.Instances) < m.made() || len(resources) != m.resources { // std has some instances of its own
 		return fmt.Errorf(
 			"%s: Ordain makes %d instances and %d resources, not %d and %d",
-			m.name(),
+			m.title(),
 			len(made.Instances),
 			len(resources),
-			m.instances(),
+			m.made(),
 			m.resources,
 		)
 	}
@@ -257,10 +266,10 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: the reference: %w", m.name(), err)
+		return fmt.Errorf("%s: the reference: %w", m.title(), err)
 	}
 	if got := strings.TrimSpace(string(out)); got != strconv.Itoa(len(made.Instances)) {
-		return fmt.Errorf("%s: the reference makes %s instances, Ordain %d", m.name(), got, len(made.Instances))
+		return fmt.Errorf("%s: the reference makes %s instances, Ordain %d", m.title(), got, len(made.Instances))
 	}
 	if _, err := b.theirs(m, true).time(ctx); err != nil {
 		return err
@@ -271,11 +280,11 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	}
 	for id, one := range theirs {
 		if !reflect.DeepEqual(one, resources[id]) {
-			return fmt.Errorf("%s: the reference exports %v, Ordain %v", m.name(), one, resources[id])
+			return fmt.Errorf("%s: the reference exports %v, Ordain %v", m.title(), one, resources[id])
 		}
 	}
 	if len(theirs) != len(resources) {
-		return fmt.Errorf("%s: the reference exports %d resources, Ordain %d", m.name(), len(theirs), len(resources))
+		return fmt.Errorf("%s: the reference exports %d resources, Ordain %d", m.title(), len(theirs), len(resources))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 func (r *row) progress(w io.Writer) {
 	ours, _ := r.ordain.wall()
 	theirs, _ := r.reference.wall()
-	fmt.Fprintf(w, "%s, %s: ordain %s, reference %s\n", r.model.name(), r.what(), seconds(ours), seconds(theirs))
+	fmt.Fprintf(w, "%s, %s: ordain %s, reference %s\n", r.model.title(), r.what(), seconds(ours), seconds(theirs))
 }
 
 func (r *row) what() string {
@@ -35,7 +35,7 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 	)
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |", r.model.name(), r.what(), r.ordain.cells(), r.reference.cells())
+		fmt.Fprintf(w, "| %s | %s | %s | %s |", r.model.title(), r.what(), r.ordain.cells(), r.reference.cells())
 		if len(r.reference.runs) == 0 {
 			fmt.Fprintln(w, " | | |")
 			continue
@@ -72,7 +72,7 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 		_, fromWall := from.ordain.wall()
 		_, cpu := r.ordain.cpu()
 		_, fromCPU := from.ordain.cpu()
-		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.1f µs | %.1f KiB |\n", r.model.name(), r.what(),
+		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.1f µs | %.1f KiB |\n", r.model.title(), r.what(),
 			micros((wall-fromWall)/n), micros((cpu-fromCPU)/n), float64(r.ordain.peak-from.ordain.peak)/1024/float64(n))
 	}
 }
