@@ -130,8 +130,6 @@ func makesAny(x expr, some func(n *construct) bool) bool {
 		return inside(x.l) || inside(x.r)
 	case *not:
 		return inside(x.x)
-	case splat:
-		return inside(x.expr)
 	}
 	return false
 }

@@ -304,11 +304,11 @@ func (b *builder) statement(st syntax.Stmt) stmt {
 		}
 		n := &annotations{at: standing(st), ends: b.p.annotated[st]}
 		for _, x := range st.Annotations {
-			n.notes = append(n.notes, bare{b.root(x)})
+			n.notes = append(n.notes, &bare{standing(x), b.root(x)})
 		}
 		return n
 	case syntax.Expr:
-		return bare{b.root(st)}
+		return &bare{standing(st), b.root(st)}
 	}
 	return nil
 }

@@ -99,22 +99,16 @@ func (b *builder) unloaded(name string) bool {
 
 func (n *call) layout(l *layouter) { n.slot = l.next() }
 
-func (n *call) need(r *run, s *scope, f frame) *Error {
+func (r *run) needCall(n *call, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.slot] = target
-	frame, err := n.parts.prepare(r, s)
+	frame, err := r.prepare(n.parts, s)
 	if err != nil {
 		return err.in(n)
 	}
 	r.start(&callUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
 }
-
-func (n *call) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *call) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // callParts evaluates the arguments of a call in one frame.
 type callParts struct{ *call }
@@ -126,12 +120,12 @@ func (n callParts) each(do func(x expr) *Error) *Error {
 		}
 	}
 	for _, a := range n.named {
-		if err := do(a.x); err != nil {
+		if err := do(a.x.expr); err != nil {
 			return err
 		}
 	}
 	for _, x := range n.splats {
-		if err := do(x); err != nil {
+		if err := do(x.x); err != nil {
 			return err
 		}
 	}
@@ -143,10 +137,6 @@ func (n callParts) layout(l *layouter) {
 		x.layout(l)
 		return nil
 	})
-}
-
-func (n callParts) need(r *run, s *scope, f frame) *Error {
-	return n.each(func(x expr) *Error { return x.need(r, s, f) })
 }
 
 // callUnit waits for the arguments, and for what the plug-in found missing.
@@ -229,7 +219,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 	n := u.n
 	args := make([]types.Value, len(n.args))
 	for i, x := range n.args {
-		v, err := x.eval(r, u.scope, u.frame)
+		v, err := r.eval(x, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -237,14 +227,14 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 	}
 	named := make([]given, 0, len(n.named))
 	for _, a := range n.named {
-		v, err := a.x.eval(r, u.scope, u.frame)
+		v, err := r.eval(a.x.expr, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}
 		named = append(named, given{name: a.name, value: v})
 	}
 	for _, x := range n.splats {
-		v, err := x.eval(r, u.scope, u.frame)
+		v, err := r.eval(x.x, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -116,7 +116,7 @@ func Compile(ctx context.Context, in Input) *Result {
 	r := newRun(p, in)
 	r.host, r.ctx = in.Host, ctx
 	after = &afterwards{heap{r: r}}
-	err := r.begin()
+	err := r.runFiles()
 	if err != nil && !r.finished {
 		result.Further = r.salvage(err)
 	}
@@ -124,8 +124,8 @@ func Compile(ctx context.Context, in Input) *Result {
 	return result
 }
 
-// begin emits the top level of every file and runs until nothing moves.
-func (r *run) begin() *Error {
+// runFiles emits the top level of every file and runs until nothing moves.
+func (r *run) runFiles() *Error {
 	r.extents = make([]extent, len(r.prog.entities))
 	if err := r.startFiles(r.prog.order); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (r *run) startFiles(files []*namespace) *Error {
 		if ns.body == nil {
 			continue
 		}
-		if err := ns.body.start(r, ns.scope); err != nil {
+		if err := r.startBlock(ns.body, ns.scope); err != nil {
 			r.leave(func(r *run) *Error { return r.startFiles(files[i+1:]) })
 			return err
 		}

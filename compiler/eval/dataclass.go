@@ -467,7 +467,7 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 	i, err := n.create(r, u.scope, values)
 	if err == nil {
 		for _, implement := range info.implements {
-			if err = implement.start(r, i); err != nil {
+			if err = r.startImplement(implement, i); err != nil {
 				break
 			}
 		}

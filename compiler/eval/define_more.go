@@ -591,27 +591,21 @@ type unusable struct {
 	err *Error
 }
 
-func (n *unusable) layout(*layouter)                {}
-func (n *unusable) need(*run, *scope, frame) *Error { return nil }
-func (n *unusable) eval(*run, *scope, frame) (types.Value, *Error) {
-	err := *n.err // where it goes it is written to
-	return nil, &err
-}
-func (n *unusable) needGradual(*run, *scope, frame, collector) (bool, *Error) { return true, nil }
+func (n *unusable) layout(*layouter) {}
 
 // holds evaluates the condition of a typedef at once.
 func (p *program) holds(condition root, v types.Value) (bool, error) {
 	r := p.direct
 	s := &scope{vars: make([]variable, 1)}
 	s.vars[0].value, s.vars[0].has = v, true
-	f, err := condition.prepare(r, s)
+	f, err := r.prepare(condition, s)
 	if err != nil {
 		return false, err
 	}
 	if err := r.drain(); err != nil {
 		return false, err
 	}
-	result, err := condition.eval(r, s, f)
+	result, err := r.eval(condition.expr, s, f)
 	if err != nil {
 		return false, err
 	}

@@ -13,12 +13,7 @@ type literal struct {
 	value types.Value
 }
 
-func (n *literal) need(*run, *scope, frame) *Error                { return nil }
-func (n *literal) layout(*layouter)                               {}
-func (n *literal) eval(*run, *scope, frame) (types.Value, *Error) { return n.value, nil }
-func (n *literal) needGradual(*run, *scope, frame, collector) (bool, *Error) {
-	return true, nil
-}
+func (n *literal) layout(*layouter) {}
 
 // refKind says where a variable is found.
 type refKind uint8
@@ -69,7 +64,7 @@ func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
 	return &n.ns.scope.vars[n.index], nil
 }
 
-func (n *ref) need(r *run, s *scope, f frame) *Error {
+func (r *run) needRef(n *ref, s *scope, f frame) *Error {
 	v, err := n.lookup(r, s)
 	if err != nil {
 		return err
@@ -78,8 +73,8 @@ func (n *ref) need(r *run, s *scope, f frame) *Error {
 	return nil
 }
 
-func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
-	if err := n.need(r, s, f); err != nil {
+func (r *run) needGradualRef(n *ref, s *scope, f frame, c collector) (bool, *Error) {
+	if err := r.need(n, s, f); err != nil {
 		return false, err
 	}
 	v := f[n.slot]
@@ -88,8 +83,6 @@ func (n *ref) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
 	}
 	return !v.passesOn(), nil
 }
-
-func (n *ref) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // attrRef is `x.a`.
 type attrRef struct {
@@ -111,15 +104,7 @@ func passUnset(x expr) {
 
 func (n *attrRef) layout(l *layouter) { n.slot = l.next() }
 
-func (n *attrRef) need(r *run, s *scope, f frame) *Error {
-	return n.schedule(r, s, f, nil)
-}
-
-func (n *attrRef) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
-	return false, n.schedule(r, s, f, c)
-}
-
-func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
+func (r *run) needAttrRef(n *attrRef, s *scope, f frame, c collector) *Error {
 	if of, is := n.x.expr.(*ref); is && of.kind == refSelf && c == nil {
 		if r.ofSelf[n] == nil {
 			r.ofSelf[n] = &variable{kind: ofSelf, pending: &pending{attribute: n}}
@@ -129,15 +114,13 @@ func (n *attrRef) schedule(r *run, s *scope, f frame, c collector) *Error {
 	}
 	u := &attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
 	f[n.slot] = &u.target
-	frame, err := n.x.prepare(r, s)
+	frame, err := r.prepare(n.x, s)
 	if err != nil {
 		return err
 	}
 	r.start(u, frame)
 	return nil
 }
-
-func (n *attrRef) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // late tells that only when it is evaluated it is known whether an expression
 // has told its collector: `x.a` does, where a is a relation to many.
@@ -187,7 +170,7 @@ func (u *attrHook) run(r *run) *Error {
 
 // resolve finds the slot. What is unknown has no attributes, as upstream.
 func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
-	of, err := n.x.eval(r, s, f)
+	of, err := r.eval(n.x.expr, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -225,24 +208,24 @@ func (n *listExpr) layout(l *layouter) {
 	}
 }
 
-func (n *listExpr) need(r *run, s *scope, f frame) *Error {
+func (r *run) needList(n *listExpr, s *scope, f frame) *Error {
 	for _, item := range n.parts {
-		if err := item.need(r, s, f); err != nil {
+		if err := r.need(item, s, f); err != nil {
 			return err.in(n)
 		}
 	}
 	return nil
 }
 
-func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+func (r *run) needGradualList(n *listExpr, s *scope, f frame, c collector) (bool, *Error) {
 	if n.items == nil {
-		return true, n.need(r, s, f)
+		return true, r.need(n, s, f)
 	}
 	all := ptr(newGathering(gathered))
 	all.gathering.promises = int32(len(n.items))
 	f[n.slot] = all
 	for _, item := range n.items {
-		frame, report, err := item.prepareGradual(r, s, c)
+		frame, report, err := r.prepareGradual(item, s, c)
 		if err != nil {
 			return false, err
 		}
@@ -255,13 +238,13 @@ func (n *listExpr) needGradual(r *run, s *scope, f frame, c collector) (bool, *E
 	return false, nil
 }
 
-func (n *listExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalList(n *listExpr, s *scope, f frame) (types.Value, *Error) {
 	if f[n.slot] != nil {
 		return f[n.slot].get()
 	}
 	items := make([]types.Value, 0, len(n.parts))
 	for _, part := range n.parts {
-		v, err := part.eval(r, s, f)
+		v, err := r.eval(part, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -293,23 +276,19 @@ func (n *dictExpr) layout(l *layouter) {
 	}
 }
 
-func (n *dictExpr) need(r *run, s *scope, f frame) *Error {
+func (r *run) needDict(n *dictExpr, s *scope, f frame) *Error {
 	for _, e := range n.entries {
-		if err := e.value.need(r, s, f); err != nil {
+		if err := r.need(e.value, s, f); err != nil {
 			return err.in(n)
 		}
 	}
 	return nil
 }
 
-func (n *dictExpr) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *dictExpr) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalDict(n *dictExpr, s *scope, f frame) (types.Value, *Error) {
 	d := &types.Dict{Keys: make([]string, 0, len(n.entries)), Values: make(map[string]types.Value, len(n.entries))}
 	for _, e := range n.entries {
-		v, err := e.value.eval(r, s, f)
+		v, err := r.eval(e.value, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -330,19 +309,15 @@ func (n *mapLookup) layout(l *layouter) {
 	n.key.layout(l)
 }
 
-func (n *mapLookup) need(r *run, s *scope, f frame) *Error {
-	if err := n.x.need(r, s, f); err != nil {
+func (r *run) needMapLookup(n *mapLookup, s *scope, f frame) *Error {
+	if err := r.need(n.x, s, f); err != nil {
 		return err.in(n)
 	}
-	return n.key.need(r, s, f).in(n)
+	return r.need(n.key, s, f).in(n)
 }
 
-func (n *mapLookup) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	of, err := n.x.eval(r, s, f)
+func (r *run) evalMapLookup(n *mapLookup, s *scope, f frame) (types.Value, *Error) {
+	of, err := r.eval(n.x, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +332,7 @@ func (n *mapLookup) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 		).coded(diag.WrongOperand).
 			in(n)
 	}
-	key, err := n.key.eval(r, s, f)
+	key, err := r.eval(n.key, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -401,7 +376,7 @@ func (u *evalUnit) node() node {
 func (u *evalUnit) blame(err *Error) *Error { return err.in(u.node()) }
 
 func (u *evalUnit) run(r *run) *Error {
-	v, err := u.x.eval(r, u.scope, u.frame)
+	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}

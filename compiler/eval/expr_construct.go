@@ -38,35 +38,31 @@ type argument struct {
 
 func (n *construct) layout(l *layouter) {
 	for _, a := range n.direct {
-		a.x.layout(l)
+		a.x.expr.layout(l)
 	}
 	for _, x := range n.splats {
-		x.layout(l)
+		x.x.layout(l)
 	}
 	if n.lacks != nil && n.lacks.left != nil {
 		n.lacks.left.layout(l)
 	}
 }
 
-func (n *construct) need(r *run, s *scope, f frame) *Error {
+func (r *run) needConstruct(n *construct, s *scope, f frame) *Error {
 	for _, a := range n.direct {
-		if err := a.x.need(r, s, f); err != nil {
+		if err := r.need(a.x.expr, s, f); err != nil {
 			return err
 		}
 	}
 	for _, x := range n.splats {
-		if err := x.need(r, s, f); err != nil {
+		if err := r.need(x.x, s, f); err != nil {
 			return err
 		}
 	}
 	if n.lacks != nil && n.lacks.left != nil {
-		return n.lacks.left.need(r, s, f)
+		return r.need(n.lacks.left, s, f)
 	}
 	return nil
-}
-
-func (n *construct) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
 }
 
 // given is an attribute with its value.
@@ -76,7 +72,7 @@ type given struct {
 	slot  int // of the attribute, in a constructor
 }
 
-func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Error) {
 	indirect, late, err := n.late(r, s, f)
 	if err != nil {
 		return nil, err
@@ -84,7 +80,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 	values := make([]given, 0, len(n.direct)+len(late))
 	for i := range n.direct {
 		a := &n.direct[i]
-		v, err := a.x.eval(r, s, f)
+		v, err := r.eval(a.x.expr, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +115,7 @@ func (n *construct) eval(r *run, s *scope, f frame) (types.Value, *Error) {
 
 func (n *construct) implement(r *run, i *Instance, implements []*implement) *Error {
 	for k, one := range implements {
-		if err := one.start(r, i); err != nil {
+		if err := r.startImplement(one, i); err != nil {
 			r.leave(func(r *run) *Error { return n.implement(r, i, implements[k+1:]) })
 			return err
 		}

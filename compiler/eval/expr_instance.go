@@ -14,10 +14,10 @@ func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
 	var err *Error
 	if v.kind == list {
 		var report bool
-		f, report, err = x.prepareGradual(r, s, u)
+		f, report, err = r.prepareGradual(x, s, u)
 		u.report = report
 	} else {
-		f, err = x.prepare(r, s)
+		f, err = r.prepare(x, s)
 	}
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (u *knownUnit) run(r *run) *Error {
 				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
 			return attributeError(
-				err.in(u.stmt).focused(a.x.where()),
+				err.in(u.stmt).focused(a.x.expr.where()),
 				u.of,
 				a.name,
 				u.stmt,
@@ -72,7 +72,7 @@ func (u *knownUnit) run(r *run) *Error {
 
 func (u *knownUnit) assign(r *run, a *argument) *Error {
 	slot := u.of.slot(a.slot)
-	from := source{at: a.x.where(), by: u.scope.by}
+	from := source{at: a.x.expr.where(), by: u.scope.by}
 	if constant, is := a.x.expr.(*literal); is {
 		return slot.set(r, constant.value, from)
 	}
@@ -96,7 +96,7 @@ func (u *setUnit) node() node              { return u.stmt }
 func (u *setUnit) blame(err *Error) *Error { return err.in(u.stmt) }
 
 func (u *setUnit) run(r *run) *Error {
-	v, err := u.x.eval(r, u.scope, u.frame)
+	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		if err.Kind == "OptionalValueException" {
 			return u.wrap(err.drawn(u.stmt))
@@ -155,10 +155,10 @@ type lookup struct {
 
 func (n *lookup) layout(l *layouter) { n.slot = l.next() }
 
-func (n *lookup) need(r *run, s *scope, f frame) *Error {
+func (r *run) needLookup(n *lookup, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.slot] = target
-	frame, err := n.parts.prepare(r, s)
+	frame, err := r.prepare(n.parts, s)
 	if err != nil {
 		return err.in(n)
 	}
@@ -166,12 +166,6 @@ func (n *lookup) need(r *run, s *scope, f frame) *Error {
 	r.start(u, frame)
 	return nil
 }
-
-func (n *lookup) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *lookup) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // lookupParts evaluates all that a lookup needs, in one frame.
 type lookupParts struct{ *lookup }
@@ -181,26 +175,26 @@ func (n lookupParts) layout(l *layouter) {
 		n.x.layout(l)
 	}
 	for _, a := range n.named {
-		a.x.layout(l)
+		a.x.expr.layout(l)
 	}
 	for _, x := range n.splats {
-		x.layout(l)
+		x.x.layout(l)
 	}
 }
 
-func (n lookupParts) need(r *run, s *scope, f frame) *Error {
+func (r *run) needLookupParts(n lookupParts, s *scope, f frame) *Error {
 	for _, a := range n.named {
-		if err := a.x.need(r, s, f); err != nil {
+		if err := r.need(a.x.expr, s, f); err != nil {
 			return err
 		}
 	}
 	if n.x != nil {
-		if err := n.x.need(r, s, f); err != nil {
+		if err := r.need(n.x, s, f); err != nil {
 			return err
 		}
 	}
 	for _, x := range n.splats {
-		if err := x.need(r, s, f); err != nil {
+		if err := r.need(x.x, s, f); err != nil {
 			return err
 		}
 	}
@@ -222,7 +216,7 @@ func (u *lookupUnit) run(r *run) *Error {
 	var values []given
 	info := n.info
 	if n.x != nil {
-		of, err := n.x.eval(r, u.scope, u.frame)
+		of, err := r.eval(n.x, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
@@ -253,14 +247,14 @@ func (u *lookupUnit) run(r *run) *Error {
 		info = r.prog.info[attr.End.Target.Number]
 	}
 	for _, a := range n.named {
-		v, err := a.x.eval(r, u.scope, u.frame)
+		v, err := r.eval(a.x.expr, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
 		values = append(values, given{name: a.name, value: v})
 	}
 	for _, x := range n.splats {
-		v, err := x.eval(r, u.scope, u.frame)
+		v, err := r.eval(x.x, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
@@ -278,6 +272,6 @@ func (u *lookupUnit) run(r *run) *Error {
 // notDict refuses a `**` on something else.
 func notDict(x splat) *Error {
 	e := typingError("The ** operator can only be applied to dictionaries").coded(diag.WrongOperand)
-	e.Stmt, e.at, e.stmtAt = "**"+syntax.RenderRepr(x.tree()), &x.stars, &x.stars
+	e.Stmt, e.at, e.stmtAt = "**"+syntax.RenderRepr(x.x.tree()), &x.stars, &x.stars
 	return e
 }

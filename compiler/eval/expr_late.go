@@ -16,7 +16,7 @@ type lacking struct {
 
 // splat is the d of `**d`.
 type splat struct {
-	expr
+	x expr
 	stars place
 }
 
@@ -50,7 +50,7 @@ func (g given) same(other given) bool { return g.name == other.name }
 func (n *construct) splat(r *run, s *scope, f frame) ([]given, *Error) {
 	var late []given
 	for _, x := range n.splats {
-		v, err := x.eval(r, s, f)
+		v, err := r.eval(x.x, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (l *lacking) back(r *run, s *scope, f frame, n *construct) (given, *Error) 
 	if l.left == nil {
 		return given{}, nil
 	}
-	v, err := l.left.eval(r, s, f)
+	v, err := r.eval(l.left, s, f)
 	if err != nil {
 		return given{}, err
 	}

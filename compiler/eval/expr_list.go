@@ -23,26 +23,13 @@ type comprehension struct {
 // element: it is that very element, told like a literal.
 type unknownElement struct{ at }
 
-func (n *unknownElement) layout(*layouter)                {}
-func (n *unknownElement) need(*run, *scope, frame) *Error { return nil }
-func (n *unknownElement) needGradual(*run, *scope, frame, collector) (bool, *Error) {
-	return true, nil
-}
-
-func (n *unknownElement) eval(_ *run, s *scope, _ frame) (types.Value, *Error) {
-	return s.vars[0].get()
-}
+func (n *unknownElement) layout(*layouter) {}
 
 // noElement is the other branch of a comprehension's guard. It takes its turn
 // like a literal, which the order of what runs after it depends on.
 type noElement struct{ at }
 
-func (n *noElement) layout(*layouter)                {}
-func (n *noElement) need(*run, *scope, frame) *Error { return nil }
-func (n *noElement) needGradual(*run, *scope, frame, collector) (bool, *Error) {
-	return false, nil
-}
-func (n *noElement) eval(*run, *scope, frame) (types.Value, *Error) { return skipped, nil }
+func (n *noElement) layout(*layouter) {}
 
 // skippedElement is what noElement gives.
 type skippedElement struct{ types.IsValue }
@@ -51,10 +38,10 @@ var skipped = skippedElement{}
 
 func (n *comprehension) layout(l *layouter) { n.slot = l.next() }
 
-func (n *comprehension) need(r *run, s *scope, f frame) *Error {
+func (r *run) needComprehension(n *comprehension, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.slot] = target
-	frame, err := n.iter.prepare(r, s)
+	frame, err := r.prepare(n.iter, s)
 	if err != nil {
 		return err
 	}
@@ -64,11 +51,11 @@ func (n *comprehension) need(r *run, s *scope, f frame) *Error {
 
 // needGradual evaluates elements as they arrive; the list itself is complete
 // only when the iterable is.
-func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
+func (r *run) needGradualComprehension(n *comprehension, s *scope, f frame, c collector) (bool, *Error) {
 	target := &variable{}
 	f[n.slot] = target
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
-	frame, report, err := n.iter.prepareGradual(r, s, u)
+	frame, report, err := r.prepareGradual(n.iter, s, u)
 	if err != nil {
 		return false, err
 	}
@@ -76,8 +63,6 @@ func (n *comprehension) needGradual(r *run, s *scope, f frame, c collector) (boo
 	r.start(u, frame)
 	return false, nil
 }
-
-func (n *comprehension) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // comprehensionUnit waits for the iterable and collects the elements.
 type comprehensionUnit struct {
@@ -108,14 +93,14 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	if isUnknown(v) && r != r.prog.direct { // the condition of a typedef looks at it as at any other
 		x = u.n.unknown
 	}
-	f := x.frame()
+	f := newFrame(x)
 	e := &evalUnit{unit: unit{scope: s}, x: x.expr, target: result}
 	if u.c == nil {
-		if err := x.need(r, s, f); err != nil {
+		if err := r.need(x.expr, s, f); err != nil {
 			return err
 		}
 	} else {
-		report, err := x.needGradual(r, s, f, u.c)
+		report, err := r.needGradual(x.expr, s, f, u.c)
 		if err != nil {
 			return err
 		}
@@ -128,7 +113,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 }
 
 func (u *comprehensionUnit) run(r *run) *Error {
-	over, err := u.n.iter.eval(r, u.scope, u.frame)
+	over, err := r.eval(u.n.iter.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -149,7 +134,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	}
 	if !ok {
 		if u.c != nil && unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
-			if err := u.element(r, over, u.n.iter.where()); err != nil {
+			if err := u.element(r, over, u.n.iter.expr.where()); err != nil {
 				return err
 			}
 		}
@@ -161,7 +146,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	}
 	if heard := len(u.results); heard == 0 {
 		for _, item := range l.Items {
-			if err := u.element(r, item, u.n.iter.where()); err != nil {
+			if err := u.element(r, item, u.n.iter.expr.where()); err != nil {
 				return err
 			}
 		}

@@ -19,18 +19,10 @@ type conditional struct {
 
 func (n *conditional) layout(l *layouter) { n.slot = l.next() }
 
-func (n *conditional) need(r *run, s *scope, f frame) *Error {
-	return n.schedule(r, s, f, nil)
-}
-
-func (n *conditional) needGradual(r *run, s *scope, f frame, c collector) (bool, *Error) {
-	return false, n.schedule(r, s, f, c)
-}
-
-func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
+func (r *run) needConditional(n *conditional, s *scope, f frame, c collector) *Error {
 	target := &variable{}
 	f[n.slot] = target
-	frame, err := n.cond.prepare(r, s)
+	frame, err := r.prepare(n.cond, s)
 	if err != nil {
 		return err
 	}
@@ -38,8 +30,6 @@ func (n *conditional) schedule(r *run, s *scope, f frame, c collector) *Error {
 	r.start(u, frame)
 	return nil
 }
-
-func (n *conditional) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // conditionUnit waits for the condition and then for the branch taken.
 type conditionUnit struct {
@@ -53,7 +43,7 @@ func (u *conditionUnit) node() node              { return u.n }
 func (u *conditionUnit) blame(err *Error) *Error { return err.near(u.n) }
 
 func (u *conditionUnit) run(r *run) *Error {
-	cond, err := u.n.cond.eval(r, u.scope, u.frame)
+	cond, err := r.eval(u.n.cond.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -80,12 +70,12 @@ func (u *conditionUnit) run(r *run) *Error {
 	if !truth {
 		branch = u.n.els
 	}
-	f := branch.frame()
+	f := newFrame(branch)
 	report := false
 	if u.c == nil {
-		err = branch.need(r, u.scope, f)
+		err = r.need(branch.expr, u.scope, f)
 	} else {
-		report, err = branch.needGradual(r, u.scope, f, u.c)
+		report, err = r.needGradual(branch.expr, u.scope, f, u.c)
 	}
 	if err != nil {
 		return err
@@ -111,7 +101,7 @@ func (u *branchUnit) node() node              { return u.n }
 func (u *branchUnit) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *branchUnit) run(r *run) *Error {
-	v, err := u.x.eval(r, u.scope, u.frame)
+	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -137,24 +127,16 @@ func (n *lazy) decides(b types.Bool) bool { return (n.op == "or") == bool(b) }
 
 func (n *lazy) layout(l *layouter) { n.slot = l.next() }
 
-func (n *lazy) need(r *run, s *scope, f frame) *Error {
+func (r *run) needLazy(n *lazy, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.slot] = target
-	frame, err := n.left.prepare(r, s)
+	frame, err := r.prepare(n.left, s)
 	if err != nil {
 		return err
 	}
 	u := &lazyUnit{unit: unit{scope: s}, n: n, target: target}
 	r.start(u, frame)
 	return nil
-}
-
-func (n *lazy) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *lazy) eval(_ *run, _ *scope, f frame) (types.Value, *Error) {
-	return f[n.slot].get()
 }
 
 // lazyUnit waits for the left side.
@@ -168,7 +150,7 @@ func (u *lazyUnit) node() node              { return u.n }
 func (u *lazyUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
 
 func (u *lazyUnit) run(r *run) *Error {
-	left, err := u.n.left.eval(r, u.scope, u.frame)
+	left, err := r.eval(u.n.left.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -192,7 +174,7 @@ func (u *lazyUnit) run(r *run) *Error {
 		u.target.put(r, truth, &u.n.span)
 		return nil
 	}
-	f, err := u.n.right.prepare(r, u.scope)
+	f, err := r.prepare(u.n.right, u.scope)
 	if err != nil {
 		return err
 	}
@@ -207,7 +189,7 @@ type lazyRight struct {
 }
 
 func (u *lazyRight) run(r *run) *Error {
-	v, err := u.x.eval(r, u.scope, u.frame)
+	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -237,14 +219,8 @@ type not struct {
 
 func (n *not) layout(l *layouter) { n.x.layout(l) }
 
-func (n *not) need(r *run, s *scope, f frame) *Error { return n.x.need(r, s, f).in(n) }
-
-func (n *not) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *not) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	v, err := n.x.eval(r, s, f)
+func (r *run) evalNot(n *not, s *scope, f frame) (types.Value, *Error) {
+	v, err := r.eval(n.x, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -282,23 +258,19 @@ func (n *binary) layout(l *layouter) {
 	n.r.layout(l)
 }
 
-func (n *binary) need(r *run, s *scope, f frame) *Error {
-	if err := n.l.need(r, s, f); err != nil {
+func (r *run) needBinary(n *binary, s *scope, f frame) *Error {
+	if err := r.need(n.l, s, f); err != nil {
 		return n.blame(err)
 	}
-	return n.blame(n.r.need(r, s, f))
+	return n.blame(r.need(n.r, s, f))
 }
 
-func (n *binary) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *binary) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	a, err := n.l.eval(r, s, f)
+func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
+	a, err := r.eval(n.l, s, f)
 	if err != nil {
 		return nil, err
 	}
-	b, err := n.r.eval(r, s, f)
+	b, err := r.eval(n.r, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -458,7 +430,7 @@ type isDefined struct {
 
 func (n *isDefined) layout(l *layouter) { n.slot = l.next() }
 
-func (n *isDefined) need(r *run, s *scope, f frame) *Error {
+func (r *run) needIsDefined(n *isDefined, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.slot] = target
 	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
@@ -469,19 +441,13 @@ func (n *isDefined) need(r *run, s *scope, f frame) *Error {
 		}
 		return u.watch(r, v)
 	}
-	frame, err := n.x.prepare(r, s)
+	frame, err := r.prepare(*n.x, s)
 	if err != nil {
 		return err
 	}
 	r.start(u, frame)
 	return nil
 }
-
-func (n *isDefined) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *isDefined) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
 
 // definedHook waits for the instance of `x.y is defined`.
 type definedHook struct {
@@ -494,7 +460,7 @@ func (u *definedHook) node() node              { return u.n }
 func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *definedHook) run(r *run) *Error {
-	of, err := u.n.x.eval(r, u.scope, u.frame)
+	of, err := r.eval(u.n.x.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}

@@ -26,14 +26,8 @@ func (b *builder) matching(x *syntax.Regex) expr {
 
 func (n *matching) layout(l *layouter) { n.text.layout(l) }
 
-func (n *matching) need(r *run, s *scope, f frame) *Error { return n.text.need(r, s, f).in(n) }
-
-func (n *matching) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *matching) eval(r *run, s *scope, f frame) (types.Value, *Error) {
-	v, err := n.text.eval(r, s, f)
+func (r *run) evalMatching(n *matching, s *scope, f frame) (types.Value, *Error) {
+	v, err := r.eval(n.text, s, f)
 	if err != nil || isUnknown(v) {
 		return v, err
 	}

@@ -35,23 +35,19 @@ func (n *format) layout(l *layouter) {
 	}
 }
 
-func (n *format) need(r *run, s *scope, f frame) *Error {
+func (r *run) needFormat(n *format, s *scope, f frame) *Error {
 	for _, p := range n.parts {
-		if err := p.x.need(r, s, f); err != nil {
+		if err := r.need(p.x, s, f); err != nil {
 			return err.in(n)
 		}
 	}
 	return nil
 }
 
-func (n *format) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *format) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalFormat(n *format, s *scope, f frame) (types.Value, *Error) {
 	values := make([]string, 0, len(n.parts))
 	for _, p := range n.parts {
-		v, err := p.x.eval(r, s, f)
+		v, err := r.eval(p.x, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -134,21 +130,17 @@ func (n *fstring) layout(l *layouter) {
 	})
 }
 
-func (n *fstring) need(r *run, s *scope, f frame) *Error {
-	return eachField(n.pieces, func(x expr) *Error { return x.need(r, s, f) }).in(n)
+func (r *run) needFString(n *fstring, s *scope, f frame) *Error {
+	return eachField(n.pieces, func(x expr) *Error { return r.need(x, s, f) }).in(n)
 }
 
-func (n *fstring) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *fstring) eval(r *run, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 	open := false
 	err := eachField(n.pieces, func(x expr) *Error {
 		if open { // the reference looks no further
 			return nil
 		}
-		v, err := x.eval(r, s, f)
+		v, err := r.eval(x, s, f)
 		if err != nil {
 			return err
 		}
@@ -190,7 +182,7 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 		if p.x == nil {
 			return nil, runtimeError("Invalid key in f-string: '%s'", pytext.Quote(p.field)).in(n)
 		}
-		v, err := p.x.eval(r, s, f)
+		v, err := r.eval(p.x, s, f)
 		if err != nil {
 			return nil, err
 		}

@@ -15,23 +15,11 @@ type node interface {
 	tree() syntax.Node
 }
 
-// expr is a resolved expression. An evaluation has two steps:
-//
-//	need   finds or makes the variables that must have a value first
-//	eval   computes the value, once they all have one
-//
-// Between the two lies any amount of time. What need found lies in a frame
-// that both see; layout gave every node its place in it.
+// expr is a resolved expression.
 type expr interface {
 	node
-	// need fills the frame and starts the units that the parts require.
-	need(r *run, s *scope, f frame) *Error
-	// needGradual is need for an expression that feeds a list: elements that
-	// are known early go to c. It reports whether eval's value still has to
-	// be given to c as well.
-	needGradual(r *run, s *scope, f frame, c collector) (bool, *Error)
-	eval(r *run, s *scope, f frame) (types.Value, *Error)
-	// layout gives the node and its parts places in the frame.
+	// layout gives the node and its parts their places in the frame of the
+	// expression that they belong to.
 	layout(l *layouter)
 }
 
@@ -73,8 +61,8 @@ func (l *layouter) name(name string) int {
 
 // root is an expression with a frame of its own.
 type root struct {
-	expr
-	size int
+	expr expr
+	size int // of the frame
 }
 
 func newRoot(x expr) root {
@@ -84,25 +72,6 @@ func newRoot(x expr) root {
 	l := &layouter{}
 	x.layout(l)
 	return root{x, l.size}
-}
-
-func (x root) frame() frame {
-	if x.size == 0 {
-		return nil
-	}
-	return make(frame, x.size)
-}
-
-// prepare makes a frame and fills it.
-func (x root) prepare(r *run, s *scope) (frame, *Error) {
-	f := x.frame()
-	return f, x.need(r, s, f)
-}
-
-func (x root) prepareGradual(r *run, s *scope, c collector) (frame, bool, *Error) {
-	f := x.frame()
-	report, err := x.needGradual(r, s, f, c)
-	return f, report, err
 }
 
 // scope holds the variables of a block while it runs.

@@ -10,11 +10,18 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// stmt is a resolved statement. start begins its execution in a scope.
+// stmt is a resolved statement.
 type stmt interface {
 	node
-	start(r *run, s *scope) *Error
+	isStmt()
 }
+
+func (*assign) isStmt()      {}
+func (*setAttr) isStmt()     {}
+func (*forLoop) isStmt()     {}
+func (*ifStmt) isStmt()      {}
+func (*bare) isStmt()        {}
+func (*annotations) isStmt() {}
 
 // block is a list of statements with variables of its own.
 type block struct {
@@ -33,15 +40,15 @@ type promiseSpec struct {
 	n    node
 }
 
-func (b *block) start(r *run, s *scope) *Error {
-	return b.startFrom(0, r, s)
+func (r *run) startBlock(b *block, s *scope) *Error {
+	return r.startFrom(b, 0, s)
 }
 
-func (b *block) startFrom(first int, r *run, s *scope) *Error {
+func (r *run) startFrom(b *block, first int, s *scope) *Error {
 	for i := first; i < len(b.stmts); i++ {
 		st := b.stmts[i]
-		if err := st.start(r, s); err != nil {
-			r.leave(func(r *run) *Error { return b.startFrom(i+1, r, s) })
+		if err := r.startStmt(st, s); err != nil {
+			r.leave(func(r *run) *Error { return r.startFrom(b, i+1, s) })
 			return err.in(st).led(s)
 		}
 	}
@@ -60,7 +67,7 @@ func (u *promiseUnit) node() node              { return u.spec.n }
 func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
 
 func (u *promiseUnit) run(r *run) *Error {
-	of, err := u.spec.of.eval(r, u.scope, u.frame)
+	of, err := r.eval(u.spec.of.expr, u.scope, u.frame)
 	if err != nil && err.Kind == "OptionalValueException" {
 		return nil // see passUnset
 	}
@@ -96,7 +103,7 @@ func promiseAll(r *run, s *scope, specs []promiseSpec) ([]*promiseUnit, *Error) 
 	units := make([]*promiseUnit, len(specs))
 	for i := range specs {
 		u := &promiseUnit{unit: unit{scope: s}, spec: &specs[i]}
-		f, err := specs[i].of.prepare(r, s)
+		f, err := r.prepare(specs[i].of, s)
 		if err != nil {
 			return nil, err
 		}
@@ -123,11 +130,11 @@ type assign struct {
 	absent *Error
 }
 
-func (n *assign) start(r *run, s *scope) *Error {
+func (r *run) startAssign(n *assign, s *scope) *Error {
 	if n.absent != nil {
 		return ptr(*n.absent).in(n)
 	}
-	f, err := n.value.prepare(r, s)
+	f, err := r.prepare(n.value, s)
 	if err != nil {
 		return err
 	}
@@ -146,7 +153,7 @@ func (u *assignUnit) node() node              { return u.n }
 func (u *assignUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *assignUnit) run(r *run) *Error {
-	v, err := u.n.value.eval(r, u.scope, u.frame)
+	v, err := r.eval(u.n.value.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -154,7 +161,7 @@ func (u *assignUnit) run(r *run) *Error {
 	if u.n.of != nil {
 		vars = u.n.of.scope.vars
 	}
-	return vars[u.n.index].set(r, v, source{at: u.n.value.where(), by: u.scope.by})
+	return vars[u.n.index].set(r, v, source{at: u.n.value.expr.where(), by: u.scope.by})
 }
 
 // setAttr is `x.a = e` or `x.a += e`.
@@ -166,8 +173,8 @@ type setAttr struct {
 	value  root
 }
 
-func (n *setAttr) start(r *run, s *scope) *Error {
-	f, err := n.of.prepare(r, s)
+func (r *run) startSetAttr(n *setAttr, s *scope) *Error {
+	f, err := r.prepare(n.of, s)
 	if err != nil {
 		return err
 	}
@@ -187,7 +194,7 @@ func (u *setAttrUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.whe
 
 func (u *setAttrUnit) run(r *run) *Error {
 	n := u.n
-	of, err := n.of.eval(r, u.scope, u.frame)
+	of, err := r.eval(n.of.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -195,7 +202,7 @@ func (u *setAttrUnit) run(r *run) *Error {
 	if !ok {
 		return typingError(
 			"The object at %s is not an Entity but a %s with value %s",
-			n.of.String(),
+			n.of.expr.String(),
 			pythonClass(of),
 			types.Text(of),
 		)
@@ -234,13 +241,13 @@ type forLoop struct {
 	body *block
 }
 
-func (n *forLoop) start(r *run, s *scope) *Error {
+func (r *run) startFor(n *forLoop, s *scope) *Error {
 	promises, err := promiseAll(r, s, n.body.promises)
 	if err != nil {
 		return err
 	}
 	u := &forUnit{unit: unit{scope: s}, n: n, promises: promises}
-	f, report, err := n.iter.prepareGradual(r, s, u)
+	f, report, err := r.prepareGradual(n.iter, s, u)
 	if err != nil {
 		return err
 	}
@@ -273,12 +280,12 @@ func (u *forUnit) element(r *run, v types.Value, at *place) *Error {
 	}
 	s := r.inner(u.scope, len(u.n.body.vars), u.n.body.ns)
 	s.vars[0].put(r, v, at)
-	return u.n.body.start(r, s)
+	return r.startBlock(u.n.body, s)
 }
 
 func (u *forUnit) run(r *run) *Error {
 	fulfilAll(r, u.promises)
-	over, err := u.n.iter.eval(r, u.scope, u.frame)
+	over, err := r.eval(u.n.iter.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -325,12 +332,12 @@ type ifStmt struct {
 	promises  []promiseSpec
 }
 
-func (n *ifStmt) start(r *run, s *scope) *Error {
+func (r *run) startIf(n *ifStmt, s *scope) *Error {
 	promises, err := promiseAll(r, s, n.promises)
 	if err != nil {
 		return err
 	}
-	f, err := n.cond.prepare(r, s)
+	f, err := r.prepare(n.cond, s)
 	if err != nil {
 		return err
 	}
@@ -350,7 +357,7 @@ func (u *ifUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *ifUnit) run(r *run) *Error {
 	fulfilAll(r, u.promises)
-	cond, err := u.n.cond.eval(r, u.scope, u.frame)
+	cond, err := r.eval(u.n.cond.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -369,23 +376,21 @@ func (u *ifUnit) run(r *run) *Error {
 	if !truth {
 		branch = u.n.els
 	}
-	return branch.start(r, r.inner(u.scope, len(branch.vars), branch.ns))
+	return r.startBlock(branch, r.inner(u.scope, len(branch.vars), branch.ns))
 }
 
 // bare is an expression that stands as a statement.
-type bare struct{ root }
-
-func (n bare) start(r *run, s *scope) *Error {
-	_, err := n.begin(r, s)
-	return err
+type bare struct {
+	at
+	root root
 }
 
-func (n bare) begin(r *run, s *scope) (*evalUnit, *Error) {
-	f, err := n.prepare(r, s)
+func (r *run) startExpr(n *bare, s *scope) (*evalUnit, *Error) {
+	f, err := r.prepare(n.root, s)
 	if err != nil {
 		return nil, err
 	}
-	u := &evalUnit{unit: unit{scope: s}, x: n.expr}
+	u := &evalUnit{unit: unit{scope: s}, x: n.root.expr}
 	r.start(u, f)
 	return u, nil
 }
@@ -432,7 +437,7 @@ func (n *implement) idle() bool {
 	return true
 }
 
-func (n *implement) start(r *run, i *Instance) *Error {
+func (r *run) startImplement(n *implement, i *Instance) *Error {
 	if n.idle() {
 		for _, impl := range n.using {
 			i.addImplementation(impl)
@@ -441,7 +446,7 @@ func (n *implement) start(r *run, i *Instance) *Error {
 	}
 	s := &scope{self: i, ns: n.info.ns, up: n.info.ns.scope}
 	u := &implementUnit{unit: unit{scope: s}, n: n, i: i}
-	f, err := n.when.prepare(r, u.scope)
+	f, err := r.prepare(n.when, u.scope)
 	if err != nil {
 		return err.drawn(n).of(i)
 	}
@@ -460,7 +465,7 @@ func (u *implementUnit) node() node              { return u.n }
 func (u *implementUnit) blame(err *Error) *Error { return err.in(u.n) }
 
 func (u *implementUnit) run(r *run) *Error {
-	cond, err := u.n.when.eval(r, u.scope, u.frame)
+	cond, err := r.eval(u.n.when.expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -490,7 +495,7 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.level() + 1},
 		}
-		if err := impl.body.start(r, s); err != nil {
+		if err := r.startBlock(impl.body, s); err != nil {
 			r.leave(func(r *run) *Error { return u.use(r, using[n+1:]) })
 			return err
 		}
@@ -512,14 +517,14 @@ func (i *Instance) addImplementation(impl *implementation) bool {
 // evaluated like statements.
 type annotations struct {
 	at
-	notes []bare
+	notes []*bare
 	ends  []*types.Attribute // of the relation that have a name: each is annotated
 }
 
-func (n *annotations) start(r *run, s *scope) *Error {
+func (r *run) startAnnotations(n *annotations, s *scope) *Error {
 	noted := notedRelation{ends: n.ends}
 	for _, note := range n.notes {
-		unit, err := note.begin(r, s)
+		unit, err := r.startExpr(note, s)
 		if err != nil {
 			return err
 		}
