@@ -153,20 +153,20 @@ func (r *run) asks(w waiter) bool {
 	switch u := w.(type) {
 	case *setUnit:
 		attr := u.target.attr
-		return attr != nil && asks(attr.Type) || makesAny(u.x, (*construct).asks)
+		return attr != nil && asks(attr.Type) || makesAny(u.x, constructAsks)
 	case *knownUnit:
 		attributes := u.of.entity.Attributes
 		return slices.ContainsFunc(u.arguments, func(a argument) bool { return asks(attributes[a.slot].Type) })
 	case *assignUnit:
-		return makesAny(u.n.value.expr, (*construct).asks)
+		return makesAny(u.n.value.expr, constructAsks)
 	case *evalUnit:
-		return makesAny(u.x, (*construct).asks)
+		return makesAny(u.x, constructAsks)
 	}
 	return false
 }
 
 // asks reports whether that is so for what the constructor sets itself.
-func (n *construct) asks() bool {
+func constructAsks(n *construct) bool {
 	attributes := n.info.entity.Attributes
 	return len(n.splats) > 0 ||
 		slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })

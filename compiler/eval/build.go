@@ -177,8 +177,6 @@ func (n *naming) declared(name string) *syntax.Span {
 	return nil
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // promisesOf lists the assignments to attributes in a statement of a block
 // whose instance is known outside of the block.
 func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
@@ -417,7 +415,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) expr {
 		if x.X == nil {
 			n.v = b.ref(&syntax.Ref{Name: syntax.Name{Text: x.Attr.Name, At: x.Attr.At}})
 		} else {
-			n.x = ptr(b.root(x.X))
+			n.x = new(b.root(x.X))
 		}
 		return n
 	case *syntax.Comprehension:
@@ -568,6 +566,12 @@ func (b *builder) ref(x *syntax.Ref) *ref {
 	return n
 }
 
+// refAt resolves a name as if it stood where a call stands.
+func (p *program) refAt(n *call, name string) *ref {
+	b := &builder{p: p, ns: n.ns, top: n.names}
+	return b.ref(&syntax.Ref{Name: syntax.Name{Text: name, At: n.span}})
+}
+
 func (b *builder) noVariable(name string) *Error {
 	e := notFound("variable %s not found", name)
 	top, self, ns := b.top, b.self, b.ns
@@ -626,7 +630,7 @@ func (b *builder) namespaceOf(x *syntax.AttrRef) bool {
 	if !qualified || b.ns.visible(ns) != nil {
 		return true
 	}
-	b.fail(noNamespace(ns).located(renderer{x}, ptr(x.Where())))
+	b.fail(noNamespace(ns).located(renderer{x}, new(x.Where())))
 	return false
 }
 

@@ -175,7 +175,7 @@ func (u *callUnit) blame(err *Error) *Error {
 }
 
 func (u *callUnit) run(r *run) *Error {
-	u.calling, u.direct = u.repeated || u.posted, r == r.prog.direct
+	u.calling, u.direct = u.repeated || u.posted, r.direct
 	if u.repeated {
 		for _, t := range u.twins {
 			if err := u.check(t.param, t.value); err != nil {
@@ -328,13 +328,13 @@ func (u *callUnit) call(r *run) *Error {
 		u.deprecated(r, message)
 	}
 	out := r.outcome(u)
-	r.prog.output = append(r.prog.output, out.Output...)
+	r.output = append(r.output, out.Output...)
 	for _, message := range out.Deprecated {
 		u.deprecated(r, message)
 	}
 	switch {
 	case out.Err != nil:
-		return u.failed(out.Err, r == r.prog.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
+		return u.failed(out.Err, r.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
 	case len(out.Unset) > 0:
 		u.retry(r, out.Unset)
 		return nil
@@ -498,10 +498,7 @@ func (h *heap) Attribute(of types.Instance, name string) Read {
 
 // Variable implements Heap.
 func (h *heap) Variable(name string) Read {
-	b := &builder{p: h.r.prog, ns: h.n.ns}
-	b.top = h.n.names
-	n := b.ref(&syntax.Ref{Name: syntax.Name{Text: name, At: h.n.span}})
-	v, err := n.lookup(h.r, h.s)
+	v, err := h.r.variableOf(h.r.prog.refAt(h.n, name), h.s)
 	if err != nil {
 		return Read{State: Missing}
 	}
@@ -534,10 +531,10 @@ func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *
 	if !is {
 		return "", nil
 	}
-	return info.check(v)
+	return checkResult(info, v)
 }
 
-func (info *pluginInfo) check(v types.Value) (declared string, err *Error) {
+func checkResult(info *pluginInfo, v types.Value) (declared string, err *Error) {
 	if isUnknown(v) {
 		return "", nil
 	}
@@ -578,7 +575,7 @@ func (h *heap) Type(name string) any {
 	case *typedefInfo:
 		return thing.t
 	case *implementationInfo:
-		return thing.told()
+		return thing.summary()
 	}
 	return nil
 }

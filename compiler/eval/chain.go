@@ -17,7 +17,7 @@ import (
 const chainEnds = 6
 
 // led tells in whose name the error arose, unless that is known.
-func (e *Error) led(s *scope) *Error {
+func led(e *Error, s *scope) *Error {
 	if e == nil || e.by != nil || s == nil {
 		return e
 	}
@@ -35,17 +35,18 @@ func (e *Error) led(s *scope) *Error {
 }
 
 // of says that the error is about an instance.
-func (e *Error) of(i *Instance) *Error {
+func ofInstance(e *Error, i *Instance) *Error {
 	if e.by == nil {
 		e.by = &origin{instance: i}
 	}
 	return e
 }
 
-// chain is how the compile came to the error, the innermost instance first.
-func (e *Error) chain() []diag.Step {
+// Steps implements Chain: how the compile came here, the innermost instance
+// first.
+func (o *origin) Steps() []diag.Step {
 	var links []*origin
-	for o := e.by; o != nil; o = o.instance.made {
+	for ; o != nil; o = o.instance.made {
 		links = append(links, o)
 	}
 	skipped := len(links) - 2*chainEnds

@@ -2,8 +2,6 @@ package eval
 
 import (
 	"context"
-
-	"ordain.dev/ordain/internal/diag"
 )
 
 // Check finds what can be known to be wrong without running anything: it
@@ -27,9 +25,10 @@ func Check(ctx context.Context, in Input) *Result {
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
-	p := define(ctx, in, loaded)
+	se := newSession(ctx, in)
+	p := define(in, loaded, se.holds)
 	if p.wrong() {
-		p.tell(result)
+		se.fail(p, result)
 		return result
 	}
 	result.Warnings = append(result.Warnings, p.warnings...)
@@ -62,17 +61,10 @@ func (in Input) alsoWrong(ctx context.Context, result *Result) {
 	in.Static = true
 	in.Unload()
 	guarded(func() {
-		p := define(ctx, in, &Loaded{})
+		p := define(in, &Loaded{}, newSession(ctx, in).holds)
 		if !p.wrong() {
 			return
 		}
-		if result.Err.code == diag.Code("InvalidTypeAnnotation") && result.Err.Kind != "RuntimeException" &&
-			p.early > 0 {
-			// annotations are looked at once everything is defined; only whether
-			// each parameter has one is seen before
-			result.Further = append([]*Error{result.Err}, result.Further...)
-			result.Err, p.found.list = p.found.list[0], p.found.list[1:]
-		}
-		result.Further = append(result.Further, p.found.list...)
+		result.Err, result.Further = p.besideLoadErrors(result.Err, result.Further)
 	})
 }

@@ -13,6 +13,7 @@ package eval
 
 import (
 	"context"
+	"slices"
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
@@ -108,13 +109,13 @@ func Compile(ctx context.Context, in Input) *Result {
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
-	p := define(ctx, in, loaded)
+	se := newSession(ctx, in)
+	p := define(in, loaded, se.holds)
 	if p.wrong() {
-		p.tell(result)
+		se.fail(p, result)
 		return result
 	}
-	r := newRun(p, in)
-	r.host, r.ctx = in.Host, ctx
+	r := newRun(se, p)
 	after = &afterwards{heap{r: r}}
 	err := r.runFiles()
 	if err != nil && !r.finished {
@@ -142,7 +143,7 @@ func (r *run) startFiles(files []*namespace) *Error {
 		if ns.body == nil {
 			continue
 		}
-		if err := r.startBlock(ns.body, ns.scope); err != nil {
+		if err := r.startBlock(ns.body, r.scopeOf(ns)); err != nil {
 			r.leave(func(r *run) *Error { return r.startFiles(files[i+1:]) })
 			return err
 		}
@@ -184,7 +185,7 @@ func cancelled(ctx context.Context) *Error {
 }
 
 func (r *run) fill(result *Result, err *Error) {
-	if r.prog.in.DataTrace {
+	if r.in.DataTrace {
 		r.traceData(err)
 	}
 	result.Err = err
@@ -194,12 +195,12 @@ func (r *run) fill(result *Result, err *Error) {
 		result.Typedefs = append(result.Typedefs, t.t)
 	}
 	for _, info := range r.prog.impls {
-		result.Implementations = append(result.Implementations, info.told())
+		result.Implementations = append(result.Implementations, info.summary())
 	}
 	result.Files = r.prog.files()
 	result.CheckResult = checkedBy(r.prog.plugins)
 	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(result.Output, r.prog.output...)
+	result.Output = append(result.Output, slices.Concat(r.prog.output, r.output)...)
 	result.Rounds = r.rounds
 	all := 0
 	for _, ns := range r.prog.order {
@@ -207,11 +208,8 @@ func (r *run) fill(result *Result, err *Error) {
 	}
 	result.Variables = make([]Variable, 0, all)
 	for _, ns := range r.prog.order {
-		if ns.scope == nil {
-			continue
-		}
 		for i, name := range ns.names {
-			v, _ := ns.scope.vars[i].peek()
+			v, _ := r.scopeOf(ns).vars[i].peek()
 			result.Variables = append(
 				result.Variables,
 				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},

@@ -464,7 +464,7 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		}
 		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
 	}
-	i, err := n.create(r, u.scope, values)
+	i, err := r.createInstance(n, u.scope, values)
 	if err == nil {
 		for _, implement := range info.implements {
 			if err = r.startImplement(implement, i); err != nil {

@@ -13,6 +13,12 @@ import (
 // maxFlow bounds how many variables a value is followed through.
 const maxFlow = 12
 
+// assignment is what an error of assigning is about.
+type assignment struct {
+	slot    *variable
+	refused *source // where the value comes from that was not taken; nil when none was given
+}
+
 // traceData adds to errors of assigning where the values came from:
 //
 //	a.x: 1, written at main.cf:9   a.x = y
@@ -25,19 +31,20 @@ func (r *run) traceData(e *Error) {
 	for _, cause := range e.Causes {
 		r.traceData(cause)
 	}
-	if e.slot == nil {
+	about, is := e.subject.(assignment)
+	if !is {
 		return
 	}
 	var b strings.Builder
 	b.WriteString("data trace:")
-	if v := e.slot.target(); v.has {
+	if v := about.slot.target(); v.has {
 		r.flow(&b, r.label(v), v.value, v.source(), 1)
 	}
-	if e.refused != nil {
-		r.flow(&b, r.label(e.slot), nil, *e.refused, 1)
-	} else if i := e.slot.owner; i != nil {
-		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
-		if d := e.slot.gathering; d != nil {
+	if about.refused != nil {
+		r.flow(&b, r.label(about.slot), nil, *about.refused, 1)
+	} else if i := about.slot.owner; i != nil {
+		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(about.slot))
+		if d := about.slot.gathering; d != nil {
 			for n, item := range d.list.Items {
 				r.flow(&b, "element", item, d.sources[n], 2)
 			}
@@ -166,11 +173,11 @@ func (r *run) named(name, namespace string, by *origin) *variable {
 			return v
 		}
 	}
-	if space == nil || space.scope == nil {
+	if space == nil {
 		return nil
 	}
 	if i, ok := space.vars[name]; ok {
-		return &space.scope.vars[i]
+		return &r.scopeOf(space).vars[i]
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,16 +27,18 @@ type program struct {
 	warnings    []Warning
 	plugins     []*pluginInfo
 	hidden      int // hidden variables so far
-	unknowns    uint64
 	dataclasses []Dataclass
-	nameless    []*Error                                // about what is the twin of an entity and cannot be named
-	twins       map[string]*entityInfo                  // by class; of twinOf
-	direct      *run                                    // evaluates the conditions of typedefs
+	nameless    []*Error               // about what is the twin of an entity and cannot be named
+	twins       map[string]*entityInfo // by class; of twinOf
+	holds       Holds
 	asks        bool                                    // some typedef calls a plug-in
 	output      []string                                // what plug-ins printed, in the order of their calls
 	annotated   map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
 	problems                                            // what was found wrong
 }
+
+// Holds evaluates the condition of a typedef for a value.
+type Holds func(p *program, condition root, v types.Value) (bool, error)
 
 // entityInfo is what the engine knows of an entity besides its type.
 type entityInfo struct {
@@ -118,11 +119,9 @@ type placed[T any] struct {
 }
 
 // define resolves a program. What is wrong with it is in its problems.
-func define(ctx context.Context, in Input, loaded *Loaded) *program {
-	p := &program{in: in, spaces: map[string]*namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
+func define(in Input, loaded *Loaded, holds Holds) *program {
+	p := &program{in: in, holds: holds, spaces: map[string]*namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
 	p.dataclasses = loaded.Dataclasses
-	p.direct = newRun(p, in)
-	p.direct.host, p.direct.ctx, p.direct.failed = in.Host, ctx, in.Static
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)
 	}

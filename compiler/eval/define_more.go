@@ -350,7 +350,6 @@ func (p *program) resolveBodies(d *definitions) {
 		p.take(b)
 	}
 	for _, ns := range p.order {
-		ns.scope = &scope{vars: make([]variable, len(ns.names)), ns: ns}
 		if ns.file == nil {
 			continue
 		}
@@ -501,12 +500,12 @@ func (p *program) condition(info *typedefInfo) *Error {
 			return e
 		}
 		t.Holds = func(v types.Value) (bool, error) {
-			s, ok := text(v)
+			s, ok := types.Plain(v).(types.Str)
 			if !ok {
 				return false, (&Error{Kind: "AssertionError", foreign: true,
 					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
 			}
-			matches, err := compiled.Match(s)
+			matches, err := compiled.Match(string(s))
 			if err != nil {
 				e := runtimeError("the regular expression of %s takes too long: %s", t.Name, err)
 				e.Hint = slowRegex
@@ -527,7 +526,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 		}
 		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil), direct: true}
 		b.top.declare("self", info.ast.Name.At)
-		condition = ptr(b.root(info.ast.Match))
+		condition = new(b.root(info.ast.Match))
 		p.warnings = append(p.warnings, b.warnings...)
 		return b.errs
 	}
@@ -535,7 +534,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 		if errs := info.resolve(); len(errs) > 0 {
 			return false, errs[0]
 		}
-		return p.holds(*condition, v)
+		return p.holds(p, *condition, v)
 	}
 	return nil
 }
@@ -568,7 +567,7 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 // and nothing else: nil for what has. The error is told when a value is held
 // against the typedef, and only where that comes to it.
 func (b *builder) unusable(x syntax.Expr) *Error {
-	n := ptr(standing(x))
+	n := new(standing(x))
 	unresolved := func(name string) *Error {
 		return notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
 	}
@@ -592,31 +591,3 @@ type unusable struct {
 }
 
 func (n *unusable) layout(*layouter) {}
-
-// holds evaluates the condition of a typedef at once.
-func (p *program) holds(condition root, v types.Value) (bool, error) {
-	r := p.direct
-	s := &scope{vars: make([]variable, 1)}
-	s.vars[0].value, s.vars[0].has = v, true
-	f, err := r.prepare(condition, s)
-	if err != nil {
-		return false, err
-	}
-	if err := r.drain(); err != nil {
-		return false, err
-	}
-	result, err := r.eval(condition.expr, s, f)
-	if err != nil {
-		return false, err
-	}
-	if r.failed && (result == nil || isUnknown(result)) {
-		return true, nil // a plug-in would have to say it
-	}
-	if result == nil {
-		return false, fmt.Errorf("the condition of a typedef can only use what is known at once")
-	}
-	if _, is := result.(types.Null); is {
-		return true, nil // upstream it is an object like others
-	}
-	return types.Truth(result), nil
-}

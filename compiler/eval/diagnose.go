@@ -99,6 +99,13 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 	return d
 }
 
+func (e *Error) chain() []diag.Step {
+	if e.by == nil {
+		return nil
+	}
+	return e.by.Steps()
+}
+
 func locate(at syntax.Span) (*diag.Location, string) {
 	l := &diag.Location{
 		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col),

@@ -30,6 +30,9 @@ func fileOf(p *place) string {
 	return p.File.Path
 }
 
+// Chain is the way on which a compile came to an error.
+type Chain interface{ Steps() []diag.Step }
+
 // Error is an error of the model: what the reference calls a CompilerException.
 type Error struct {
 	// Kind is the reference's class without its module: DoubleSetException.
@@ -60,7 +63,7 @@ type Error struct {
 	// over may replace, as long as at is nothing more exact.
 	stmtAt *place
 	// by is in whose name it arose: the first link of the chain.
-	by *origin
+	by Chain
 	// code replaces the one of the kind, where that is too wide for people.
 	code string
 	// topic tells errors at one place apart, repeats counts what is the same.
@@ -73,10 +76,8 @@ type Error struct {
 	// Expected and Found say in words what type or token would have been right,
 	// and what is there.
 	Expected, Found string
-	// slot is the variable that an error of assigning is about, and refused what
-	// it did not take: for the data trace.
-	slot    *variable
-	refused *source
+	// subject is what package eval knows of an error of assigning, for its data trace.
+	subject any
 	// focus is nearer to what is wrong than at, for people.
 	focus *place
 	// related are other places that have a part in it.

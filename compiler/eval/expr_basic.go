@@ -40,7 +40,8 @@ type ref struct {
 
 func (n *ref) layout(l *layouter) { n.slot = l.name(n.name) }
 
-func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
+// variableOf finds the variable that a name stands for.
+func (r *run) variableOf(n *ref, s *scope) (*variable, *Error) {
 	switch n.kind {
 	case refLocal, refSelf, refMember:
 		for range n.depth {
@@ -61,11 +62,11 @@ func (n *ref) lookup(r *run, s *scope) (*variable, *Error) {
 		e := *n.absent
 		return nil, &e
 	}
-	return &n.ns.scope.vars[n.index], nil
+	return &r.scopeOf(n.ns).vars[n.index], nil
 }
 
 func (r *run) needRef(n *ref, s *scope, f frame) *Error {
-	v, err := n.lookup(r, s)
+	v, err := r.variableOf(n, s)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (u *attrHook) node() node              { return u.n }
 func (u *attrHook) blame(err *Error) *Error { return err.drawn(u.n) }
 
 func (u *attrHook) run(r *run) *Error {
-	v, err := u.n.resolve(r, u.scope, u.frame)
+	v, err := r.slotOfRef(u.n, u.scope, u.frame)
 	if err != nil && u.n.unset && err.Kind == "OptionalValueException" && len(u.frame) == 1 {
 		u.target.connect(r, u.frame[0].target())
 		return nil
@@ -168,8 +169,9 @@ func (u *attrHook) run(r *run) *Error {
 	return nil
 }
 
-// resolve finds the slot. What is unknown has no attributes, as upstream.
-func (n *attrRef) resolve(r *run, s *scope, f frame) (*variable, *Error) {
+// slotOfRef finds the slot of `x.a`. As in the reference, what is unknown has no
+// attributes.
+func (r *run) slotOfRef(n *attrRef, s *scope, f frame) (*variable, *Error) {
 	of, err := r.eval(n.x.expr, s, f)
 	if err != nil {
 		return nil, err
@@ -221,7 +223,7 @@ func (r *run) needGradualList(n *listExpr, s *scope, f frame, c collector) (bool
 	if n.items == nil {
 		return true, r.need(n, s, f)
 	}
-	all := ptr(newGathering(gathered))
+	all := new(newGathering(gathered))
 	all.gathering.promises = int32(len(n.items))
 	f[n.slot] = all
 	for _, item := range n.items {

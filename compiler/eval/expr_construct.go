@@ -73,7 +73,7 @@ type given struct {
 }
 
 func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Error) {
-	indirect, late, err := n.late(r, s, f)
+	indirect, late, err := r.lateArguments(n, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -93,30 +93,30 @@ func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Erro
 		}
 		values = append(values, g)
 	}
-	instance, err := n.find(r, values)
+	instance, err := r.findByIndex(n, values)
 	if err != nil {
 		return nil, err
 	}
 	if instance != nil {
 		instance.found = append(instance.found, &n.span)
 		for _, g := range values {
-			if err := n.assign(r, s, instance, g); err != nil {
+			if err := r.assignGiven(n, s, instance, g); err != nil {
 				return nil, err
 			}
 		}
-	} else if instance, err = n.create(r, s, values); err != nil {
+	} else if instance, err = r.createInstance(n, s, values); err != nil {
 		return nil, err
 	}
-	if err := n.assignLater(r, s, instance, indirect); err != nil {
+	if err := r.assignLater(n, s, instance, indirect); err != nil {
 		return nil, err
 	}
-	return instance, n.implement(r, instance, n.info.implements)
+	return instance, r.implementAll(n, instance, n.info.implements)
 }
 
-func (n *construct) implement(r *run, i *Instance, implements []*implement) *Error {
+func (r *run) implementAll(n *construct, i *Instance, implements []*implement) *Error {
 	for k, one := range implements {
 		if err := r.startImplement(one, i); err != nil {
-			r.leave(func(r *run) *Error { return n.implement(r, i, implements[k+1:]) })
+			r.leave(func(r *run) *Error { return r.implementAll(n, i, implements[k+1:]) })
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func (n *construct) implement(r *run, i *Instance, implements []*implement) *Err
 }
 
 // find looks for an instance with the same key in an index.
-func (n *construct) find(r *run, values []given) (*Instance, *Error) {
+func (r *run) findByIndex(n *construct, values []given) (*Instance, *Error) {
 	indexes := n.info.entity.Indexes
 	if len(indexes) == 0 {
 		return nil, nil
@@ -169,7 +169,7 @@ func duplicate(n node, have *Instance, message string) *Error {
 	return e.twice(n.where(), have.at)
 }
 
-func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error) {
+func (r *run) createInstance(n *construct, s *scope, values []given) (*Instance, *Error) {
 	e := n.info.entity
 	if s.by.level() > r.limits.iterations { // which endless rounds reach first
 		return nil, r.limits.tooDeep(e).in(n)
@@ -198,14 +198,14 @@ func (n *construct) create(r *run, s *scope, values []given) (*Instance, *Error)
 	}
 	r.instances = append(r.instances, i)
 	for _, g := range values {
-		if err := n.assign(r, s, i, g); err != nil {
+		if err := r.assignGiven(n, s, i, g); err != nil {
 			return nil, err
 		}
 	}
 	return i, r.register(i, n.info, n)
 }
 
-func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
+func (r *run) assignGiven(n *construct, s *scope, i *Instance, g given) *Error {
 	err := i.slot(g.slot).set(r, g.value, source{at: &n.span, by: s.by})
 	if err == nil {
 		return nil
@@ -218,7 +218,7 @@ func (n *construct) assign(r *run, s *scope, i *Instance, g given) *Error {
 }
 
 // assignLater starts the assignment of what no index wants.
-func (n *construct) assignLater(r *run, s *scope, i *Instance, arguments []argument) *Error {
+func (r *run) assignLater(n *construct, s *scope, i *Instance, arguments []argument) *Error {
 	for len(arguments) > 0 {
 		a := &arguments[0]
 		if a.known {

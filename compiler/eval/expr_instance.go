@@ -76,7 +76,7 @@ func (u *knownUnit) assign(r *run, a *argument) *Error {
 	if constant, is := a.x.expr.(*literal); is {
 		return slot.set(r, constant.value, from)
 	}
-	self, err := a.x.expr.(*ref).lookup(r, u.scope)
+	self, err := r.variableOf(a.x.expr.(*ref), u.scope)
 	if err != nil {
 		return err
 	}

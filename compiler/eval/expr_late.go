@@ -16,7 +16,7 @@ type lacking struct {
 
 // splat is the d of `**d`.
 type splat struct {
-	x expr
+	x     expr
 	stars place
 }
 
@@ -24,16 +24,16 @@ type splat struct {
 // other end of the relation that the instance is assigned to, if an index wants
 // it; and the indirect arguments that are left then. It comes before any other
 // argument is evaluated.
-func (n *construct) late(r *run, s *scope, f frame) ([]argument, []given, *Error) {
+func (r *run) lateArguments(n *construct, s *scope, f frame) ([]argument, []given, *Error) {
 	if len(n.splats) == 0 && n.lacks == nil {
 		return n.indirect, nil, nil
 	}
-	late, err := n.splat(r, s, f)
+	late, err := r.splatArguments(n, s, f)
 	if err != nil {
 		return nil, nil, err
 	}
 	if n.lacks != nil {
-		if late, err = n.complete(r, s, f, late); err != nil {
+		if late, err = r.completeKey(n, s, f, late); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -47,7 +47,7 @@ func (n *construct) late(r *run, s *scope, f frame) ([]argument, []given, *Error
 func (g given) same(other given) bool { return g.name == other.name }
 
 // splat gives the arguments of `**d`.
-func (n *construct) splat(r *run, s *scope, f frame) ([]given, *Error) {
+func (r *run) splatArguments(n *construct, s *scope, f frame) ([]given, *Error) {
 	var late []given
 	for _, x := range n.splats {
 		v, err := r.eval(x.x, s, f)
@@ -78,9 +78,9 @@ func (n *construct) splat(r *run, s *scope, f frame) ([]given, *Error) {
 
 // complete adds the other end of the relation that the instance is assigned to,
 // if an index wants it, and checks that indexes have all that they want.
-func (n *construct) complete(r *run, s *scope, f frame, late []given) ([]given, *Error) {
+func (r *run) completeKey(n *construct, s *scope, f frame, late []given) ([]given, *Error) {
 	e := n.info.entity
-	back, err := n.lacks.back(r, s, f, n)
+	back, err := r.inverseArgument(n.lacks, s, f, n)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (n *construct) complete(r *run, s *scope, f frame, late []given) ([]given, 
 
 // back is the other end of the relation on the left, as an argument of the
 // constructor, and nothing where there is no such end.
-func (l *lacking) back(r *run, s *scope, f frame, n *construct) (given, *Error) {
+func (r *run) inverseArgument(l *lacking, s *scope, f frame, n *construct) (given, *Error) {
 	if l.left == nil {
 		return given{}, nil
 	}

@@ -90,7 +90,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	result := &variable{}
 	u.results = append(u.results, result)
 	x := u.n.element
-	if isUnknown(v) && r != r.prog.direct { // the condition of a typedef looks at it as at any other
+	if isUnknown(v) && !r.direct { // the condition of a typedef looks at it as at any other
 		x = u.n.unknown
 	}
 	f := newFrame(x)
@@ -117,7 +117,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(over) && r == r.prog.direct {
+	if isUnknown(over) && r.direct {
 		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
@@ -125,7 +125,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 	if isUnknown(over) {
 		l, ok = &types.List{Items: []types.Value{over}}, true
 	}
-	if !ok && r == r.prog.direct {
+	if !ok && r.direct {
 		return typingError(
 			"A list comprehension in a direct execute context can only be applied to lists, got %s",
 			types.PythonName(over),
@@ -180,7 +180,7 @@ func (u *comprehensionEnd) run(r *run) *Error {
 		switch item := item.(type) {
 		case skippedElement:
 		case *types.List:
-			if r == r.prog.direct { // where it stays one
+			if r.direct { // where it stays one
 				items = append(items, item)
 				continue
 			}

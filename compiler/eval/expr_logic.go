@@ -47,12 +47,12 @@ func (u *conditionUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(cond) && !(u.n.guarded && r == r.prog.direct) {
+	if isUnknown(cond) && !(u.n.guarded && r.direct) {
 		u.target.put(r, r.unknown(), &u.n.span)
 		return nil
 	}
 	truth, ok := cond.(types.Bool)
-	if !ok && u.n.guarded && r == r.prog.direct {
+	if !ok && u.n.guarded && r.direct {
 		return typingError(
 			"Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression",
 			types.Text(cond),
@@ -154,7 +154,7 @@ func (u *lazyUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(left) && r == r.prog.direct { // upstream it passes for a bool first
+	if isUnknown(left) && r.direct { // upstream it passes for a bool first
 		e := &Error{
 			Kind:    "AssertionError",
 			foreign: true,
@@ -193,7 +193,7 @@ func (u *lazyRight) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if _, ok := v.(types.Bool); !ok && !isUnknown(v) && r == r.prog.direct {
+	if _, ok := v.(types.Bool); !ok && !isUnknown(v) && r.direct {
 		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).in(u.stmt)
 	} else if !ok && !isUnknown(v) {
 		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
@@ -245,7 +245,7 @@ type binary struct {
 }
 
 // blame is in, or what becomes of an error without a place.
-func (n *binary) blame(err *Error) *Error {
+func blameBinary(n *binary, err *Error) *Error {
 	if err == nil || !n.placeless || err.foreign || err.Stmt != "" {
 		return err.in(n)
 	}
@@ -260,9 +260,9 @@ func (n *binary) layout(l *layouter) {
 
 func (r *run) needBinary(n *binary, s *scope, f frame) *Error {
 	if err := r.need(n.l, s, f); err != nil {
-		return n.blame(err)
+		return blameBinary(n, err)
 	}
-	return n.blame(r.need(n.r, s, f))
+	return blameBinary(n, r.need(n.r, s, f))
 }
 
 func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
@@ -276,13 +276,13 @@ func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
 	}
 	switch n.op {
 	case "in":
-		return n.contains(r, a, b)
+		return r.contains(n, a, b)
 	case "not in":
 		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
 			e := &Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", foreign: true}
 			return nil, e.in(n)
 		}
-		v, err := n.contains(r, a, b)
+		v, err := r.contains(n, a, b)
 		if in, ok := v.(types.Bool); ok {
 			return !in, err
 		}
@@ -297,9 +297,9 @@ func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
 	case "!=":
 		return types.Bool(!types.Equal(a, b)), nil
 	case "<", ">", "<=", ">=":
-		return n.compare(a, b)
+		return compare(n, a, b)
 	}
-	v, err := n.arithmetic(a, b)
+	v, err := arithmetic(n, a, b)
 	switch result := v.(type) {
 	case types.Str:
 		err = r.overgrown(len(result))
@@ -309,7 +309,7 @@ func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
 	return v, err
 }
 
-func (n *binary) compare(a, b types.Value) (types.Value, *Error) {
+func compare(n *binary, a, b types.Value) (types.Value, *Error) {
 	if _, ok := text(a); ok && n.op == "+" {
 		return nil, typingError(
 			"Can only concatenate str (not '%s' (%s)) to str",
@@ -346,7 +346,7 @@ func text(v types.Value) (string, bool) {
 	return string(s), is
 }
 
-func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
+func arithmetic(n *binary, a, b types.Value) (types.Value, *Error) {
 	if n.op == "+" {
 		if x, ok := text(a); ok {
 			if y, ok := text(b); ok {
@@ -377,7 +377,7 @@ func (n *binary) arithmetic(a, b types.Value) (types.Value, *Error) {
 }
 
 // contains is `a in b`. With something unknown in b the answer may be unknown.
-func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
+func (r *run) contains(n *binary, a, b types.Value) (types.Value, *Error) {
 	if isUnknown(a) {
 		return r.unknown(), nil
 	}
@@ -414,7 +414,7 @@ func (n *binary) contains(r *run, a, b types.Value) (types.Value, *Error) {
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, n.blame(
+	return nil, blameBinary(n,
 		typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).coded(diag.WrongOperand),
 	)
 }
@@ -435,7 +435,7 @@ func (r *run) needIsDefined(n *isDefined, s *scope, f frame) *Error {
 	f[n.slot] = target
 	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
 	if n.x == nil {
-		v, err := n.v.lookup(r, s)
+		v, err := r.variableOf(n.v, s)
 		if err != nil {
 			return err
 		}

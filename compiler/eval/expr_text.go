@@ -21,7 +21,7 @@ type formatPart struct {
 
 // fill replaces the fields by their values, one after the other in the whole
 // text. As in the reference, a value may bring along a field that is replaced later.
-func (n *format) fill(values []string) string {
+func fillFields(n *format, values []string) string {
 	text := n.text
 	for k, p := range n.parts {
 		text = strings.ReplaceAll(text, p.match, values[k])
@@ -63,7 +63,7 @@ func (r *run) evalFormat(n *format, s *scope, f frame) (types.Value, *Error) {
 		}
 		values = append(values, text)
 	}
-	text := n.fill(values)
+	text := fillFields(n, values)
 	if err := r.overgrown(len(text)); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 	if open {
 		return r.unknown(), nil
 	}
-	b, err := n.render(nil, r, s, f, n.pieces)
+	b, err := r.renderFString(n, nil, s, f, n.pieces)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 }
 
 // render appends what pieces give.
-func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) ([]byte, *Error) {
+func (r *run) renderFString(n *fstring, b []byte, s *scope, f frame, pieces []fpiece) ([]byte, *Error) {
 	for i := range pieces {
 		p := &pieces[i]
 		if !p.isField {
@@ -188,13 +188,13 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 		}
 		spec := ""
 		if p.spec != nil {
-			own, err := n.render(nil, r, s, f, p.spec)
+			own, err := r.renderFString(n, nil, s, f, p.spec)
 			if err != nil {
 				return nil, err
 			}
 			spec = string(own)
 		}
-		text, err := n.format(v, p.conversion, spec)
+		text, err := formatField(n, v, p.conversion, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (n *fstring) render(b []byte, r *run, s *scope, f frame, pieces []fpiece) (
 }
 
 // format is what a field of an f-string makes of its value.
-func (n *fstring) format(v types.Value, conversion rune, spec string) (string, *Error) {
+func formatField(n *fstring, v types.Value, conversion rune, spec string) (string, *Error) {
 	v, _ = types.Whole(v) // eval has looked at the error
 	switch conversion {
 	case 0:

@@ -18,7 +18,7 @@ func (r *run) complete(i *Instance) []*Error {
 		).coded(diag.NoImplementation)
 		e.Stmt, e.at = i.Text(), i.lastAt()
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
-		errs = append(errs, e.of(i))
+		errs = append(errs, ofInstance(e, i))
 	}
 	for n := range i.slots {
 		v := &i.slots[n]
@@ -52,8 +52,8 @@ func incomplete(i *Instance, v *variable) *Error {
 		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at))
 	}
 	e.bare, e.Importance, e.about, e.topic = true, 8, i.at, v.attr.Name
-	e.slot = v
-	return e.of(i)
+	e.subject = assignment{slot: v}
+	return ofInstance(e, i)
 }
 
 // stuck reports the units that never got what they wait for.

@@ -55,8 +55,8 @@ func (p *program) files() []*syntax.File {
 	return files
 }
 
-// told is an implementation as others may know it.
-func (info *implementationInfo) told() *types.Implementation {
+// summary describes an implementation to other packages.
+func (info *implementationInfo) summary() *types.Implementation {
 	t := &types.Implementation{Name: info.impl.name, Doc: info.ast.Doc, At: info.impl.at}
 	if info.target != nil {
 		t.For = info.target.entity

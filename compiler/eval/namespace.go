@@ -17,7 +17,6 @@ type namespace struct {
 	vars  map[string]int
 	names []string
 	first []syntax.Span // where each of names is assigned first
-	scope *scope
 	p     *program
 	body  *block
 	// missing: its file could not be read, so nobody knows what is in it.
@@ -64,7 +63,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 			}
 			err.Hint = ns.suggestImport(prefix)
 			err.topic = "import " + prefix
-			err.at = ptr(name.At)
+			err.at = new(name.At)
 			return nil, err
 		}
 		if thing, ok := space.things[last]; ok {
@@ -75,7 +74,7 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 		}
 		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
 		err.Hint = suggestThing(prefix+"::", last, space)
-		err.at = ptr(name.At)
+		err.at = new(name.At)
 		return nil, err
 	}
 	if p, ok := types.LookupPrimitive(last); ok {
@@ -91,6 +90,6 @@ func (ns *namespace) find(name syntax.Name) (any, *Error) {
 	}
 	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)
 	err.Hint = suggestThing("", last, ns)
-	err.at = ptr(name.At)
+	err.at = new(name.At)
 	return nil, err
 }

@@ -109,8 +109,8 @@ func isUnknown(v types.Value) bool {
 
 // unknown is a value that is not known, and no other such value.
 func (r *run) unknown() types.Value {
-	r.prog.unknowns++
-	return types.Unknown{Number: r.prog.unknowns}
+	r.unknowns++
+	return types.Unknown{Number: r.unknowns}
 }
 
 var (

@@ -309,7 +309,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 			len(positional),
 			len(args),
 		).coded(diag.WrongArguments).
-			hinted(suggestCall(sig, named))
+			hinted(suggestCall(sig, namesOf(named)))
 	}
 	open := false
 	check := func(i int, v types.Value) (types.Value, *Error) {
@@ -340,7 +340,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		}
 	}
 	if err := missingArguments(short, sig, covered); err != nil {
-		return false, err.hinted(suggestCall(sig, named))
+		return false, err.hinted(suggestCall(sig, namesOf(named)))
 	}
 	for k, v := range args {
 		i := varargs
@@ -362,14 +362,14 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 				short,
 				g.name,
 			).coded(diag.WrongArguments).
-				hinted(suggestCall(sig, named))
+				hinted(suggestCall(sig, namesOf(named)))
 		case i < 0 && varkeywords < 0:
 			return false, runtimeError(
 				"%s() got an unexpected keyword argument: '%s'",
 				short,
 				g.name,
 			).coded(diag.WrongArguments).
-				hinted(suggestCall(sig, named))
+				hinted(suggestCall(sig, namesOf(named)))
 		case i < 0:
 			i = varkeywords
 		default:
@@ -383,6 +383,14 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	}
 	u.bound = out
 	return !open || sig.AllowUnknown, nil
+}
+
+func namesOf(values []given) []string {
+	names := make([]string, len(values))
+	for i, g := range values {
+		names[i] = g.name
+	}
+	return names
 }
 
 func missingArguments(name string, sig *Signature, set []bool) *Error {
@@ -573,7 +581,7 @@ func checkedBy(plugins []*pluginInfo) func(string, types.Value) (string, *Error)
 	return func(plugin string, v types.Value) (string, *Error) {
 		for _, info := range plugins { // the first of a name is what it means
 			if info.sig.Name == plugin {
-				return info.check(v)
+				return checkResult(info, v)
 			}
 		}
 		return "", nil

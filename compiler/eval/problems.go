@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // problems are what the definition phase finds wrong. The first is the error
@@ -25,7 +26,6 @@ func (p *program) report(errs ...*Error) {
 		if p.found == nil {
 			p.found = &collected{seen: map[topic]*Error{}, definition: true}
 			p.warnedAt = len(p.warnings)
-			p.direct.failed = true
 		}
 		p.found.add(e)
 	}
@@ -53,16 +53,29 @@ func (p *program) step(do func()) {
 	}
 }
 
-// tell puts the problems into a result.
-func (p *program) tell(result *Result) {
+// failure returns the error of the compile, the errors that were found after it,
+// and the warnings that the reference prints beside it.
+func (p *program) failure() (first *Error, further []*Error, warnings []Warning) {
 	for _, w := range p.warnings[:p.warnedAt] {
-		// names are looked at for shadows once everything is resolved
+		// shadowed variables are looked for once everything is resolved
 		if w.Kind != "VariableShadowWarning" || p.in.Static {
-			result.Warnings = append(result.Warnings, w)
+			warnings = append(warnings, w)
 		}
 	}
-	result.Output = append(result.Output, p.output...)
-	result.Err, result.Further = p.found.list[0], p.found.further()
+	return p.found.list[0], p.found.further(), warnings
+}
+
+// besideLoadErrors joins the problems with the errors of importing the plug-ins,
+// of which first is the one that the reference reports.
+func (p *program) besideLoadErrors(first *Error, further []*Error) (*Error, []*Error) {
+	found := p.found.list
+	if first.code == diag.Code("InvalidTypeAnnotation") && first.Kind != "RuntimeException" && p.early > 0 {
+		// annotations are looked at once everything is defined; only whether
+		// each parameter has one is seen before
+		further = append([]*Error{first}, further...)
+		first, found = found[0], found[1:]
+	}
+	return first, append(further, found...)
 }
 
 // unsure tells entities that may have attributes and parents nobody knows of.

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -53,9 +52,9 @@ type frame []*variable
 //     circles (cycle.go);
 //  4. all that is left in unread.
 type run struct {
+	*session
 	prog      *program
-	host      Host
-	ctx       context.Context
+	direct    bool // it evaluates the condition of a typedef, at once
 	ready     queue[waiter]
 	waiting   waitingList
 	freezable freezeQueue
@@ -84,9 +83,9 @@ type run struct {
 	limits    limits
 }
 
-func newRun(p *program, in Input) *run {
+func newRun(se *session, p *program) *run {
 	return &run{
-		prog: p, ctx: context.Background(), limits: newLimits(in),
+		session: se, prog: p, limits: newLimits(se.in),
 		ofSelf: map[*attrRef]*variable{}, indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
 	}
 }
@@ -131,13 +130,13 @@ func (r *run) resolveSelf(w waiter) *Error {
 			continue
 		}
 		n := v.pending.attribute
-		self, err := n.x.expr.(*ref).lookup(r, u.scope)
+		self, err := r.variableOf(n.x.expr.(*ref), u.scope)
 		if err != nil {
-			return err.drawn(n).led(u.scope)
+			return led(err.drawn(n), u.scope)
 		}
 		slot, err := slotOf(self.value, n.x.expr, n.attr, n)
 		if err != nil {
-			return err.drawn(n).led(u.scope)
+			return led(err.drawn(n), u.scope)
 		}
 		u.frame[i] = slot
 		if slot.waitFor(w) {
@@ -220,10 +219,10 @@ func (r *run) drainSome(budget *int) *Error {
 			continue
 		}
 		if err := w.run(r); err != nil {
-			if r == r.prog.direct {
+			if r.direct {
 				return err // of the condition of a typedef: reported where the value is set
 			}
-			return w.blame(err).led(w.base().scope)
+			return led(w.blame(err), w.base().scope)
 		}
 		r.waiting.remove(w)
 	}

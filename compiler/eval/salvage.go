@@ -79,8 +79,8 @@ func (r *run) salvage(first *Error) []*Error {
 	}
 	found := newCollected(first)
 	r.failed = true
-	warnings, output := len(r.warnings), len(r.prog.output)
-	defer func() { r.warnings, r.prog.output = r.warnings[:warnings], r.prog.output[:output] }()
+	warnings, output := len(r.warnings), len(r.output)
+	defer func() { r.warnings, r.output = r.warnings[:warnings], r.output[:output] }()
 	guarded(func() { r.salvageAll(found) })
 	return found.further()
 }

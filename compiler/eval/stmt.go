@@ -49,7 +49,7 @@ func (r *run) startFrom(b *block, first int, s *scope) *Error {
 		st := b.stmts[i]
 		if err := r.startStmt(st, s); err != nil {
 			r.leave(func(r *run) *Error { return r.startFrom(b, i+1, s) })
-			return err.in(st).led(s)
+			return led(err.in(st), s)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ type assign struct {
 
 func (r *run) startAssign(n *assign, s *scope) *Error {
 	if n.absent != nil {
-		return ptr(*n.absent).in(n)
+		return new(*n.absent).in(n)
 	}
 	f, err := r.prepare(n.value, s)
 	if err != nil {
@@ -159,7 +159,7 @@ func (u *assignUnit) run(r *run) *Error {
 	}
 	vars := u.scope.vars
 	if u.n.of != nil {
-		vars = u.n.of.scope.vars
+		vars = r.scopeOf(u.n.of).vars
 	}
 	return vars[u.n.index].set(r, v, source{at: u.n.value.expr.where(), by: u.scope.by})
 }
@@ -444,11 +444,11 @@ func (r *run) startImplement(n *implement, i *Instance) *Error {
 		}
 		return nil
 	}
-	s := &scope{self: i, ns: n.info.ns, up: n.info.ns.scope}
+	s := &scope{self: i, ns: n.info.ns, up: r.scopeOf(n.info.ns)}
 	u := &implementUnit{unit: unit{scope: s}, n: n, i: i}
 	f, err := r.prepare(n.when, u.scope)
 	if err != nil {
-		return err.drawn(n).of(i)
+		return ofInstance(err.drawn(n), i)
 	}
 	r.start(u, f)
 	return nil
@@ -492,7 +492,7 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 			continue
 		}
 		s := &scope{
-			vars: make([]variable, len(impl.body.vars)), up: impl.ns.scope, self: u.i, ns: impl.ns,
+			vars: make([]variable, len(impl.body.vars)), up: r.scopeOf(impl.ns), self: u.i, ns: impl.ns,
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.level() + 1},
 		}
 		if err := r.startBlock(impl.body, s); err != nil {

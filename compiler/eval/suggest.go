@@ -96,18 +96,14 @@ func first(texts ...string) string {
 
 // suggestCall is the hint for a call that does not fit: the name that was
 // probably meant, or how the plug-in is called.
-func suggestCall(sig *Signature, named []given) string {
+func suggestCall(sig *Signature, named []string) string {
 	names := make([]string, len(sig.Params))
 	for i, p := range sig.Params {
 		names[i] = p.Name
 	}
-	for _, g := range named {
-		known := false
-		for _, name := range names {
-			known = known || name == g.name
-		}
-		if !known {
-			if hint := suggest("argument", g.name, names); hint != "" {
+	for _, name := range named {
+		if !slices.Contains(names, name) {
+			if hint := suggest("argument", name, names); hint != "" {
 				return hint + " It is called as " + signatureText(sig)
 			}
 		}

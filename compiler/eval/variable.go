@@ -243,7 +243,7 @@ func (v *variable) doubleSet(value types.Value, from source) *Error {
 		from.at,
 	)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
-	e.slot, e.refused = v, &from
+	e.subject = assignment{v, &from}
 	return e.with("set to "+titleOf(v.value), v.at).focused(from.at)
 }
 

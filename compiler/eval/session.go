@@ -1,0 +1,74 @@
+package eval
+
+import (
+	"context"
+	"errors"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// session is what the runs of one compile share: that of the model, and the one
+// that evaluates the conditions of typedefs.
+type session struct {
+	in         Input
+	host       Host
+	ctx        context.Context
+	scopes     map[*namespace]*scope // of the variables at module level
+	unknowns   uint64                // how many unknown values there were
+	output     []string              // what plug-ins printed, in the order of their calls
+	conditions *run                  // evaluates the conditions of typedefs
+}
+
+func newSession(ctx context.Context, in Input) *session {
+	return &session{in: in, host: in.Host, ctx: ctx, scopes: map[*namespace]*scope{}}
+}
+
+// scopeOf returns the variables of a namespace.
+func (se *session) scopeOf(ns *namespace) *scope {
+	s := se.scopes[ns]
+	if s == nil {
+		s = &scope{vars: make([]variable, len(ns.names)), ns: ns}
+		se.scopes[ns] = s
+	}
+	return s
+}
+
+// holds evaluates the condition of a typedef at once.
+func (se *session) holds(p *program, condition root, v types.Value) (bool, error) {
+	if se.conditions == nil {
+		se.conditions = newRun(se, p)
+		se.conditions.direct = true
+	}
+	r := se.conditions
+	r.failed = r.failed || se.in.Static || p.wrong()
+	s := &scope{vars: []variable{{value: v, has: true}}}
+	f, err := r.prepare(condition, s)
+	if err != nil {
+		return false, err
+	}
+	if err := r.drain(); err != nil {
+		return false, err
+	}
+	result, err := r.eval(condition.expr, s, f)
+	if err != nil {
+		return false, err
+	}
+	if r.failed && (result == nil || isUnknown(result)) {
+		return true, nil // a plug-in would have to say it
+	}
+	if result == nil {
+		return false, errors.New("the condition of a typedef can only use what is known at once")
+	}
+	if _, is := result.(types.Null); is {
+		return true, nil // in the reference it is an object like others
+	}
+	return types.Truth(result), nil
+}
+
+// fail fills the result of a compile whose program has errors.
+func (se *session) fail(p *program, result *Result) {
+	err, further, warnings := p.failure()
+	result.Err, result.Further = err, further
+	result.Warnings = append(result.Warnings, warnings...)
+	result.Output = append(append(result.Output, p.output...), se.output...)
+}
