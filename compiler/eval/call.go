@@ -5,99 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
-
-// call is `f(a, k=v, **d)`: a plug-in or a cast.
-type call struct {
-	at
-	name   string
-	cast   types.Primitive // a cast, unless plugin is set
-	plugin *pluginInfo
-	args   []expr
-	named  []argument
-	splats []splat
-	parts  root
-	ns     *namespace
-	names  *naming // what is in sight where it stands
-	slot   int
-}
-
-func (b *builder) call(x *syntax.Call) expr {
-	n := &call{at: standing(x), name: x.Func.Text, ns: b.ns, names: b.top}
-	for _, a := range x.Args { // what is wrong in them comes first
-		n.args = append(n.args, b.expr(a))
-	}
-	for _, a := range x.Named {
-		n.named = append(n.named, argument{name: a.Name.Name, x: root{expr: b.expr(a.Value)}})
-	}
-	for _, s := range x.Splats {
-		part := b.expr(s.Expr)
-		if b.direct {
-			part = &unusable{
-				standing(s.Expr),
-				fail(
-					"DirectExecuteException",
-					"The statement **%s can not be executed in this context",
-					syntax.RenderRepr(s.Expr),
-				).in(part),
-			}
-		}
-		n.splats = append(n.splats, splat{part, s.At})
-	}
-	thing, err := b.ns.find(x.Func)
-	if err != nil {
-		if !b.unloaded(x.Func.Text) {
-			b.failAt(err, x.Func.At)
-		}
-		return &literal{standing(x), unknown}
-	}
-	switch thing := thing.(type) {
-	case *pluginInfo:
-		n.plugin = thing
-	case types.Primitive:
-		if thing == types.ListT || thing == types.DictT {
-			b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
-			return n
-		}
-		n.cast = thing
-		if thing == types.Number {
-			b.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
-		}
-	default:
-		b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
-		return n
-	}
-	seen := map[string]bool{}
-	for _, a := range x.Named {
-		if seen[a.Name.Name] {
-			b.failAt(
-				runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n),
-				x.Func.At,
-			)
-		}
-		seen[a.Name.Name] = true
-	}
-	n.parts = newRoot(callParts{n})
-	return n
-}
-
-// unloaded tells names that may be those of plug-ins nobody looked for.
-func (b *builder) unloaded(name string) bool {
-	prefix, _, qualified := cutLast(name)
-	ns := b.ns
-	if qualified {
-		if ns = b.ns.visible(prefix); ns == nil {
-			return false
-		}
-	}
-	module, _, _ := strings.Cut(ns.name, "::")
-	return b.p.in.Unloaded[module]
-}
-
-func (n *call) layout(l *layouter) { n.slot = l.next() }
 
 func (r *run) needCall(n *call, s *scope, f frame) *Error {
 	target := &variable{}
@@ -108,35 +18,6 @@ func (r *run) needCall(n *call, s *scope, f frame) *Error {
 	}
 	r.start(&callUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
-}
-
-// callParts evaluates the arguments of a call in one frame.
-type callParts struct{ *call }
-
-func (n callParts) each(do func(x expr) *Error) *Error {
-	for _, x := range n.args {
-		if err := do(x); err != nil {
-			return err
-		}
-	}
-	for _, a := range n.named {
-		if err := do(a.x.expr); err != nil {
-			return err
-		}
-	}
-	for _, x := range n.splats {
-		if err := do(x.x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (n callParts) layout(l *layouter) {
-	_ = n.each(func(x expr) *Error {
-		x.layout(l)
-		return nil
-	})
 }
 
 // callUnit waits for the arguments, and for what the plug-in found missing.
@@ -214,46 +95,6 @@ func (u *callUnit) run(r *run) *Error {
 	return u.call(r)
 }
 
-// arguments evaluates the arguments.
-func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
-	n := u.n
-	args := make([]types.Value, len(n.args))
-	for i, x := range n.args {
-		v, err := r.eval(x, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		args[i] = v
-	}
-	named := make([]given, 0, len(n.named))
-	for _, a := range n.named {
-		v, err := r.eval(a.x.expr, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		named = append(named, given{name: a.name, value: v})
-	}
-	for _, x := range n.splats {
-		v, err := r.eval(x.x, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		d, ok := v.(*types.Dict)
-		if !ok {
-			return nil, nil, notDict(x)
-		}
-		for _, k := range d.Keys {
-			for _, g := range named {
-				if g.name == k {
-					return nil, nil, runtimeError("Keyword argument %s repeated in function call", k)
-				}
-			}
-			named = append(named, given{name: k, value: d.Values[k]})
-		}
-	}
-	return args, named, nil
-}
-
 func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 	if len(named) > 0 {
 		return runtimeError("Only positional arguments allowed in type cast")
@@ -292,9 +133,6 @@ func typeName(t types.Type) string {
 	}
 	return t.String()
 }
-
-// Slot is where a plug-in waits.
-func (v *variable) slot() {}
 
 // retry waits for what the plug-in wanted and calls it once more.
 func (u *callUnit) retry(r *run, slots []Slot) {
@@ -463,119 +301,9 @@ func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Er
 	return v, nil
 }
 
-// heap is what a plug-in may ask while it runs.
-type heap struct {
-	r *run
-	s *scope
-	n *call
-}
-
-func (h *heap) read(v *variable) Read {
-	v = v.target()
-	if !v.has {
-		return Read{State: Unset, Slot: v}
-	}
-	if v.kind == option {
-		if _, empty := v.value.(types.Null); empty {
-			return Read{State: Optional, Value: null, Slot: v}
-		}
-	}
-	return Read{State: Known, Value: v.value, Slot: v}
-}
-
-// Attribute implements Heap.
-func (h *heap) Attribute(of types.Instance, name string) Read {
-	i, ok := of.(*Instance)
-	if !ok {
-		return Read{State: Missing}
-	}
-	v := i.variable(name)
-	if v == nil {
-		return Read{State: Missing}
-	}
-	return h.read(v)
-}
-
-// Variable implements Heap.
-func (h *heap) Variable(name string) Read {
-	v, err := h.r.variableOf(h.r.prog.refAt(h.n, name), h.s)
-	if err != nil {
-		return Read{State: Missing}
-	}
-	return h.read(v)
-}
-
-// Instances implements Heap.
-func (h *heap) Instances(entity string) []types.Instance {
-	info, ok := h.Type(entity).(*types.Entity)
-	if !ok {
-		return nil
-	}
-	all := h.r.instancesOf(info)
-	out := make([]types.Instance, 0, len(all))
-	for _, i := range all {
-		out = append(out, i)
-	}
-	return out
-}
-
-// CheckResult says what is wrong with the result of a plug-in that Python code
-// called itself, and what that plug-in declares.
-func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *Error) {
-	prefix, last, _ := cutLast(plugin)
-	space := h.r.prog.spaces[prefix]
-	if space == nil {
-		return "", nil
-	}
-	info, is := space.things[last].(*pluginInfo)
-	if !is {
-		return "", nil
-	}
-	return checkResult(info, v)
-}
-
 func checkResult(info *pluginInfo, v types.Value) (declared string, err *Error) {
 	if isUnknown(v) {
 		return "", nil
 	}
 	return typeName(info.result), typeError(types.Returned(info.result, v))
-}
-
-// afterwards is what finalizers may ask: they run in no scope.
-type afterwards struct{ heap }
-
-// Variable implements Heap.
-func (*afterwards) Variable(string) Read { return Read{State: Missing} }
-
-// Call gives nothing: no call runs.
-func (*afterwards) Call() *syntax.Call { return nil }
-
-// TypeNames lists the types that the model defines: see TypeNames.
-func (h *heap) TypeNames() []string { return TypeNames(h.r.prog.files()) }
-
-// Call gives the call as it is written.
-func (h *heap) Call() *syntax.Call {
-	written, _ := h.n.ast.(*syntax.Call)
-	return written
-}
-
-// Type implements Heap.
-func (h *heap) Type(name string) any {
-	if p, ok := types.LookupPrimitive(name); ok {
-		return p
-	}
-	prefix, last, _ := cutLast(name)
-	space := h.r.prog.spaces[prefix]
-	if space == nil {
-		return nil
-	}
-	switch thing := space.things[last].(type) {
-	case *entityInfo:
-		return thing.entity
-	case *typedefInfo:
-		return thing.t
-	case *implementationInfo:
-		return thing.summary()
-	}
-	return nil
 }

@@ -13,78 +13,7 @@ package eval
 
 import (
 	"context"
-	"slices"
-
-	"ordain.dev/ordain/compiler/syntax"
-	"ordain.dev/ordain/compiler/types"
 )
-
-// Input is a program to compile.
-type Input struct {
-	// Files in the order in which their top-level statements are emitted.
-	Files []*syntax.File
-	// Modules are the Python sides of the loaded modules, in order.
-	Modules []ModuleCode
-	// Host runs plug-ins; nil when there are none.
-	Host Host
-	// MaxIterations limits the rounds of freezing, and how many implementations
-	// may stand above an instance; 0 means 100 000.
-	MaxIterations int
-	// MemoryMax is how many bytes the process may use before the model is given
-	// up; 0 means no limit.
-	MemoryMax uint64
-	// Static: no plug-in is called, whatever comes.
-	Static bool
-	// Lint tells of variables that nothing assigns before they are needed: as an
-	// error where they certainly will be, else as a warning.
-	Lint bool
-	// Missing are namespaces whose files could not be read. Names in them are
-	// not missed.
-	Missing map[string]bool
-	// Unloaded are the modules whose Python code was not imported: nobody knows
-	// what plug-ins they have.
-	Unloaded map[string]bool
-	// DataTrace: errors of assigning tell where values came from.
-	DataTrace bool
-	// Precedence is the relation precedence policy of the project.
-	Precedence []PrecedenceRule
-}
-
-// Warning is a warning of the compiler.
-type Warning = syntax.Warning
-
-// Result is what a compile gives, failed or not.
-type Result struct {
-	// Instances in the order in which they were made.
-	Instances []*Instance
-	// Variables at module level, in order of namespaces and definition.
-	Variables []Variable
-	Entities  []*types.Entity
-	Typedefs  []*types.Typedef
-	// Implementations in the order of their definition.
-	Implementations []*types.Implementation
-	// Files of the model in the order in which they were loaded.
-	Files []*syntax.File
-	// CheckResult says what is wrong with the result of a plug-in that Python code
-	// called after the compile, and what that plug-in declares.
-	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
-	Warnings    []Warning
-	// Output are the lines that plug-ins printed.
-	Output []string
-	// Err is nil for a successful compile: the error that the reference reports.
-	Err *Error
-	// Further are errors that were found after Err, and do not follow from it.
-	Further []*Error
-	// Rounds counts how often all that was ready ran, and then a list was frozen.
-	Rounds int
-}
-
-// Variable is a variable at module level. Value is nil when it has none.
-type Variable struct {
-	Name  string // namespace::name
-	Value types.Value
-	At    syntax.Span
-}
 
 // Compile runs a program. An error of the model is in the result.
 func Compile(ctx context.Context, in Input) *Result {
@@ -97,7 +26,7 @@ func Compile(ctx context.Context, in Input) *Result {
 		result.Output = taken(in.Host)
 		if err != nil {
 			result.Err, result.Further = loadErrors(err)
-			in.alsoWrong(ctx, result)
+			alsoWrong(ctx, in, result)
 			return result
 		}
 		result.Warnings = append(result.Warnings, loaded.Warnings...)
@@ -184,36 +113,72 @@ func cancelled(ctx context.Context) *Error {
 	}
 }
 
-func (r *run) fill(result *Result, err *Error) {
-	if r.in.DataTrace {
-		r.traceData(err)
-	}
-	result.Err = err
-	result.Instances = r.instances
-	result.Entities = r.prog.entities
-	for _, t := range r.prog.typedefs {
-		result.Typedefs = append(result.Typedefs, t.t)
-	}
-	for _, info := range r.prog.impls {
-		result.Implementations = append(result.Implementations, info.summary())
-	}
-	result.Files = r.prog.files()
-	result.CheckResult = checkedBy(r.prog.plugins)
-	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(result.Output, slices.Concat(r.prog.output, r.output)...)
-	result.Rounds = r.rounds
-	all := 0
-	for _, ns := range r.prog.order {
-		all += len(ns.names)
-	}
-	result.Variables = make([]Variable, 0, all)
-	for _, ns := range r.prog.order {
-		for i, name := range ns.names {
-			v, _ := r.scopeOf(ns).vars[i].peek()
-			result.Variables = append(
-				result.Variables,
-				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},
-			)
+// Check finds what can be known to be wrong without running anything: it
+// imports the plug-ins' signatures and goes through the definition phase. No
+// plug-in is called. The result has no instances and no variables.
+func Check(ctx context.Context, in Input) *Result {
+	in.Static = true
+	result := &Result{}
+	loaded := &Loaded{}
+	if in.Host != nil {
+		got, err := in.Host.Load(in.code())
+		result.Output = taken(in.Host)
+		if err != nil {
+			result.Err, result.Further = loadErrors(err)
+			alsoWrong(ctx, in, result)
+			return result
 		}
+		loaded = got
+		result.Warnings = append(result.Warnings, loaded.Warnings...)
 	}
+	for _, f := range in.Files {
+		result.Warnings = append(result.Warnings, f.Warnings...)
+	}
+	se := newSession(ctx, in)
+	p := define(in, loaded, se.holds)
+	if p.wrong() {
+		se.fail(p, result)
+		return result
+	}
+	result.Warnings = append(result.Warnings, p.warnings...)
+	result.Entities = p.entities
+	return result
+}
+
+// CheckRest looks for more that is wrong where not every file could be read:
+// whatever of it depends on what is missing is not told.
+func CheckRest(ctx context.Context, in Input) *Result {
+	in.Unload()
+	result := &Result{}
+	guarded(func() { result = Check(ctx, in) })
+	return result
+}
+
+// alsoWrong adds what is wrong with the model of a compile whose plug-ins
+// could not be imported.
+func alsoWrong(ctx context.Context, in Input, result *Result) {
+	in.Static = true
+	in.Unload()
+	guarded(func() {
+		p := define(in, &Loaded{}, newSession(ctx, in).holds)
+		if !p.wrong() {
+			return
+		}
+		result.Err, result.Further = p.besideLoadErrors(result.Err, result.Further)
+	})
+}
+
+// guarded runs what may fall over something that an error left unfinished:
+// then there are fewer errors to tell, and that is all.
+func guarded(do func()) {
+	defer func() { _ = recover() }()
+	do()
+}
+
+// fail fills the result of a compile whose program has errors.
+func (se *session) fail(p *program, result *Result) {
+	err, further, warnings := p.failure()
+	result.Err, result.Further = err, further
+	result.Warnings = append(result.Warnings, warnings...)
+	result.Output = append(append(result.Output, p.output...), se.output...)
 }

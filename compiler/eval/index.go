@@ -1,14 +1,12 @@
 package eval
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
-	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // indexTable finds the instances of one entity, descendants included, by the
@@ -36,13 +34,6 @@ func (t *indexTable) find(key string) *Instance {
 		return have
 	}
 	return nil
-}
-
-// pendingLookup is a lookup that waits for an instance with its key.
-type pendingLookup struct {
-	target *variable
-	n      *lookup
-	values []given // the key
 }
 
 type tableOf struct {
@@ -326,61 +317,4 @@ func (r *run) instancesOf(e *types.Entity) []*Instance {
 	}
 	known.upTo = len(r.instances)
 	return known.list
-}
-
-// lookup sets target to the instance with a key, now or once there is one.
-func (r *run) lookup(e *types.Entity, values []given, target *variable, n *lookup) *Error {
-	names := make([]string, 0, 4)
-	for _, g := range values {
-		names = append(names, g.name)
-	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return runtimeError("Attribute %s provided twice in index lookup", name).in(n)
-		}
-	}
-	var index *types.Index
-	for _, x := range e.Indexes {
-		if x.Matches(names) {
-			index = x
-			break
-		}
-	}
-	if index == nil {
-		pairs := make([]string, len(values))
-		for i, g := range values {
-			pairs[i] = fmt.Sprintf("(%s, %s)", pytext.Quote(g.name), types.Repr(g.value))
-		}
-		err := notFound("No index defined on %s for this lookup: [%s]", e.Name, strings.Join(pairs, ", "))
-		err.Hint = "the indexes are " + indexNames(e)
-		if len(e.Indexes) == 0 {
-			err.Hint = fmt.Sprintf("add `index %s(%s)`", e.Short(), strings.Join(names, ", "))
-		}
-		return err.in(n)
-	}
-	t := r.table(e, index)
-	key, err := t.keyOf(values)
-	if err != nil {
-		return err.in(n)
-	}
-	if have := t.find(key); have != nil {
-		target.put(r, have, &n.span)
-		return nil
-	}
-	if t.waiting == nil {
-		t.waiting = map[string][]*pendingLookup{}
-	}
-	if t.waiting[key] == nil {
-		t.order = append(t.order, key)
-	}
-	t.waiting[key] = append(t.waiting[key], &pendingLookup{target, n, values})
-	return nil
-}
-
-func indexNames(e *types.Entity) string {
-	parts := make([]string, len(e.Indexes))
-	for i, x := range e.Indexes {
-		parts[i] = "(" + strings.Join(x.Attributes, ", ") + ")"
-	}
-	return strings.Join(parts, ", ")
 }

@@ -111,14 +111,6 @@ func (i *Instance) variable(name string) *variable {
 	return nil
 }
 
-// slotNumber is the position of an attribute in slots, or -1 for self.
-func slotNumber(e *types.Entity, name string) int {
-	if name == "self" {
-		return -1
-	}
-	return e.Slot(name)
-}
-
 func (i *Instance) slot(number int) *variable {
 	if number < 0 {
 		return &i.self

@@ -65,10 +65,33 @@ func (se *session) holds(p *program, condition root, v types.Value) (bool, error
 	return types.Truth(result), nil
 }
 
-// fail fills the result of a compile whose program has errors.
-func (se *session) fail(p *program, result *Result) {
-	err, further, warnings := p.failure()
-	result.Err, result.Further = err, further
-	result.Warnings = append(result.Warnings, warnings...)
-	result.Output = append(append(result.Output, p.output...), se.output...)
+// scope holds the variables of a block while it runs.
+type scope struct {
+	vars []variable
+	up   *scope
+	// self is the instance of an implementation, in the scope of its body.
+	self *Instance
+	by   *origin
+	ns   *namespace
 }
+
+// inner makes the scope of a block in s.
+func (r *run) inner(s *scope, n int, ns *namespace) *scope {
+	return &scope{vars: make([]variable, n), up: s, by: s.by, ns: ns}
+}
+
+func isUnknown(v types.Value) bool {
+	_, ok := v.(types.Unknown)
+	return ok
+}
+
+// unknown is a value that is not known, and no other such value.
+func (r *run) unknown() types.Value {
+	r.unknowns++
+	return types.Unknown{Number: r.unknowns}
+}
+
+var (
+	null    = types.Null{}
+	unknown = types.Unknown{}
+)

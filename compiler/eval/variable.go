@@ -589,62 +589,6 @@ func (v *variable) freeze(r *run) {
 	r.wake(v.takeWaiters())
 }
 
-// typeError turns the error of a type into an error of the language.
-func typeError(err error) *Error {
-	switch err := err.(type) {
-	case nil:
-		return nil
-	case *Error:
-		return err
-	case types.PythonError:
-		return &Error{Kind: err.Class, Message: err.Text, foreign: true}
-	case *types.Mismatch:
-		e := runtimeError("%s", err.Message).coded(diag.WrongType)
-		if err.Typing {
-			e.Kind = "TypingException"
-		}
-		if err.Unexpected {
-			e.Kind = "UnexpectedReference"
-		}
-		if err.Typedef != nil {
-			e.Stmt = err.Typedef.Name
-			e.at, _ = err.Typedef.At.(*place)
-		}
-		return e
-	default:
-		return runtimeError("%s", err)
-	}
-}
-
-// attributeError wraps an error of setting an attribute, unless it comes from
-// the other end of the relation and is wrapped already.
-func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *place) *Error {
-	if cause.Kind != "AttributeException" || cause.foreign || cause.final {
-		return wrapAttribute(cause, of, attribute, stmt, at)
-	}
-	inner := cause
-	for len(inner.Causes) > 0 && inner.Kind == "AttributeException" {
-		inner = inner.Causes[0]
-	}
-	inner.located(stmt, at)
-	return cause
-}
-
-// wrapAttribute wraps an error of setting an attribute. An error that passes
-// both ends of a relation is wrapped at each.
-func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *place) *Error {
-	if cause.foreign || cause.final {
-		return cause // no CompilerException, so the reference does not wrap it
-	}
-	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
-	e.Causes = []*Error{cause}
-	e.Hint, e.hint, e.focus, e.related = cause.Hint, cause.hint, cause.focus, cause.related
-	e.Expected, e.Found = cause.Expected, cause.Found
-	e.Importance = cause.Importance
-	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at
-	return e
-}
-
 // unknownMember is the error for an unknown value in a relation with two ends:
 // it has no other end to set. In the reference that is a Python error.
 func unknownMember(v *variable) *Error {

@@ -1,0 +1,132 @@
+package eval
+
+import (
+	"slices"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// instances turns the dataclass objects in a result, and the references to
+// such, into instances of their entities.
+func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
+	switch v := v.(type) {
+	case *types.Object:
+		for _, class := range v.Dataclass {
+			if info := r.prog.twinOf(class); info != nil {
+				made, err := u.instance(r, info, v.Fields)
+				if i, is := made.(*Instance); is {
+					i.object = v.Handle
+				}
+				return made, err
+			}
+		}
+	case *types.Reference:
+		if info := r.prog.twinOf(v.Of); info != nil && len(v.Fields) > 0 {
+			giveTypes(info, v.Fields)
+			made, err := u.instance(r, info, v.Fields)
+			if i, is := made.(*Instance); is {
+				i.reference = v
+			}
+			return made, err
+		}
+	case *types.List:
+		return u.list(r, v)
+	case *types.Dict:
+		return u.dict(r, v)
+	}
+	return v, nil
+}
+
+// giveTypes says of the references to a dataclass's fields what they give:
+// what the attributes of the model say.
+func giveTypes(info *entityInfo, fields []types.ReferenceArg) {
+	for _, f := range fields {
+		ref, ok := f.Value.(*types.Reference)
+		if a := info.entity.Attribute(f.Name); ok && a != nil {
+			ref.Of = a.Type.String()
+		}
+	}
+}
+
+func (u *callUnit) list(r *run, l *types.List) (types.Value, *Error) {
+	var made *types.List
+	for i, item := range l.Items {
+		v, err := u.instances(r, item)
+		if err != nil {
+			return nil, err
+		}
+		if v != item && made == nil {
+			made = &types.List{Items: slices.Clone(l.Items)}
+		}
+		if made != nil {
+			made.Items[i] = v
+		}
+	}
+	if made == nil {
+		return l, nil
+	}
+	return made, nil
+}
+
+func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *Error) {
+	var made *types.Dict
+	for _, k := range d.Keys {
+		v, err := u.instances(r, d.Values[k])
+		if err != nil {
+			return nil, err
+		}
+		if v == d.Values[k] {
+			continue
+		}
+		if made == nil {
+			made = &types.Dict{Keys: d.Keys, Values: map[string]types.Value{}}
+			for key, old := range d.Values {
+				made.Values[key] = old
+			}
+		}
+		made.Values[k] = v
+	}
+	if made == nil {
+		return d, nil
+	}
+	return made, nil
+}
+
+func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceArg) (types.Value, *Error) {
+	n := &construct{at: at{u.n.ast, u.n.span}, info: info, converted: true}
+	values := make([]given, 0, len(fields))
+	for _, f := range fields {
+		v, err := u.instances(r, f.Value)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			v = null
+		}
+		if info.entity.Attribute(f.Name) == nil { // of a class that is derived from the twin
+			return nil, u.unmade(
+				notFound("cannot set attribute with name %s on type %s", f.Name, info.entity.Name).in(u.n),
+			)
+		}
+		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
+	}
+	i, err := r.createInstance(n, u.scope, values)
+	if err == nil {
+		for _, implement := range info.implements {
+			if err = r.startImplement(implement, i); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return nil, u.unmade(err)
+	}
+	return i, nil
+}
+
+// unmade is about an instance that could not be made of what a plug-in returned.
+func (u *callUnit) unmade(why *Error) *Error {
+	e := fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
+	e.Causes = []*Error{why}
+	return e
+}

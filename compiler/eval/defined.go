@@ -1,0 +1,134 @@
+package eval
+
+import "ordain.dev/ordain/compiler/types"
+
+func (r *run) needIsDefined(n *isDefined, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.slot] = target
+	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
+	if n.x == nil {
+		v, err := r.variableOf(n.v, s)
+		if err != nil {
+			return err
+		}
+		return u.watch(r, v)
+	}
+	frame, err := r.prepare(*n.x, s)
+	if err != nil {
+		return err
+	}
+	r.start(u, frame)
+	return nil
+}
+
+// definedHook waits for the instance of `x.y is defined`.
+type definedHook struct {
+	unit
+	n      *isDefined
+	target *variable
+}
+
+func (u *definedHook) node() node { return u.n }
+
+func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
+
+func (u *definedHook) run(r *run) *Error {
+	of, err := r.eval(u.n.x.expr, u.scope, u.frame)
+	if err != nil {
+		return err
+	}
+	v, err := slotOf(of, u.n.x.expr, u.n.attr, u.n)
+	if err != nil {
+		return err
+	}
+	return u.watch(r, v)
+}
+
+// watch answers as soon as there is a first element, or when there will be none.
+func (u *definedHook) watch(r *run, v *variable) *Error {
+	if v.ready() {
+		return u.answer(r, v)
+	}
+	w := &definedUnit{unit: unit{scope: u.scope}, n: u.n, watched: v, target: u.target}
+	if err := v.listen(r, w, &w.n.span); err != nil {
+		return err
+	}
+	w.listening = true
+	r.start(w, frame{v})
+	return nil
+}
+
+func (u *definedHook) answer(r *run, v *variable) *Error {
+	return setDefined(r, u.target, defined(v), &u.n.span)
+}
+
+func setDefined(r *run, target *variable, value types.Value, at *place) *Error {
+	if isUnknown(value) {
+		value = r.unknown()
+	}
+	if !target.has {
+		target.put(r, value, at)
+	}
+	return nil
+}
+
+func defined(v *variable) types.Value {
+	value, _ := v.peek()
+	switch value := value.(type) {
+	case types.Null:
+		return types.Bool(false)
+	case types.Unknown:
+		return unknown
+	case *types.List:
+		for _, item := range value.Items {
+			if !isUnknown(item) {
+				return types.Bool(true)
+			}
+		}
+		if len(value.Items) > 0 {
+			return unknown
+		}
+		return types.Bool(false)
+	}
+	return types.Bool(true)
+}
+
+// definedUnit answers false when the list is frozen empty; as a collector it
+// answers true on the first element.
+type definedUnit struct {
+	unit
+	n       *isDefined
+	watched *variable
+	target  *variable
+	// listening is set from when the list knows of it until an element is added:
+	// after that it is not blocked any more, though the elements that were there
+	// before do not count, as upstream.
+	listening bool
+}
+
+func (u *definedUnit) node() node { return u.n }
+
+func (u *definedUnit) blame(err *Error) *Error { return err.near(u.n) }
+
+func (u *definedUnit) run(r *run) *Error {
+	if u.target.has {
+		return nil
+	}
+	return setDefined(r, u.target, defined(u.watched), &u.n.span)
+}
+
+func (u *definedUnit) passive() bool { return false }
+
+func (u *definedUnit) receive(r *run, v types.Value, _, _ *place) *Error {
+	if isUnknown(v) {
+		return nil
+	}
+	if !u.target.has {
+		u.target.put(r, types.Bool(true), &u.n.span)
+	}
+	if u.listening && u.watched.target().kind == list {
+		u.listening = false
+		u.watched.target().gathering.passive++
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package eval
+
+import (
+	"errors"
+	"slices"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+// warner is a Host that keeps what it was told of deprecated plug-ins outside
+// of calls.
+type warner interface{ TakeWarnings() []string }
+
+// checkedBy checks the results of plug-ins without the rest of the program.
+func checkedBy(plugins []*pluginInfo) func(string, types.Value) (string, *Error) {
+	return func(plugin string, v types.Value) (string, *Error) {
+		for _, info := range plugins { // the first of a name is what it means
+			if info.sig.Name == plugin {
+				return checkResult(info, v)
+			}
+		}
+		return "", nil
+	}
+}
+
+func finalize(h Host, after Heap, result *Result) {
+	err := h.Finalize(after)
+	result.Output = append(result.Output, taken(h)...)
+	if w, is := h.(warner); is {
+		for _, message := range w.TakeWarnings() {
+			if !slices.ContainsFunc(result.Warnings, func(w Warning) bool { return w.Message == message }) {
+				result.Warnings = append(result.Warnings, Warning{Kind: "PluginDeprecationWarning", Message: message})
+			}
+		}
+	}
+	var raised interface{ Raised() *PluginError }
+	if errors.As(err, &raised) && raised.Raised().Kind == "exit" { // whatever came of the compile
+		result.Err = exited(*raised.Raised())
+		return
+	}
+	if err == nil || result.Err != nil {
+		return
+	}
+	all := []error{err}
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		all = several.Unwrap()
+	}
+	var failed []*Error
+	for _, one := range all {
+		failed = append(failed, finalizerError(one))
+	}
+	result.Err = together(failed)
+}
+
+// finalizerError is about one finalizer. Upstream it has no place.
+func finalizerError(err error) *Error {
+	e := &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
+	var raised interface{ Raised() *PluginError }
+	if errors.As(err, &raised) {
+		cause := raised.Raised()
+		e.PythonTrace, e.about, e.Hint = cause.Trace, outside(cause.File, cause.Line, 1), cause.Notes
+	}
+	return e
+}

@@ -1,0 +1,342 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// builder resolves the trees of one namespace: names become slots, types and
+// plug-ins. It keeps the errors and goes on with what it can.
+type builder struct {
+	p    *program
+	ns   *namespace
+	top  *naming
+	stmt syntax.Node // the statement that errors are reported in
+	errs []*Error
+	// warnings are what was found beside errors.
+	warnings []Warning
+	self     *types.Entity // of the implementation, where its body is resolved
+	// sure is set while what is resolved will run in any case.
+	sure bool
+	// assigning remembers which blocks hold assignments to attributes.
+	assigning map[syntax.Stmt]bool
+	// direct is set in the condition of a typedef, which is evaluated at once.
+	direct bool
+	// outside: names are looked up as from outside of a block, where what is
+	// seen only inside is no error.
+	outside bool
+}
+
+// naming is a block while it is resolved: the names of its variables.
+type naming struct {
+	up    *naming
+	vars  map[string]int
+	names []string
+	first []syntax.Span // where each of names is first assigned
+	// module is set above the body of an implementation: what it would hide is
+	// only told of, not found here.
+	module *namespace
+	// body is set for the outermost block of an implementation, whose names
+	// are those of the instance too.
+	body bool
+}
+
+// holds tells whether a variable of this or an outer block has the name.
+func (n *naming) holds(name string) bool {
+	for ; n != nil; n = n.up {
+		if _, have := n.vars[name]; have {
+			return true
+		}
+	}
+	return false
+}
+
+func newNaming(up *naming) *naming {
+	return &naming{up: up, vars: map[string]int{}}
+}
+
+func (n *naming) declare(name string, at syntax.Span) int {
+	if i, have := n.vars[name]; have {
+		return i
+	}
+	n.vars[name] = len(n.names)
+	n.first = append(n.first, at)
+	n.names = append(n.names, name)
+	return len(n.names) - 1
+}
+
+func (b *builder) fail(err *Error) { b.errs = append(b.errs, err) }
+
+func (b *builder) warn(kind string, at syntax.Span, text string, args ...any) {
+	b.warnings = append(b.warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
+}
+
+// failAt records an error at a name, reported in the current statement.
+func (b *builder) failAt(err *Error, at syntax.Span) {
+	if err.at == nil {
+		err.at = &at
+	}
+	if err.Stmt == "" && b.stmt != nil {
+		err.Stmt = syntax.Render(b.stmt)
+	}
+	b.fail(err)
+}
+
+// lhs is what a constructor on the right of an assignment may know of the left.
+type lhs struct {
+	of   syntax.Expr // the instance
+	own  string      // or the hidden variable that holds it
+	attr string
+	hint *types.Entity // the type of the relation, where it is known
+	// plain is the type of an attribute that is no relation: no instance goes there.
+	plain types.Type
+	// gradual: elements are consumed as they arrive.
+	gradual bool
+}
+
+// whole is the same left side for what is needed as a whole.
+func (l *lhs) whole() *lhs {
+	if l == nil || !l.gradual {
+		return l
+	}
+	out := *l
+	out.gradual = false
+	return &out
+}
+
+// block resolves the statements of a nested block.
+func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementation bool) *block {
+	defer b.perhaps()()
+	up := b.top
+	b.top = newNaming(up)
+	b.top.body = implementation
+	if loopVar != nil {
+		b.top.declare(loopVar.Name, loopVar.At)
+	}
+	b.declareVars(body)
+	b.warnShadowed()
+	out := &block{ns: b.ns, vars: b.top.names}
+	for i := len(body) - 1; i >= 0; i-- {
+		if st := b.statement(body[i]); st != nil {
+			out.stmts = append(out.stmts, st)
+			out.promises = append(out.promises, b.promisesOf(body[i])...)
+		}
+	}
+	b.top = up
+	return out
+}
+
+func (b *builder) declareVars(body []syntax.Stmt) {
+	for _, st := range body {
+		a, ok := st.(*syntax.Assign)
+		if !ok {
+			continue
+		}
+		// `a::x = e` makes a variable of that name too, as in a module.
+		if target, ok := a.Target.(*syntax.Ref); ok {
+			b.top.declare(target.Name.Text, a.At)
+		}
+	}
+}
+
+func (b *builder) warnShadowed() {
+	for i, name := range b.top.names {
+		for up := b.top.up; up != nil; up = up.up {
+			if first := up.declared(name); first != nil {
+				b.warn(
+					"VariableShadowWarning",
+					b.top.first[i],
+					"Variable `%s` shadowed: originally declared at %s, shadowed at %s",
+					name,
+					short(first),
+					short(&b.top.first[i]),
+				)
+				break
+			}
+		}
+	}
+}
+
+// declared tells where a name of this block is first assigned; nil when it is
+// no name of the block.
+func (n *naming) declared(name string) *syntax.Span {
+	if i, have := n.vars[name]; have {
+		return &n.first[i]
+	}
+	if n.module == nil {
+		return nil
+	}
+	if i, have := n.module.vars[name]; have {
+		return &n.module.first[i]
+	}
+	return nil
+}
+
+// promisesOf lists the assignments to attributes in a statement of a block
+// whose instance is known outside of the block.
+func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
+	var specs []promiseSpec
+	hidden := map[string]int{}
+	for _, name := range b.top.names {
+		hidden[name]++
+	}
+	up := b.top
+	b.top, b.outside = up.up, true
+	b.collectPromises(st, hidden, &specs)
+	b.top, b.outside = up, false
+	return specs
+}
+
+func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *[]promiseSpec) {
+	nested := func(body []syntax.Stmt, loopVar string) {
+		var names []string
+		if loopVar != "" {
+			names = append(names, loopVar)
+		}
+		for _, inner := range body {
+			if a, ok := inner.(*syntax.Assign); ok {
+				if target, ok := a.Target.(*syntax.Ref); ok && !target.Name.Qualified() {
+					names = append(names, target.Name.Text)
+				}
+			}
+		}
+		for _, name := range names {
+			hidden[name]++
+		}
+		for i := len(body) - 1; i >= 0; i-- {
+			b.collectPromises(body[i], hidden, specs)
+		}
+		for _, name := range names {
+			hidden[name]--
+		}
+	}
+	switch st := st.(type) {
+	case *syntax.Assign:
+		target, ok := st.Target.(*syntax.AttrRef)
+		if !ok || hidden[rootName(target)] > 0 {
+			return
+		}
+		stmt := b.stmt
+		b.stmt = st
+		of := b.root(target.X)
+		passUnset(of.expr)
+		*specs = append(*specs, promiseSpec{of: of, attr: target.Attr.Name, n: &assignNode{standing(st)}})
+		b.stmt = stmt
+	case *syntax.If:
+		if b.assigns(st) {
+			nested(st.Then, "")
+			nested(st.Else, "")
+		}
+	case *syntax.For:
+		if b.assigns(st) {
+			nested(st.Body, st.Var.Name)
+		}
+	}
+}
+
+// assigns reports whether a statement assigns to an attribute somewhere inside.
+// Each is looked at once, however deep blocks are nested.
+func (b *builder) assigns(st syntax.Stmt) bool {
+	var bodies [2][]syntax.Stmt
+	switch st := st.(type) {
+	case *syntax.Assign:
+		_, yes := st.Target.(*syntax.AttrRef)
+		return yes
+	case *syntax.If:
+		bodies = [2][]syntax.Stmt{st.Then, st.Else}
+	case *syntax.For:
+		bodies[0] = st.Body
+	default:
+		return false
+	}
+	yes, known := b.assigning[st]
+	if !known {
+		yes = slices.ContainsFunc(bodies[0], b.assigns) || slices.ContainsFunc(bodies[1], b.assigns)
+		if b.assigning == nil {
+			b.assigning = map[syntax.Stmt]bool{}
+		}
+		b.assigning[st] = yes
+	}
+	return yes
+}
+
+// rootName is the variable at the beginning of `a.b.c`.
+func rootName(x syntax.Expr) string {
+	for {
+		switch e := x.(type) {
+		case *syntax.AttrRef:
+			x = e.X
+		case *syntax.Ref:
+			return e.Name.Text
+		default:
+			return ""
+		}
+	}
+}
+
+// statement resolves one statement; nil for definitions.
+func (b *builder) statement(st syntax.Stmt) stmt {
+	outer := b.stmt
+	b.stmt = st
+	defer func() { b.stmt = outer }()
+	switch st := st.(type) {
+	case *syntax.Assign:
+		return b.assign(st)
+	case *syntax.For:
+		return &forLoop{at: standing(st), iter: newRoot(b.assigned(st.Iter, &lhs{gradual: true})), body: b.block(st.Body, &st.Var, false)}
+	case *syntax.If:
+		n := &ifStmt{at: standing(st), cond: b.root(st.Cond), then: b.block(st.Then, nil, false), els: b.block(st.Else, nil, false)}
+		n.promises = append(append(n.promises, n.then.promises...), n.els.promises...)
+		return n
+	case *syntax.Relation:
+		if len(st.Annotations) == 0 {
+			return nil
+		}
+		n := &annotations{at: standing(st), ends: b.p.annotated[st]}
+		for _, x := range st.Annotations {
+			n.notes = append(n.notes, &bare{standing(x), b.root(x)})
+		}
+		return n
+	case syntax.Expr:
+		return &bare{standing(st), b.root(st)}
+	}
+	return nil
+}
+
+func (b *builder) assign(st *syntax.Assign) stmt {
+	switch target := st.Target.(type) {
+	case *syntax.Ref:
+		index, ok := b.top.vars[target.Name.Text]
+		if ns, last, qualified := cutLast(target.Name.Text); qualified {
+			ok = false
+			if space := b.ns.visible(ns); space != nil {
+				if index, ok = space.vars[last]; ok {
+					return &assign{at: standing(st), of: space, index: index, value: b.root(st.Value)}
+				}
+			}
+		}
+		if !ok {
+			ns, last, _ := cutLast(target.Name.Text)
+			err := notFound("variable %s not found", last)
+			err.Hint = "a variable of another namespace can only be assigned there"
+			if space := b.ns.visible(ns); space == nil {
+				err = noNamespace(ns).hinted(b.ns.suggestImport(ns))
+			} else {
+				space.bare(err)
+			}
+			n := &assign{at: standing(st), value: b.root(st.Value)}
+			if n.absent = err; b.p.in.Lint {
+				b.failAt(err, *coarse(st.At))
+			}
+			return n
+		}
+		return &assign{at: standing(st), index: index, value: b.root(st.Value)}
+	case *syntax.AttrRef:
+		left := &lhs{of: target.X, attr: target.Attr.Name, gradual: true}
+		return &setAttr{at: standing(st), of: b.root(target.X), attr: target.Attr.Name, extend: st.Extend, value: newRoot(b.assigned(st.Value, left))}
+	}
+	return nil
+}

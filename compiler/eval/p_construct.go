@@ -1,0 +1,297 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// construct resolves a constructor call: which arguments an index needs first
+// and which can follow.
+func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
+	info := b.entity(x.Type, left, x)
+	n := &construct{at: standing(x), info: info}
+	if info == nil {
+		return &literal{standing(x), types.Null{}}
+	}
+	e := info.entity
+	written := map[string]bool{}
+	var names []string // of written, in their order
+	for _, a := range x.Named {
+		if written[a.Name.Name] {
+			b.failAt(
+				runtimeError(
+					"The attribute %s in the constructor call of %s is already set.",
+					a.Name.Name,
+					x.Type.Text,
+				),
+				a.Name.At,
+			)
+		}
+		if !written[a.Name.Name] {
+			written[a.Name.Name] = true
+			names = append(names, a.Name.Name)
+		}
+	}
+	if len(x.Splats) > 0 {
+		n.explicit, n.class = names, x.Type.Text
+	}
+	defaults := info.defaultArguments()
+	n.direct, n.indirect = slices.Clone(defaults.direct), slices.Clone(defaults.indirect)
+	n.lacks = b.lacking(n, left, written, len(x.Splats) > 0)
+	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
+	add := func(name string, value syntax.Expr, at syntax.Span) {
+		attr := e.Attribute(name)
+		if attr == nil && b.p.unsure(e) {
+			b.expr(value) // for what is wrong in it
+			return
+		}
+		if attr == nil {
+			err := typingError("no attribute %s on type %s", name, e.Name)
+			err.Stmt = name
+			err.Hint = suggest("attribute", name, attributeNames(e))
+			b.failAt(err, at)
+			return
+		}
+		if e.Indexed(name) {
+			n.direct = give(n.direct, directDefaults, argument{name: name, slot: slotNumber(e, name), x: root{expr: b.expr(value)}})
+			return
+		}
+		later := b.indirect(attr, value)
+		later.slot = slotNumber(e, name)
+		n.indirect = give(n.indirect, indirectDefaults, later)
+	}
+	for _, a := range x.Named {
+		add(a.Name.Name, a.Value, a.Name.At)
+	}
+	for _, s := range x.Splats {
+		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
+	}
+	return n
+}
+
+// give adds an argument to those of a constructor, of which the first are
+// defaults: it goes where its default stands, else to the end.
+func give(arguments []argument, defaults int, a argument) []argument {
+	for i := range arguments[:defaults] {
+		if arguments[i].name == a.name {
+			arguments[i] = a
+			return arguments
+		}
+	}
+	return append(arguments, a)
+}
+
+// indirect resolves an argument that is assigned after the instance exists.
+// A constructor in it may want the instance for its index.
+func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
+	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
+		x := newRoot(b.assigned(value, b.hintFor(attr)))
+		if _, constant := x.expr.(*literal); constant && attr.End == nil {
+			return argument{name: attr.Name, x: x, known: true}
+		}
+		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
+			return argument{name: attr.Name, x: x, known: true}
+		}
+		return argument{name: attr.Name, x: x}
+	}
+	b.top = newNaming(b.top)
+	own := fmt.Sprintf("\x00%d", b.p.nextHidden())
+	b.top.declare(own, value.Where())
+	left := b.hintFor(attr)
+	left.own = own
+	x := newRoot(b.assigned(value, left))
+	b.top = b.top.up
+	return argument{name: attr.Name, x: x, own: true}
+}
+
+func (b *builder) hintFor(attr *types.Attribute) *lhs {
+	if attr.End == nil {
+		return &lhs{plain: attr.Type}
+	}
+	return &lhs{attr: attr.Name, hint: attr.End.Target, gradual: attr.End.Multi()}
+}
+
+// constructs reports whether the value of x can be a constructor of its own.
+func constructs(x syntax.Expr) bool {
+	switch x := x.(type) {
+	case *syntax.Construct:
+		return true
+	case *syntax.List:
+		for _, item := range x.Items {
+			if constructs(item) {
+				return true
+			}
+		}
+	case *syntax.Conditional:
+		return constructs(x.Then) || constructs(x.Else)
+	case *syntax.Comprehension:
+		return constructs(x.Value)
+	}
+	return false
+}
+
+// lacking says what indexes want that the constructor does not have written. A
+// `**` may give it, and the left side of an assignment one attribute, as the other
+// end of its relation: whether they do shows when the constructor runs.
+func (b *builder) lacking(n *construct, left *lhs, written map[string]bool, splats bool) *lacking {
+	missing := unwritten(n.info.entity, func(name string) bool {
+		return written[name] ||
+			slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	assigned := left != nil && left.attr != ""
+	if !splats && (!assigned || len(missing) > 1) {
+		err := withoutKey(n.info.entity, missing)
+		err.Stmt = n.String()
+		b.failAt(err, n.span)
+	}
+	l := &lacking{names: missing}
+	switch {
+	case left == nil:
+	case left.own != "":
+		l.left, l.attr = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}}), left.attr
+	case left.of != nil:
+		l.left, l.attr = b.expr(left.of), left.attr
+	}
+	return l
+}
+
+// unwritten are the attributes of indexes that a constructor does not have, one
+// of several indexes as often as it is in them.
+func unwritten(e *types.Entity, have func(name string) bool) []string {
+	var missing []string
+	for _, index := range e.Indexes {
+		for _, name := range index.Attributes {
+			if !have(name) {
+				missing = append(missing, name)
+			}
+		}
+	}
+	return missing
+}
+
+// withoutKey says that a constructor lacks attributes of indexes.
+func withoutKey(e *types.Entity, missing []string) *Error {
+	text := "Invalid Constructor call:"
+	for _, name := range missing {
+		kind := "attribute"
+		if e.Attribute(name).End != nil {
+			kind = "relation"
+		}
+		text += fmt.Sprintf("\n\t* Missing %s '%s'. The %s %s.%s is part of an index.", kind, name, kind, e.Name, name)
+	}
+	return fail("IndexAttributeMissingInConstructorException", "%s", text)
+}
+
+func (b *builder) lookup(x *syntax.Lookup) expr {
+	n := &lookup{at: standing(x), info: b.entity(x.Type, nil, x)}
+	b.query(n, x.Named, x.Splats)
+	return n
+}
+
+func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Splat) {
+	for _, a := range named {
+		n.named = append(n.named, argument{name: a.Name.Name, x: root{expr: b.expr(a.Value)}})
+	}
+	for _, s := range splats {
+		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
+	}
+	n.parts = newRoot(lookupParts{n})
+}
+
+// entity resolves the type of a constructor or lookup.
+func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entityInfo {
+	if left != nil && left.plain != nil {
+		err := typingError("Can not assign a value of type %s to a variable of type %s", name.Text, left.plain)
+		err.Stmt = syntax.Render(whole)
+		b.failAt(err, whole.Where())
+		return nil
+	}
+	thing, err := b.ns.find(name)
+	if err != nil && left != nil && left.hint != nil && !name.Qualified() {
+		if thing = b.hinted(name, left.hint); thing != nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		b.failAt(err, name.At)
+		return nil
+	}
+	info, ok := thing.(*entityInfo)
+	if !ok {
+		err := typingError("%s is not an entity and can not be constructed", name.Text)
+		if _, is := thing.(*pluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
+			err.Kind, err.foreign = "AssertionError", true
+			err.Message, err.Hint = "Should not happen because all entity types start with a capital letter", "a plug-in whose name begins with a capital letter cannot be called"
+		}
+		b.failAt(err, name.At)
+		return nil
+	}
+	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) && !b.p.unsure(info.entity) {
+		err := typingError(
+			"Can not assign a value of type %s to a variable of type %s",
+			info.entity.Name,
+			left.hint.Name,
+		)
+		err.Stmt = syntax.Render(whole)
+		b.failAt(err, whole.Where())
+		return nil
+	}
+	return info
+}
+
+// hinted looks for an entity among the type of a relation and its descendants.
+func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
+	var found []*types.Entity
+	seen := map[*types.Entity]bool{}
+	var walk func(e *types.Entity)
+	walk = func(e *types.Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		if e.Short() == name.Text {
+			found = append(found, e)
+		}
+		for _, child := range e.Children() {
+			walk(child)
+		}
+	}
+	walk(hint)
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return b.p.info[found[0].Number]
+	}
+	names := make([]string, len(found))
+	for i, e := range found {
+		names[i] = e.Name
+	}
+	slices.Sort(names)
+	b.failAt(
+		fail(
+			"AmbiguousTypeException",
+			"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
+			name.Text,
+			len(found),
+			strings.Join(names, ", "),
+		),
+		name.At,
+	)
+	return b.p.info[found[0].Number]
+}
+
+// slotNumber is the position of an attribute in slots, or -1 for self.
+func slotNumber(e *types.Entity, name string) int {
+	if name == "self" {
+		return -1
+	}
+	return e.Slot(name)
+}

@@ -1,0 +1,101 @@
+package eval
+
+import (
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// Class is the reference's class with its module: inmanta.ast.DoubleSetException.
+func (e *Error) Class() string {
+	switch {
+	case strings.Contains(e.Kind, "."):
+		return e.Kind
+	case e.foreign:
+		return "builtins." + e.Kind
+	}
+	return "inmanta.ast." + e.Kind
+}
+
+// Diagnostics are the errors for the author of the model: each one that a
+// MultiException collects by itself.
+func (e *Error) Diagnostics() []diag.Diagnostic {
+	if e.Kind != "MultiException" {
+		return []diag.Diagnostic{e.Diagnostic()}
+	}
+	found := collected{seen: map[topic]*Error{}}
+	for _, cause := range e.Causes {
+		found.add(cause)
+	}
+	out := make([]diag.Diagnostic, len(found.list))
+	for i, cause := range found.list {
+		out[i] = cause.Diagnostic()
+	}
+	return out
+}
+
+// Diagnostic is the error with its place, source line, causes and hint.
+func (e *Error) Diagnostic() diag.Diagnostic {
+	if e.Hint == "" && e.hint != nil {
+		e.Hint = e.hint()
+	}
+	d := diag.Diagnostic{
+		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
+		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats, Raised: e.Raised,
+	}
+	if e.code != "" {
+		d.Code = e.code
+	}
+	at := e.at
+	if at == nil {
+		at = e.about
+	}
+	if at != nil && at.File != nil && at.Start.Line > 0 {
+		d.Location, d.Source = locate(*at)
+	} else if e.File != "" {
+		d.Location = &diag.Location{File: e.File, Line: e.Line, Column: e.Column}
+	}
+	if e.focus != nil && e.focus.File != nil && e.focus.Start.Line > 0 && e.focus.Start.Col > 0 {
+		d.Focus, d.Source = locate(*e.focus)
+		if d.Location != nil && *d.Focus == *d.Location {
+			d.Focus = nil
+		}
+	}
+	for _, r := range e.related {
+		l, source := locate(*r.at)
+		d.Related = append(d.Related, diag.Related{Label: r.label, Location: *l, Source: source})
+	}
+	if !e.foreign { // told by the error that it caused
+		d.Python = frames(e.PythonTrace)
+	} else if d.Code == diag.Code("") {
+		d.Code = "" // it is Python's
+	}
+	for _, at := range e.also {
+		if l, _ := locate(*at); l != nil {
+			d.Also = append(d.Also, *l)
+		}
+	}
+	for _, cause := range e.Causes {
+		d.Causes = append(d.Causes, cause.Diagnostic())
+	}
+	return d
+}
+
+func (e *Error) chain() []diag.Step {
+	if e.by == nil {
+		return nil
+	}
+	return e.by.Steps()
+}
+
+func locate(at syntax.Span) (*diag.Location, string) {
+	l := &diag.Location{
+		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col),
+	}
+	source := ""
+	if l.Line <= len(at.File.Lines) {
+		source = at.File.Lines[l.Line-1]
+	}
+	return l, source
+}

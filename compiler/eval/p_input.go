@@ -1,0 +1,82 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+)
+
+// Unload leaves Python alone: what plug-ins there are is not asked.
+func (in *Input) Unload() {
+	in.Host, in.Unloaded = nil, map[string]bool{}
+	for _, m := range in.Modules {
+		if len(m.Files) > 0 {
+			in.Unloaded[m.Name] = true
+		}
+	}
+}
+
+// Input is a program to compile.
+type Input struct {
+	// Files in the order in which their top-level statements are emitted.
+	Files []*syntax.File
+	// Modules are the Python sides of the loaded modules, in order.
+	Modules []ModuleCode
+	// Host runs plug-ins; nil when there are none.
+	Host Host
+	// MaxIterations limits the rounds of freezing, and how many implementations
+	// may stand above an instance; 0 means 100 000.
+	MaxIterations int
+	// MemoryMax is how many bytes the process may use before the model is given
+	// up; 0 means no limit.
+	MemoryMax uint64
+	// Static: no plug-in is called, whatever comes.
+	Static bool
+	// Lint tells of variables that nothing assigns before they are needed: as an
+	// error where they certainly will be, else as a warning.
+	Lint bool
+	// Missing are namespaces whose files could not be read. Names in them are
+	// not missed.
+	Missing map[string]bool
+	// Unloaded are the modules whose Python code was not imported: nobody knows
+	// what plug-ins they have.
+	Unloaded map[string]bool
+	// DataTrace: errors of assigning tell where values came from.
+	DataTrace bool
+	// Precedence is the relation precedence policy of the project.
+	Precedence []PrecedenceRule
+}
+
+// Warning is a warning of the compiler.
+type Warning = syntax.Warning
+
+// ModuleCode is the Python side of one module.
+type ModuleCode struct {
+	Name    string   // top-level name of the module
+	Version string   // as the module says; empty when it does not
+	Root    string   // folder of the module, which modules[…]._path shows
+	Dir     string   // folder of the Python package; empty when there is none
+	Files   []string // Python files, absolute
+	// Namespaces below the module's own that the model loads: a plug-in of
+	// another one is none. Compile and Check see to them.
+	Namespaces []string
+}
+
+// code is the Python side of the modules, with the namespaces of the files.
+func (in *Input) code() []ModuleCode {
+	below := map[string][]string{}
+	for _, f := range in.Files {
+		top, _, _ := strings.Cut(f.Namespace, "::")
+		for name, qualified := f.Namespace, f.Namespace != top; qualified && name != top; name, _, _ = cutLast(name) {
+			below[top] = append(below[top], name)
+		}
+	}
+	code := slices.Clone(in.Modules)
+	for i := range code {
+		names := below[code[i].Name]
+		slices.Sort(names)
+		code[i].Namespaces = slices.Compact(names)
+	}
+	return code
+}

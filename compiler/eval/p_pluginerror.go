@@ -1,0 +1,223 @@
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
+)
+
+var frameLine = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`) },
+)
+
+// frames reads what Python prints of a stack, and keeps what stands in
+// plug-ins. Of a deep recursion both ends are kept.
+func frames(trace string) []diag.Frame {
+	const ends = 5
+	var list []diag.Frame
+	skip := false
+	for line := range strings.SplitSeq(trace, "\n") {
+		if m := frameLine().FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[2])
+			if skip = !ofPlugin(m[1]); skip {
+				continue
+			}
+			list = append(list, diag.Frame{Location: diag.Location{File: m[1], Line: n}, Function: m[3]})
+			continue
+		}
+		if skip {
+			continue
+		}
+		if source := strings.TrimSpace(line); source != "" && len(list) > 0 && list[len(list)-1].Source == "" &&
+			strings.Trim(source, "^~ ") != "" {
+			list[len(list)-1].Source = source
+		}
+	}
+	if len(list) > 2*ends {
+		list = append(list[:ends:ends], list[len(list)-ends:]...)
+	}
+	return list
+}
+
+// ofPlugin tells the files of modules from those of Python's libraries.
+func ofPlugin(path string) bool {
+	path = strings.ReplaceAll(path, "\\", "/")
+	return strings.Contains(path, "/inmanta_plugins/") || strings.Contains(path, "/plugins/") ||
+		!strings.Contains(path, "/lib/python")
+}
+
+// PluginError is an exception that left a plug-in.
+type PluginError struct {
+	// Kind: "plugin" for PluginException, "compiler" for another compiler
+	// exception raised by Python, "exit" for what asks the process to end,
+	// "annotation" for an annotation of a plug-in that names no type, where Class
+	// is the reference's, "external" for anything else.
+	Kind    string
+	Class   string // fully qualified Python class
+	Message string
+	// Line and File are those of the innermost plug-in frame, or of that in the
+	// file that is imported; Line 0: none of its lines ran.
+	File string
+	Line int
+	// Unread is where the text of a SyntaxError is wrong.
+	Unread *syntax.Span
+	Trace  string // the plug-in's frames only
+	// At is the place in the model that a compiler exception names itself, Causes
+	// are those that it has.
+	At     *syntax.Span
+	Causes []PluginError
+	// Notes are those of the exception (PEP 678): how to mend it.
+	Notes string
+	// Wrapped is the exception that an ExternalException is about; nil for others.
+	Wrapped *PluginError
+}
+
+// Last is the last line of what Python would print.
+func (e *PluginError) Last() string {
+	line := strings.TrimPrefix(e.Class, "builtins.")
+	if e.Message != "" {
+		line += ": " + e.Message
+	}
+	return line
+}
+
+// Raised is the PluginException that an exception is or wraps, as a compile
+// report shows it; nil where there is none.
+func (e *PluginError) Raised() *diag.Exception {
+	if e.Kind == "plugin" {
+		return &diag.Exception{Kind: e.Class, Message: e.Message}
+	}
+	if e.Wrapped != nil {
+		return e.Wrapped.Raised()
+	}
+	return nil
+}
+
+func loadErrors(err error) (first *Error, further []*Error) {
+	var several interface{ Further() []error }
+	if errors.As(err, &several) {
+		for _, other := range several.Further() {
+			further = append(further, loadError(other))
+		}
+	}
+	return loadError(err), further
+}
+
+// noInterpreter reports whether Python could not even be started.
+func noInterpreter(err error) bool {
+	var path *fs.PathError
+	var name *exec.Error
+	return errors.As(err, &path) || errors.As(err, &name)
+}
+
+func loadError(err error) *Error {
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	e := &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
+	var raised loadFailure
+	if !errors.As(err, &raised) {
+		if e.code = diag.Code("PluginModuleLoadException"); noInterpreter(err) {
+			e.code = diag.Code("Error")
+		}
+		return e
+	}
+	cause := raised.Raised()
+	e.Message, e.code = raised.Error(), diag.Code("PluginModuleLoadException")
+	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, cmp.Or(raised.Hint(), cause.Notes)
+	switch {
+	case cause.Kind == "exit": // it passes everything by, as upstream
+		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
+		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
+	case cause.Unread != nil: // upstream has the line that imports it; none where it is the file itself
+		e.focus = cause.Unread
+		if cause.Line == 0 {
+			e.File = ""
+			if e.focus.Start.Line > 0 {
+				e.about, e.PythonTrace = e.focus, ""
+			}
+		}
+	case cause.Kind == "annotation":
+		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
+		e.foreign = cause.Class == "TypeError"                              // upstream that is what Python makes of it
+		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
+	}
+	return e
+}
+
+// exited is the error for Python code that asks the process to end.
+func exited(err PluginError) *Error {
+	return &Error{
+		Kind:        strings.TrimPrefix(err.Class, "builtins."),
+		Message:     err.Message,
+		foreign:     true,
+		bare:        true,
+		PythonTrace: err.Trace,
+		about:       outside(err.File, err.Line, 1),
+		code:        diag.Code("ExternalException"),
+	}
+}
+
+// outside is a place in a file that is no model file.
+func outside(path string, line, col int) *place {
+	if path == "" || line == 0 {
+		return nil
+	}
+	at := syntax.Pos{Line: int32(line), Col: int32(col)}
+	return &place{File: &syntax.File{Path: path}, Start: at, End: at}
+}
+
+// loadFailure is an exception of Python code that is imported.
+type loadFailure interface {
+	error
+	Raised() *PluginError
+	Hint() string
+}
+
+var noAttribute = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) },
+)
+
+// Hint are the notes of an exception of Python code, and for one that reads an
+// attribute that an instance does not have, which ones it has; typeOf is
+// Heap.Type.
+func (e *PluginError) Hint(typeOf func(name string) any) string {
+	if e.Wrapped != nil && e.Notes == "" {
+		return e.Wrapped.Hint(typeOf)
+	}
+	m := noAttribute().FindStringSubmatch(strings.TrimSpace(e.Message))
+	if m == nil {
+		m = noAttribute().FindStringSubmatch(e.Notes)
+	}
+	if m == nil {
+		return e.Notes
+	}
+	entity, ok := typeOf(m[1]).(*types.Entity)
+	if !ok {
+		return e.Notes
+	}
+	hint := suggest("attribute", m[2], attributeNames(entity))
+	if hint == "" {
+		names := attributeNames(entity)
+		slices.Sort(names)
+		hint = m[1] + " has the attributes " + strings.Join(names, ", ")
+	}
+	if e.Notes == "" {
+		return hint
+	}
+	return e.Notes + ": " + hint
+}
+
+// Frames are the lines of plug-ins that led to it.
+func (e *PluginError) Frames() []diag.Frame { return frames(e.Trace) }

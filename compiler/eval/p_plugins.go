@@ -1,0 +1,286 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// runsAhead reports whether calls of a plug-in may be posted: nothing that
+// belongs to the model goes in or comes out, and no other plug-in decides
+// whether an argument belongs to its type.
+func runsAhead(info *pluginInfo) bool {
+	if info.sig.Context || info.sig.Deprecated || info.sig.AllowUnknown || info.sig.Emits {
+		return false
+	}
+	for _, t := range info.params {
+		if !isPlainType(t) {
+			return false
+		}
+	}
+	switch info.result {
+	case nil, types.String, types.IntType, types.FloatT, types.BoolT:
+		return true
+	}
+	return false
+}
+
+// isPlainType reports whether values of a type are checked without the model.
+func isPlainType(t types.Type) bool {
+	switch t := t.(type) {
+	case nil, types.Primitive:
+		return true
+	case types.ListOf:
+		return isPlainType(t.Of)
+	case types.DictOf:
+		return isPlainType(t.Of)
+	case types.Optional:
+		return isPlainType(t.Of)
+	}
+	return false
+}
+
+// pluginInfo is a plug-in with its annotations resolved.
+type pluginInfo struct {
+	sig    *Signature
+	params []types.Type // nil: anything goes
+	result types.Type   // nil: anything goes
+	ahead  bool         // may run before its turn: see ahead.go
+}
+
+// addPlugins registers the plug-ins as names of their namespaces. One in a
+// namespace that is not loaded does not exist.
+func (p *program) addPlugins(plugins []*Signature) {
+	for _, sig := range plugins {
+		prefix, last, _ := cutLast(sig.Name)
+		ns := p.spaces[prefix]
+		if ns == nil {
+			continue
+		}
+		info := &pluginInfo{sig: sig}
+		switch have := ns.things[last].(type) {
+		case nil:
+			ns.things[last] = info
+		case *pluginInfo: // the first one stays
+		default:
+			e := fail("DuplicateException", "Type %s is already defined", sig.Name)
+			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
+			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
+			e.bare = true
+			p.report(e)
+			continue
+		}
+		p.plugins = append(p.plugins, info)
+	}
+}
+
+// resolvePlugins resolves the annotations once all types are known.
+func (p *program) resolvePlugins(*definitions) {
+	for _, info := range p.plugins {
+		prefix, _, _ := cutLast(info.sig.Name)
+		said := len(p.warnings)
+		for _, param := range info.sig.Params {
+			t, err := p.annotation(p.spaces[prefix], param.Type)
+			if err != nil {
+				p.report(err.inPlugin(info.sig))
+			}
+			info.params = append(info.params, t)
+		}
+		t, err := p.annotation(p.spaces[prefix], info.sig.Return)
+		if err != nil {
+			p.report(err.inPlugin(info.sig))
+		}
+		info.result = t
+		info.ahead = runsAhead(info)
+		for i := range p.warnings[said:] {
+			p.warnings[said+i].At = info.sig.span()
+		}
+	}
+}
+
+// inPlugin says which plug-in has the annotation.
+func (e *Error) inPlugin(sig *Signature) *Error {
+	if !e.nowhere {
+		e.File, e.Line, e.Column = sig.File, sig.Line+1, 1 // the line of `def`, after the decorator
+	}
+	if e.Hint == "" {
+		e.Hint = "it is named in an annotation of plug-in " + sig.Name
+	}
+	return e
+}
+
+// annotation turns the annotation of a plug-in into a type; nil stands for any.
+func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) {
+	if a == nil {
+		return nil, nil
+	}
+	of := func() (types.Type, *Error) {
+		if len(a.Of) == 0 {
+			return types.Any, nil
+		}
+		t, err := p.annotation(ns, a.Of[0])
+		if t == nil {
+			t = types.Any
+		}
+		return t, err
+	}
+	switch a.Kind {
+	case "any":
+		return nil, nil
+	case "null":
+		return types.NullT, nil
+	case "prim":
+		if prim, ok := types.LookupPrimitive(a.Name); ok {
+			return prim, nil
+		}
+		return p.dsl(ns, a.Name)
+	case "dataclass":
+		for _, class := range append([]*Annotation{a}, a.Of...) {
+			if info := p.twinOf(class.Name); info != nil {
+				return info.entity, nil
+			}
+		}
+		e := fail(
+			"TypingException",
+			"invalid type <class '%s'>, this dataclass has no associated inmanta entity",
+			a.Text,
+		)
+		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
+		e.nowhere = true
+		return nil, e
+	case "dsl":
+		t, err := p.dsl(ns, a.Name)
+		if e, is := t.(*types.Entity); is && a.View {
+			return types.View{Entity: e}, err
+		}
+		return t, err
+	case "list":
+		t, err := of()
+		return types.ListOf{Of: t}, err
+	case "dict":
+		t, err := of()
+		return types.DictOf{Of: t}, err
+	case "nullable":
+		t, err := of()
+		return types.Optional{Of: t}, err
+	case "reference":
+		if len(a.Of) == 0 {
+			return types.ReferenceTo{}, nil
+		}
+		t, err := of()
+		if err == nil {
+			err = p.referable(t, a)
+		}
+		return types.ReferenceTo{Of: t}, err
+	case "union":
+		alternatives := make([]types.Type, len(a.Of))
+		for i, one := range a.Of {
+			t, err := p.annotation(ns, one)
+			if err != nil {
+				return nil, err
+			}
+			if t == nil {
+				t = types.Any
+			}
+			alternatives[i] = t
+		}
+		return types.MakeUnion(alternatives), nil
+	}
+	return nil, nil
+}
+
+// referable tells why there can be no reference to a value of a type: one to
+// something that may be a reference itself, or to an instance that is no
+// dataclass. Like the reference, it names no place.
+func (p *program) referable(t types.Type, a *Annotation) *Error {
+	if mayBeReference(t) {
+		return &Error{
+			Kind:    "AssertionError",
+			foreign: true,
+			nowhere: true,
+			Hint:    a.Text + " is a reference to what may be a reference itself",
+		}
+	}
+	entity, is := t.(*types.Entity)
+	if !is ||
+		slices.ContainsFunc(
+			p.dataclasses,
+			func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil },
+		) {
+		return nil
+	}
+	e := typingError(
+		"References to entities must always be references to dataclasses. Got %s, which is not a dataclass",
+		entity.Name,
+	)
+	e.nowhere = true
+	return e
+}
+
+func mayBeReference(t types.Type) bool {
+	switch t := t.(type) {
+	case types.ReferenceTo, types.OrReference:
+		return true
+	case types.Optional:
+		return mayBeReference(t.Of)
+	case types.Union:
+		return slices.ContainsFunc(t.Of, mayBeReference)
+	}
+	return false
+}
+
+// dsl resolves a type as the language writes it.
+func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
+	switch text {
+	case "any", "expression":
+		return nil, nil
+	case "null":
+		return types.NullT, nil
+	case "list":
+		return types.AnyList{}, nil
+	case "dict":
+		return types.DictOf{Of: types.Any}, nil
+	}
+	base, optional := strings.CutSuffix(text, "?")
+	base, list := strings.CutSuffix(base, "[]")
+	t, err := p.named(ns, base)
+	if err != nil {
+		return nil, err
+	}
+	if list {
+		t = types.ListOf{Of: t}
+	}
+	if optional {
+		t = types.Optional{Of: t}
+	}
+	return t, nil
+}
+
+// named finds a type of the model by its name.
+func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
+	if prim, ok := types.LookupPrimitive(text); ok {
+		if prim == types.Number {
+			p.warn("TypeDeprecationWarning", syntax.Span{}, "Type 'number' is deprecated, use 'float' or 'int' instead")
+		}
+		return prim, nil
+	}
+	thing, err := ns.find(syntax.Name{Text: text})
+	if err != nil {
+		err.at = nil
+		err.bare = true
+		return nil, err
+	}
+	switch thing := thing.(type) {
+	case *entityInfo:
+		return thing.entity, nil
+	case *typedefInfo:
+		return thing.t, nil
+	}
+	if t := nominal(thing); t != nil {
+		return t, nil
+	}
+	return nil, typingError("%s is not a type", text)
+}

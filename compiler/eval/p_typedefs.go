@@ -1,0 +1,186 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+)
+
+// asks reports whether a plug-in decides what belongs to a type.
+func asks(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Typedef:
+		return t.Asks
+	case types.ListOf:
+		return asks(t.Of)
+	case types.Optional:
+		return asks(t.Of)
+	}
+	return false
+}
+
+type typedefInfo struct {
+	t   *types.Typedef
+	ast *syntax.Typedef
+	ns  *namespace
+	// resolve resolves the names in the condition, once; nil where it has none.
+	resolve func() []*Error
+}
+
+func (p *program) defineTypedefs(d *definitions) {
+	for _, info := range d.typedefs {
+		base, err := p.typeNamed(info.ns, info.ast.Base, info.ast)
+		if err == nil {
+			info.t.Base = base
+			err = p.condition(info)
+		}
+		if err != nil {
+			p.report(err)
+			info.t.Base, info.t.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
+		}
+	}
+	for _, info := range d.typedefs {
+		p.ownBase(info)
+	}
+}
+
+// ownBase sees to typedefs that are their own base, directly or through others.
+// As upstream they are an error once a value is to be of them, and not before.
+func (p *program) ownBase(info *typedefInfo) {
+	walked := []*types.Typedef{info.t}
+	for base, is := info.t.Base.(*types.Typedef); is && !base.Sound; base, is = base.Base.(*types.Typedef) {
+		if at := slices.Index(walked, base); at >= 0 {
+			var chain []string
+			for _, t := range walked[at:] {
+				chain = append(chain, t.Name)
+			}
+			endless := func(types.Value) (bool, error) {
+				e := &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", foreign: true}
+				return false, e.hinted(
+					"a type cannot be its own base: " + strings.Join(append(chain, chain[0]), ", which is "),
+				)
+			}
+			for _, t := range walked[at:] {
+				t.Base, t.Holds = types.Any, endless
+			}
+			break
+		}
+		walked = append(walked, base)
+	}
+	for _, t := range walked {
+		t.Sound = true
+	}
+}
+
+// resolveTypedefs resolves the names in the conditions of typedefs.
+func (p *program) resolveTypedefs(d *definitions) {
+	for _, info := range d.typedefs {
+		if info.resolve != nil {
+			p.report(info.resolve()...)
+		}
+	}
+}
+
+// condition prepares the restriction of a typedef.
+func (p *program) condition(info *typedefInfo) *Error {
+	t := info.t
+	t.Asks = asks(t.Base) || callsPlugin(info.ast.Match)
+	p.asks = p.asks || t.Asks
+	if regex, is := info.ast.Match.(*syntax.Regex); is {
+		t.Condition = "/" + regex.Pattern + "/"
+		compiled, err := types.NewRegex(regex.Pattern)
+		if err != nil {
+			e := runtimeError("%s", err)
+			e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Name.At
+			return e
+		}
+		t.Holds = func(v types.Value) (bool, error) {
+			s, ok := types.Plain(v).(types.Str)
+			if !ok {
+				return false, (&Error{Kind: "AssertionError", foreign: true,
+					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
+			}
+			matches, err := compiled.Match(string(s))
+			if err != nil {
+				e := runtimeError("the regular expression of %s takes too long: %s", t.Name, err)
+				e.Hint = slowRegex
+				return false, e.located(nil, &info.ast.Name.At).focused(&regex.At)
+			}
+			return matches, nil
+		}
+		return nil
+	}
+	t.Condition = syntax.RenderSource(info.ast.Match)
+	if err := makesInstances(info.ast.Match); err != nil {
+		return err
+	}
+	var condition *root
+	info.resolve = func() []*Error {
+		if condition != nil {
+			return nil
+		}
+		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil), direct: true}
+		b.top.declare("self", info.ast.Name.At)
+		condition = new(b.root(info.ast.Match))
+		p.warnings = append(p.warnings, b.warnings...)
+		return b.errs
+	}
+	t.Holds = func(v types.Value) (bool, error) {
+		if errs := info.resolve(); len(errs) > 0 {
+			return false, errs[0]
+		}
+		return p.holds(p, *condition, v)
+	}
+	return nil
+}
+
+// callsPlugin reports whether the condition of a typedef does.
+func callsPlugin(condition syntax.Expr) (found bool) {
+	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
+		if call, is := x.(*syntax.Call); is {
+			_, cast := types.LookupPrimitive(call.Func.Text)
+			found = found || !cast
+		}
+	})
+	return found
+}
+
+// makesInstances says that the condition of a typedef makes instances, which
+// ends the compile where it is defined.
+func makesInstances(condition syntax.Expr) (found *Error) {
+	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
+		if _, is := x.(*syntax.Construct); is && found == nil {
+			n := standing(x)
+			found = (&Error{Kind: "AttributeError", foreign: true,
+				Message: "'Constructor' object has no attribute 'get_default_values'", Hint: "the condition of a typedef can not make instances"}).in(&n)
+		}
+	})
+	return found
+}
+
+// unusable is what has no value in the condition of a typedef, which knows self
+// and nothing else: nil for what has. The error is told when a value is held
+// against the typedef, and only where that comes to it.
+func (b *builder) unusable(x syntax.Expr) *Error {
+	n := new(standing(x))
+	unresolved := func(name string) *Error {
+		return notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
+	}
+	switch x := x.(type) {
+	case *syntax.Ref:
+		if name := x.Name.Text; !b.top.holds(name) {
+			return unresolved(name)
+		}
+	case *syntax.AttrRef:
+		return unresolved(syntax.Render(x))
+	case *syntax.Format, *syntax.FString, *syntax.MapLookup, *syntax.Lookup, *syntax.ShortLookup, *syntax.IsDefined:
+		return fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
+	}
+	return nil
+}
+
+// slowRegex is what to do about an expression that tries very many ways.
+const slowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"

@@ -1,0 +1,180 @@
+package eval
+
+import (
+	"slices"
+
+	"ordain.dev/ordain/compiler/types"
+)
+
+const (
+	// aheadCalls bounds how many calls are posted at once.
+	aheadCalls = 1024
+	// How far the queue is searched for them: half as far after a search in vain.
+	mostAheadUnits, leastAheadUnits = 16384, 512
+)
+
+// isPlain reports whether a value is one without parts of the model in it.
+func isPlain(v types.Value) bool {
+	switch v := v.(type) {
+	case types.Null, types.Bool, types.Int, types.BigInt, types.Float, types.Complex, types.Str:
+		return true
+	case *types.List:
+		for _, item := range v.Items {
+			if !isPlain(item) {
+				return false
+			}
+		}
+		return true
+	case *types.Dict:
+		for _, item := range v.Values {
+			if !isPlain(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func (u *callUnit) plain() bool {
+	if u.repeated || u.n.plugin == nil || !u.n.plugin.ahead {
+		return false
+	}
+	for _, v := range u.bound.Args {
+		if !isPlain(v) {
+			return false
+		}
+	}
+	for _, named := range u.bound.Named {
+		v := named.Value
+		if !isPlain(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// makes reports whether evaluating an expression makes an instance: that must
+// happen once, and in its turn.
+func makes(x expr) bool {
+	return makesAny(x, func(*construct) bool { return true })
+}
+
+// makesAny reports whether evaluating an expression makes one of some instances.
+// What has a variable in the frame made its own.
+func makesAny(x expr, some func(n *construct) bool) bool {
+	inside := func(x expr) bool { return makesAny(x, some) }
+	switch x := x.(type) {
+	case *construct:
+		return some(x)
+	case *listExpr:
+		return slices.ContainsFunc(x.parts, inside)
+	case *dictExpr:
+		return slices.ContainsFunc(x.entries, func(e dictEntry) bool { return inside(e.value) })
+	case *mapLookup:
+		return inside(x.x) || inside(x.key)
+	case *binary:
+		return inside(x.l) || inside(x.r)
+	case *not:
+		return inside(x.x)
+	}
+	return false
+}
+
+// asks reports whether a unit may call a plug-in that decides what belongs to a
+// type: that comes before the calls behind it.
+func (r *run) asks(w waiter) bool {
+	switch u := w.(type) {
+	case *setUnit:
+		attr := u.target.attr
+		return attr != nil && asks(attr.Type) || makesAny(u.x, constructAsks)
+	case *knownUnit:
+		attributes := u.of.entity.Attributes
+		return slices.ContainsFunc(u.arguments, func(a argument) bool { return asks(attributes[a.slot].Type) })
+	case *assignUnit:
+		return makesAny(u.n.value.expr, constructAsks)
+	case *evalUnit:
+		return makesAny(u.x, constructAsks)
+	}
+	return false
+}
+
+// asks reports whether that is so for what the constructor sets itself.
+func constructAsks(n *construct) bool {
+	attributes := n.info.entity.Attributes
+	return len(n.splats) > 0 ||
+		slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })
+}
+
+// makes reports whether evaluating the arguments makes an instance.
+func (u *callUnit) makes() bool {
+	return callParts{u.n}.each(func(x expr) *Error {
+		if makes(x) {
+			return errMade
+		}
+		return nil
+	}) != nil
+}
+
+// errMade ends a search.
+var errMade = &Error{}
+
+// outcome runs the plug-in of a unit whose turn it is.
+func (r *run) outcome(u *callUnit) Outcome {
+	if host, ok := r.host.(Ahead); ok {
+		if !u.posted && u.plain() {
+			r.post(host, u)
+		}
+		if u.posted {
+			return host.Next()
+		}
+	}
+	return r.host.Call(u.bound, &heap{r, u.scope, u.n})
+}
+
+// post tells the host of a call and of those that follow in the queue.
+func (r *run) post(host Ahead, first *callUnit) {
+	units := []*callUnit{first}
+	for _, w := range r.ready.next(mostAheadUnits >> r.idlePosts) {
+		u, ok := w.(*callUnit)
+		if !ok || u.n.plugin == nil || u.pending > 0 {
+			if r.prog.asks && r.asks(w) {
+				break
+			}
+			continue
+		}
+		if u.posted || u.repeated || !u.n.plugin.ahead || u.makes() {
+			break
+		}
+		args, named, err := u.arguments(r)
+		if err != nil {
+			break
+		}
+		call, err := u.bind(args, named)
+		if err != nil || call && !u.plain() {
+			break
+		}
+		if !call {
+			continue
+		}
+		if units = append(units, u); len(units) == aheadCalls {
+			break
+		}
+	}
+	if len(units) == 1 {
+		if mostAheadUnits>>r.idlePosts > leastAheadUnits {
+			r.idlePosts++
+		}
+		return
+	}
+	r.idlePosts = 0
+	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
+	for n, u := range units {
+		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}
+	}
+	if host.Post(calls, heaps) {
+		for _, u := range units {
+			u.posted = true
+		}
+	}
+}

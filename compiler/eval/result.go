@@ -1,0 +1,93 @@
+package eval
+
+import (
+	"slices"
+
+	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/internal/diag"
+)
+
+// Result is what a compile gives, failed or not.
+type Result struct {
+	// Instances in the order in which they were made.
+	Instances []*Instance
+	// Variables at module level, in order of namespaces and definition.
+	Variables []Variable
+	Entities  []*types.Entity
+	Typedefs  []*types.Typedef
+	// Implementations in the order of their definition.
+	Implementations []*types.Implementation
+	// Files of the model in the order in which they were loaded.
+	Files []*syntax.File
+	// CheckResult says what is wrong with the result of a plug-in that Python code
+	// called after the compile, and what that plug-in declares.
+	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
+	Warnings    []Warning
+	// Output are the lines that plug-ins printed.
+	Output []string
+	// Err is nil for a successful compile: the error that the reference reports.
+	Err *Error
+	// Further are errors that were found after Err, and do not follow from it.
+	Further []*Error
+	// Rounds counts how often all that was ready ran, and then a list was frozen.
+	Rounds int
+}
+
+// Variable is a variable at module level. Value is nil when it has none.
+type Variable struct {
+	Name  string // namespace::name
+	Value types.Value
+	At    syntax.Span
+}
+
+func (r *run) fill(result *Result, err *Error) {
+	if r.in.DataTrace {
+		r.traceData(err)
+	}
+	result.Err = err
+	result.Instances = r.instances
+	result.Entities = r.prog.entities
+	for _, t := range r.prog.typedefs {
+		result.Typedefs = append(result.Typedefs, t.t)
+	}
+	for _, info := range r.prog.impls {
+		result.Implementations = append(result.Implementations, info.summary())
+	}
+	result.Files = r.prog.files()
+	result.CheckResult = checkedBy(r.prog.plugins)
+	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
+	result.Output = append(result.Output, slices.Concat(r.prog.output, r.output)...)
+	result.Rounds = r.rounds
+	all := 0
+	for _, ns := range r.prog.order {
+		all += len(ns.names)
+	}
+	result.Variables = make([]Variable, 0, all)
+	for _, ns := range r.prog.order {
+		for i, name := range ns.names {
+			v, _ := r.scopeOf(ns).vars[i].peek()
+			result.Variables = append(
+				result.Variables,
+				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},
+			)
+		}
+	}
+}
+
+// Diagnostics are all errors of a compile, the first one first.
+func (r *Result) Diagnostics() []diag.Diagnostic {
+	if r.Err == nil {
+		return nil
+	}
+	out := r.Err.Diagnostics()
+	for _, further := range r.Further {
+		out = append(out, further.Diagnostic())
+	}
+	for i := range out {
+		if out[i].Code == "" { // one of Python's exceptions, which upstream lets through
+			out[i].Code = diag.Code("RuntimeException")
+		}
+	}
+	return out
+}
