@@ -3,15 +3,16 @@ package eval
 import (
 	"fmt"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
 // startSet starts the assignment of an expression to an attribute. A list
 // takes elements as they arrive.
-func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
-	u := &setUnit{unit: unit{scope: s}, x: x.expr, target: v, stmt: stmt}
+func startSet(r *run, s *scope, x program.Root, v *variable, stmt program.Node) *program.Error {
+	u := &setUnit{unit: unit{scope: s}, x: x.Expr, target: v, stmt: stmt}
 	var f frame
-	var err *Error
+	var err *program.Error
 	if v.kind == list {
 		var report bool
 		f, report, err = r.prepareGradual(x, s, u)
@@ -30,9 +31,9 @@ func startSet(r *run, s *scope, x root, v *variable, stmt node) *Error {
 // startKnown starts the assignment of the known values that the arguments
 // begin with and gives the others. One unit does for all of them: units that
 // wait for nothing and follow each other run one after the other anyway.
-func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) []argument {
+func startKnown(r *run, s *scope, i *Instance, stmt program.Node, arguments []program.Argument) []program.Argument {
 	n := 1
-	for n < len(arguments) && arguments[n].known {
+	for n < len(arguments) && arguments[n].Known {
 		n++
 	}
 	u := &knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
@@ -43,41 +44,41 @@ func startKnown(r *run, s *scope, i *Instance, stmt node, arguments []argument) 
 // knownUnit assigns known values to attributes of an instance.
 type knownUnit struct {
 	unit
-	stmt      node
+	stmt      program.Node
 	of        *Instance
-	arguments []argument
+	arguments []program.Argument
 }
 
-func (u *knownUnit) node() node { return u.stmt }
+func (u *knownUnit) node() program.Node { return u.stmt }
 
-func (u *knownUnit) blame(err *Error) *Error { return err.in(u.stmt) }
+func (u *knownUnit) blame(err *program.Error) *program.Error { return err.In(u.stmt) }
 
-func (u *knownUnit) run(r *run) *Error {
+func (u *knownUnit) run(r *run) *program.Error {
 	for n := range u.arguments {
 		a := &u.arguments[n]
 		if err := u.assign(r, a); err != nil {
 			if more := u.arguments[n+1:]; len(more) > 0 {
-				r.leave(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
+				r.leave(func(r *run) *program.Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
 			return attributeError(
-				err.in(u.stmt).focused(a.x.expr.where()),
+				err.In(u.stmt).Focused(a.X.Expr.Where()),
 				u.of,
-				a.name,
+				a.Name,
 				u.stmt,
-				u.stmt.where(),
+				u.stmt.Where(),
 			)
 		}
 	}
 	return nil
 }
 
-func (u *knownUnit) assign(r *run, a *argument) *Error {
-	slot := u.of.slot(a.slot)
-	from := source{at: a.x.expr.where(), by: u.scope.by}
-	if constant, is := a.x.expr.(*literal); is {
-		return slot.set(r, constant.value, from)
+func (u *knownUnit) assign(r *run, a *program.Argument) *program.Error {
+	slot := u.of.slot(a.Slot)
+	from := source{at: a.X.Expr.Where(), by: u.scope.by}
+	if constant, is := a.X.Expr.(*program.Literal); is {
+		return slot.set(r, constant.Value, from)
 	}
-	self, err := r.variableOf(a.x.expr.(*ref), u.scope)
+	self, err := r.variableOf(a.X.Expr.(*program.Ref), u.scope)
 	if err != nil {
 		return err
 	}
@@ -87,25 +88,25 @@ func (u *knownUnit) assign(r *run, a *argument) *Error {
 // setUnit assigns the value of an expression to an attribute of an instance.
 type setUnit struct {
 	unit
-	x      expr
+	x      program.Expr
 	target *variable
-	stmt   node
+	stmt   program.Node
 	report bool
 }
 
-func (u *setUnit) node() node { return u.stmt }
+func (u *setUnit) node() program.Node { return u.stmt }
 
-func (u *setUnit) blame(err *Error) *Error { return err.in(u.stmt) }
+func (u *setUnit) blame(err *program.Error) *program.Error { return err.In(u.stmt) }
 
-func (u *setUnit) run(r *run) *Error {
+func (u *setUnit) run(r *run) *program.Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		if err.Kind == "OptionalValueException" {
-			return u.wrap(err.drawn(u.stmt))
+			return u.wrap(err.Drawn(u.stmt))
 		}
 		return u.wrap(err)
 	}
-	at := u.x.where()
+	at := u.x.Where()
 	if u.report {
 		if err := inOrder(r, v, at, u); err != nil {
 			return err
@@ -118,21 +119,21 @@ func (u *setUnit) run(r *run) *Error {
 	return nil
 }
 
-func (u *setUnit) wrap(err *Error) *Error {
+func (u *setUnit) wrap(err *program.Error) *program.Error {
 	return attributeError(
-		err.in(u.stmt).focused(u.x.where()),
+		err.In(u.stmt).Focused(u.x.Where()),
 		u.target.owner,
 		u.target.name(),
 		u.stmt,
-		u.stmt.where(),
+		u.stmt.Where(),
 	)
 }
 
 func (u *setUnit) passive() bool { return true }
 
-func (u *setUnit) receive(r *run, v types.Value, at, added *place) *Error {
+func (u *setUnit) receive(r *run, v types.Value, at, added *program.Place) *program.Error {
 	from := source{at: at, by: u.scope.by}
-	if own := u.x.where(); added != nil {
+	if own := u.x.Where(); added != nil {
 		from.expr, from.reread = added, true
 	} else if own != at {
 		from.expr = own
@@ -145,29 +146,29 @@ func (u *setUnit) receive(r *run, v types.Value, at, added *place) *Error {
 
 // attributeError wraps an error of setting an attribute, unless it comes from
 // the other end of the relation and is wrapped already.
-func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *place) *Error {
-	if cause.Kind != "AttributeException" || cause.foreign || cause.final {
+func attributeError(cause *program.Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *program.Error {
+	if cause.Kind != "AttributeException" || cause.Builtin || cause.Final {
 		return wrapAttribute(cause, of, attribute, stmt, at)
 	}
 	inner := cause
 	for len(inner.Causes) > 0 && inner.Kind == "AttributeException" {
 		inner = inner.Causes[0]
 	}
-	inner.located(stmt, at)
+	inner.Located(stmt, at)
 	return cause
 }
 
 // wrapAttribute wraps an error of setting an attribute. An error that passes
 // both ends of a relation is wrapped at each.
-func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *place) *Error {
-	if cause.foreign || cause.final {
+func wrapAttribute(cause *program.Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *program.Error {
+	if cause.Builtin || cause.Final {
 		return cause // no CompilerException, so the reference does not wrap it
 	}
-	e := fail("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
-	e.Causes = []*Error{cause}
-	e.Hint, e.hint, e.focus, e.related = cause.Hint, cause.hint, cause.focus, cause.related
+	e := program.NewError("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
+	e.Causes = []*program.Error{cause}
+	e.Hint, e.MakeHint, e.Focus, e.Related = cause.Hint, cause.MakeHint, cause.Focus, cause.Related
 	e.Expected, e.Found = cause.Expected, cause.Found
 	e.Importance = cause.Importance
-	e.Stmt, e.at, e.stmtAt = stmt.String(), at, at
+	e.Stmt, e.Place, e.StmtAt = stmt.String(), at, at
 	return e
 }

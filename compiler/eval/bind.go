@@ -3,31 +3,32 @@ package eval
 import (
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
 // arguments evaluates the arguments.
-func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
+func (u *callUnit) arguments(r *run) ([]types.Value, []given, *program.Error) {
 	n := u.n
-	args := make([]types.Value, len(n.args))
-	for i, x := range n.args {
+	args := make([]types.Value, len(n.Args))
+	for i, x := range n.Args {
 		v, err := r.eval(x, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}
 		args[i] = v
 	}
-	named := make([]given, 0, len(n.named))
-	for _, a := range n.named {
-		v, err := r.eval(a.x.expr, u.scope, u.frame)
+	named := make([]given, 0, len(n.Named))
+	for _, a := range n.Named {
+		v, err := r.eval(a.X.Expr, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}
-		named = append(named, given{name: a.name, value: v})
+		named = append(named, given{name: a.Name, value: v})
 	}
-	for _, x := range n.splats {
-		v, err := r.eval(x.x, u.scope, u.frame)
+	for _, x := range n.Splats {
+		v, err := r.eval(x.X, u.scope, u.frame)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -38,7 +39,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 		for _, k := range d.Keys {
 			for _, g := range named {
 				if g.name == k {
-					return nil, nil, runtimeError("Keyword argument %s repeated in function call", k)
+					return nil, nil, program.RuntimeError("Keyword argument %s repeated in function call", k)
 				}
 			}
 			named = append(named, given{name: k, value: d.Values[k]})
@@ -50,51 +51,51 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 // bind gives the arguments to the parameters, with Python's own errors, and
 // checks their types. It reports whether the plug-in is called: not with an
 // argument that is unknown, unless it takes those.
-func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
-	info := u.n.plugin
-	sig := info.sig
+func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error) {
+	info := u.n.Plugin
+	sig := info.Signature
 	short := sig.Name
-	out := PluginCall{Plugin: sig, Namespace: u.n.ns.name, At: u.n.span, Direct: u.direct}
+	out := program.PluginCall{Plugin: sig, Namespace: u.n.Namespace.Name, At: u.n.Span, Direct: u.direct}
 	var positional []int
 	varargs, varkeywords := -1, -1
 	for i, p := range sig.Params {
 		switch p.Kind {
-		case VarArgs:
+		case program.VarArgs:
 			varargs = i
-		case VarKeywords:
+		case program.VarKeywords:
 			varkeywords = i
-		case KeywordOnly:
+		case program.KeywordOnly:
 		default:
 			positional = append(positional, i)
 		}
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return false, runtimeError(
+		return false, program.RuntimeError(
 			"%s() takes %d positional arguments but %d were given",
 			short,
 			len(positional),
 			len(args),
-		).coded(diag.WrongArguments).
-			hinted(suggestCall(sig, namesOf(named)))
+		).Coded(diag.WrongArguments).
+			Hinted(program.SuggestCall(sig, namesOf(named)))
 	}
 	open := false
-	check := func(i int, v types.Value) (types.Value, *Error) {
+	check := func(i int, v types.Value) (types.Value, *program.Error) {
 		if isUnknown(v) {
 			open = true
 			return v, nil
 		}
-		if types.BecomesDataclass(info.params[i]) {
+		if types.BecomesDataclass(info.Params[i]) {
 			u.twins = append(u.twins, twin{i, v})
 		}
-		return types.Shown(info.params[i], v), u.check(i, v)
+		return types.Shown(info.Params[i], v), u.check(i, v)
 	}
 	for k := range min(len(args), len(positional)) {
 		set[positional[k]] = true
 	}
 	byName := func(name string) int {
 		for k, p := range sig.Params {
-			if p.Name == name && p.Kind != VarArgs && p.Kind != VarKeywords {
+			if p.Name == name && p.Kind != program.VarArgs && p.Kind != program.VarKeywords {
 				return k
 			}
 		}
@@ -107,7 +108,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		}
 	}
 	if err := missingArguments(short, sig, covered); err != nil {
-		return false, err.hinted(suggestCall(sig, namesOf(named)))
+		return false, err.Hinted(program.SuggestCall(sig, namesOf(named)))
 	}
 	for k, v := range args {
 		i := varargs
@@ -124,19 +125,19 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return false, runtimeError(
+			return false, program.RuntimeError(
 				"%s() got multiple values for argument '%s'",
 				short,
 				g.name,
-			).coded(diag.WrongArguments).
-				hinted(suggestCall(sig, namesOf(named)))
+			).Coded(diag.WrongArguments).
+				Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0 && varkeywords < 0:
-			return false, runtimeError(
+			return false, program.RuntimeError(
 				"%s() got an unexpected keyword argument: '%s'",
 				short,
 				g.name,
-			).coded(diag.WrongArguments).
-				hinted(suggestCall(sig, namesOf(named)))
+			).Coded(diag.WrongArguments).
+				Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0:
 			i = varkeywords
 		default:
@@ -146,7 +147,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		if err != nil {
 			return false, err
 		}
-		out.Named = append(out.Named, NamedValue{g.name, v})
+		out.Named = append(out.Named, program.NamedValue{Name: g.name, Value: v})
 	}
 	u.bound = out
 	return !open || sig.AllowUnknown, nil
@@ -160,16 +161,16 @@ func namesOf(values []given) []string {
 	return names
 }
 
-func missingArguments(name string, sig *Signature, set []bool) *Error {
+func missingArguments(name string, sig *program.Signature, set []bool) *program.Error {
 	for _, kind := range []struct {
-		is   func(ParamKind) bool
+		is   func(program.ParamKind) bool
 		text string
 	}{
-		{func(k ParamKind) bool { return k == Positional || k == "" }, "positional"},
-		{func(k ParamKind) bool { return k == KeywordOnly }, "keyword-only"},
+		{func(k program.ParamKind) bool { return k == program.Positional || k == "" }, "positional"},
+		{func(k program.ParamKind) bool { return k == program.KeywordOnly }, "keyword-only"},
 	} {
 		var missing []string
-		if sig.ContextKeyword != "" && kind.is(KeywordOnly) {
+		if sig.ContextKeyword != "" && kind.is(program.KeywordOnly) {
 			missing = append(missing, "'"+sig.ContextKeyword+"'")
 		}
 		for i, p := range sig.Params {
@@ -178,14 +179,14 @@ func missingArguments(name string, sig *Signature, set []bool) *Error {
 			}
 		}
 		if len(missing) > 0 {
-			return runtimeError(
+			return program.RuntimeError(
 				"%s() missing %d required %s argument%s: %s",
 				name,
 				len(missing),
 				kind.text,
 				plural(len(missing)),
 				enumerate(missing),
-			).coded(diag.WrongArguments)
+			).Coded(diag.WrongArguments)
 		}
 	}
 	return nil
@@ -207,25 +208,25 @@ func plural(n int) string {
 }
 
 // check holds an argument against the type of its parameter.
-func (u *callUnit) check(param int, v types.Value) *Error {
-	info := u.n.plugin
-	if err := types.Strict(info.params[param], v); err != nil {
-		return u.argumentError(info.sig.Params[param].Name, v, info.params[param], err)
+func (u *callUnit) check(param int, v types.Value) *program.Error {
+	info := u.n.Plugin
+	if err := types.Strict(info.Params[param], v); err != nil {
+		return u.argumentError(info.Signature.Params[param].Name, v, info.Params[param], err)
 	}
 	return nil
 }
 
-func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
-	cause := typeError(err)
-	if cause.foreign { // the condition of a typedef failed
+func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *program.Error {
+	cause := program.TypeError(err)
+	if cause.Builtin { // the condition of a typedef failed
 		return cause
 	}
-	e := fail(
+	e := program.NewError(
 		"PluginTypeException",
 		"Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
 		types.Repr(v),
 		name,
-		u.n.plugin.sig.Name,
+		u.n.Plugin.Signature.Name,
 		typeName(t),
 	)
 	_, is := v.(*types.Reference)
@@ -234,16 +235,16 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 		if is {
 			verb = "is"
 		}
-		e = fail(
+		e = program.NewError(
 			"PluginTypeException",
 			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
 			types.Repr(v),
 			name,
-			u.n.plugin.sig.Name,
+			u.n.Plugin.Signature.Name,
 			verb,
 		)
 		e.Hint = "declare the parameter as `T | Reference[T]`"
 	}
-	e.Causes = []*Error{u.about(cause)}
+	e.Causes = []*program.Error{u.about(cause)}
 	return e
 }

@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needCall(n *call, s *scope, f frame) *Error {
+func (r *run) needCall(n *program.Call, s *scope, f frame) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
-	frame, err := r.prepare(n.parts, s)
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Parts, s)
 	if err != nil {
-		return err.in(n)
+		return err.In(n)
 	}
 	r.start(&callUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
@@ -23,7 +24,7 @@ func (r *run) needCall(n *call, s *scope, f frame) *Error {
 // callUnit waits for the arguments, and for what the plug-in found missing.
 type callUnit struct {
 	unit
-	n        *call
+	n        *program.Call
 	target   *variable
 	repeated bool // the arguments are bound already
 	posted   bool // the same, and the host was told to run it
@@ -33,7 +34,7 @@ type callUnit struct {
 	// direct is set in the condition of a typedef: errors about types get the
 	// place of what sets the value.
 	direct bool
-	bound  PluginCall
+	bound  program.PluginCall
 	// twins are arguments that become Python dataclasses: their fields are
 	// checked once they are set.
 	twins []twin
@@ -44,18 +45,18 @@ type twin struct {
 	value types.Value
 }
 
-func (u *callUnit) node() node { return u.n }
-func (u *callUnit) blame(err *Error) *Error {
+func (u *callUnit) node() program.Node { return u.n }
+func (u *callUnit) blame(err *program.Error) *program.Error {
 	if u.calling {
-		return err.claimed(u.n, u.n.where())
+		return err.Claimed(u.n, u.n.Where())
 	}
 	if err.Kind == "OptionalValueException" { // of an argument: upstream reads all before it evaluates any, and names no place
-		return err.near(u.n)
+		return err.Near(u.n)
 	}
-	return err.in(u.n)
+	return err.In(u.n)
 }
 
-func (u *callUnit) run(r *run) *Error {
+func (u *callUnit) run(r *run) *program.Error {
 	u.calling, u.direct = u.repeated || u.posted, r.direct
 	if u.repeated {
 		for _, t := range u.twins {
@@ -72,7 +73,7 @@ func (u *callUnit) run(r *run) *Error {
 		return err
 	}
 	u.calling = true
-	if u.n.plugin == nil {
+	if u.n.Plugin == nil {
 		return u.cast(r, args, named)
 	}
 	call, err := u.bind(args, named)
@@ -80,49 +81,49 @@ func (u *callUnit) run(r *run) *Error {
 		return err
 	}
 	if !call && u.direct {
-		return runtimeError("Received unknown value during direct execution").in(u.n)
+		return program.RuntimeError("Received unknown value during direct execution").In(u.n)
 	}
 	if !call {
-		u.target.put(r, r.unknown(), &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.Span)
 		return nil
 	}
-	if sig := u.n.plugin.sig; u.direct && sig.Context {
-		return runtimeError("Context Aware functions are not allowed in direct execution").in(u.n)
+	if sig := u.n.Plugin.Signature; u.direct && sig.Context {
+		return program.RuntimeError("Context Aware functions are not allowed in direct execution").In(u.n)
 	}
-	if u.direct && u.n.plugin.sig.Emits {
-		return runtimeError("emits_statements functions are not allowed in direct execution").in(u.n)
+	if u.direct && u.n.Plugin.Signature.Emits {
+		return program.RuntimeError("emits_statements functions are not allowed in direct execution").In(u.n)
 	}
 	return u.call(r)
 }
 
-func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
+func (u *callUnit) cast(r *run, args []types.Value, named []given) *program.Error {
 	if len(named) > 0 {
-		return runtimeError("Only positional arguments allowed in type cast")
+		return program.RuntimeError("Only positional arguments allowed in type cast")
 	}
 	if len(args) != 1 {
-		texts := make([]string, len(u.n.args))
-		for i, x := range u.n.args {
+		texts := make([]string, len(u.n.Args))
+		for i, x := range u.n.Args {
 			texts[i] = x.String()
 		}
-		return runtimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
+		return program.RuntimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
 	}
-	if _, is := args[0].(*types.Reference); is && u.n.cast == types.BoolT {
-		e := &Error{
+	if _, is := args[0].(*types.Reference); is && u.n.Cast == types.BoolT {
+		e := &program.Error{
 			Kind:    "NotImplementedError",
 			Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.",
-			foreign: true,
+			Builtin: true,
 		}
 		e.Hint = "the value is known when it is deployed: what depends on it belongs into a handler"
 		return e
 	}
-	v, err := u.n.cast.Cast(args[0])
+	v, err := u.n.Cast.Cast(args[0])
 	if python, is := err.(types.PythonError); is {
-		return &Error{Kind: python.Class, Message: python.Text, foreign: true}
+		return &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
 	}
 	if err != nil {
-		return runtimeError("%s", err).coded(diag.NoCast)
+		return program.RuntimeError("%s", err).Coded(diag.NoCast)
 	}
-	u.target.put(r, v, &u.n.span)
+	u.target.put(r, v, &u.n.Span)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func typeName(t types.Type) string {
 }
 
 // retry waits for what the plug-in wanted and calls it once more.
-func (u *callUnit) retry(r *run, slots []Slot) {
+func (u *callUnit) retry(r *run, slots []program.Slot) {
 	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, repeated: true, bound: u.bound, twins: u.twins}
 	f := make(frame, 0, len(slots))
 	for _, s := range slots {
@@ -151,14 +152,14 @@ func (u *callUnit) retry(r *run, slots []Slot) {
 // they keep their place among those that do.
 func mayRepeat(w waiter) bool {
 	u, is := w.(*callUnit)
-	return is && u.n.plugin != nil
+	return is && u.n.Plugin != nil
 }
 
-func (u *callUnit) call(r *run) *Error {
+func (u *callUnit) call(r *run) *program.Error {
 	if r.failed {
 		return nil // no effects after an error; who waits for the result waits on
 	}
-	if sig := u.n.plugin.sig; sig.Deprecated {
+	if sig := u.n.Plugin.Signature; sig.Deprecated {
 		message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
 		if sig.ReplacedBy != "" {
 			message += fmt.Sprintf(" It should be replaced by '%s'.", sig.ReplacedBy)
@@ -172,7 +173,7 @@ func (u *callUnit) call(r *run) *Error {
 	}
 	switch {
 	case out.Err != nil:
-		return u.failed(out.Err, r.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
+		return u.failed(out.Err, r.direct).Hinted(out.Err.Hint((&heap{r: r}).Type))
 	case len(out.Unset) > 0:
 		u.retry(r, out.Unset)
 		return nil
@@ -181,85 +182,85 @@ func (u *callUnit) call(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if u.n.plugin.sig.Emits {
-		r.emitter = u.n.plugin.sig.Name
+	if u.n.Plugin.Signature.Emits {
+		r.emitter = u.n.Plugin.Signature.Name
 		return nil
 	}
-	u.target.put(r, v, &u.n.span)
+	u.target.put(r, v, &u.n.Span)
 	return nil
 }
 
 // deprecated warns of a plug-in, once.
 func (u *callUnit) deprecated(r *run, message string) {
-	for _, w := range slices.Concat(r.prog.warnings, r.warnings) {
+	for _, w := range slices.Concat(r.prog.Warnings, r.warnings) {
 		if w.Message == message {
 			return
 		}
 	}
 	if u.direct {
-		r.prog.warn("PluginDeprecationWarning", u.n.span, "%s", message)
+		r.prog.Warn("PluginDeprecationWarning", u.n.Span, "%s", message)
 	}
-	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.span})
+	r.warnings = append(r.warnings, program.Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.Span})
 }
 
-func (u *callUnit) failed(err *PluginError, direct bool) *Error {
-	name := "plugin " + u.n.plugin.sig.Name
+func (u *callUnit) failed(err *program.PluginError, direct bool) *program.Error {
+	name := "plugin " + u.n.Plugin.Signature.Name
 	if direct {
-		name = "direct execution for plugin " + u.n.name
+		name = "direct execution for plugin " + u.n.Name
 	}
-	cause := &Error{
+	cause := &program.Error{
 		Kind:        err.Class,
 		Message:     err.Last() + "\n",
-		foreign:     true,
-		bare:        true,
+		Builtin:     true,
+		Bare:        true,
 		File:        err.File,
 		Line:        err.Line,
 		PythonTrace: err.Trace,
 	}
-	var e *Error
+	var e *program.Error
 	switch {
 	case err.Kind == "exit": // it passes everything by, as upstream
-		return exited(*err)
-	case u.n.plugin.sig.Emits && err.Kind == "compiler": // as do all of these, which upstream lets through
-		return u.raised(err).in(u.n)
-	case u.n.plugin.sig.Emits:
-		return exited(*err)
+		return program.Exited(*err)
+	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // as do all of these, which upstream lets through
+		return u.raised(err).In(u.n)
+	case u.n.Plugin.Signature.Emits:
+		return program.Exited(*err)
 	case err.Class == "inmanta.ast.PluginTypeException": // it says enough
 		e = u.raised(err)
 		e.Kind, e.File = "PluginTypeException", err.File
 		return e
 	case err.Kind == "plugin":
-		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
-		e.Causes, e.Raised = []*Error{cause}, err.Raised()
+		e = program.NewError("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
+		e.Causes, e.Raised = []*program.Error{cause}, err.Raised()
 	case err.Kind == "compiler" && direct: // the cause is told where the value is given
-		e = fail("WrappingRuntimeException", "Exception in %s", name).in(u.n)
-		e.Causes, e.File, e.Line, e.PythonTrace = []*Error{u.raised(err)}, err.File, err.Line, err.Trace
+		e = program.NewError("WrappingRuntimeException", "Exception in %s", name).In(u.n)
+		e.Causes, e.File, e.Line, e.PythonTrace = []*program.Error{u.raised(err)}, err.File, err.Line, err.Trace
 		return e
 	case err.Kind == "compiler":
-		e = fail("WrappingRuntimeException", "Exception in %s", name)
-		e.Causes = []*Error{u.raised(err).in(u.n)}
+		e = program.NewError("WrappingRuntimeException", "Exception in %s", name)
+		e.Causes = []*program.Error{u.raised(err).In(u.n)}
 	default:
-		e = fail("ExternalException", "Exception in %s", name)
-		e.Causes = []*Error{cause}
+		e = program.NewError("ExternalException", "Exception in %s", name)
+		e.Causes = []*program.Error{cause}
 	}
 	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
 	if direct {
 		if err.Kind == "plugin" {
 			e.Message = strings.TrimSuffix(e.Message, "\n"+err.Message)
 		}
-		return e.in(u.n)
+		return e.In(u.n)
 	}
 	return e
 }
 
 // raised is a compiler exception that a plug-in raised, with its causes.
-func (u *callUnit) raised(err *PluginError) *Error {
-	e := &Error{
+func (u *callUnit) raised(err *program.PluginError) *program.Error {
+	e := &program.Error{
 		Kind:        err.Class,
 		Message:     err.Message,
 		Line:        err.Line,
 		PythonTrace: err.Trace,
-		at:          err.At,
+		Place:       err.At,
 		Hint:        err.Notes,
 		Raised:      err.Raised(),
 	}
@@ -271,15 +272,15 @@ func (u *callUnit) raised(err *PluginError) *Error {
 
 // about places the cause of an error about a value that is passed: not where a
 // typedef stands, but where the value is given.
-func (u *callUnit) about(cause *Error) *Error {
-	cause.at = nil
+func (u *callUnit) about(cause *program.Error) *program.Error {
+	cause.Place = nil
 	if u.direct {
 		return cause
 	}
-	return cause.located(u.n, &u.n.span)
+	return cause.Located(u.n, &u.n.Span)
 }
 
-func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Error) {
+func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *program.Error) {
 	if v == nil {
 		v = null
 	}
@@ -290,20 +291,20 @@ func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Er
 	if checked || isUnknown(v) {
 		return v, nil
 	}
-	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil &&
-		err.foreign { // the condition of a typedef failed
-		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
+	if err := program.TypeError(types.Returned(u.n.Plugin.Result, v)); err != nil &&
+		err.Builtin { // the condition of a typedef failed
+		return nil, u.failed(&program.PluginError{Class: err.Kind, Message: err.Message}, u.direct)
 	} else if err != nil {
-		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))
-		e.Causes = []*Error{u.about(err)}
+		e := program.NewError("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.Plugin.Signature.Name, typeName(u.n.Plugin.Result))
+		e.Causes = []*program.Error{u.about(err)}
 		return nil, e
 	}
 	return v, nil
 }
 
-func checkResult(info *pluginInfo, v types.Value) (declared string, err *Error) {
+func checkResult(info *program.PluginInfo, v types.Value) (declared string, err *program.Error) {
 	if isUnknown(v) {
 		return "", nil
 	}
-	return typeName(info.result), typeError(types.Returned(info.result, v))
+	return typeName(info.Result), program.TypeError(types.Returned(info.Result, v))
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -17,17 +18,17 @@ import (
 const chainEnds = 6
 
 // led tells in whose name the error arose, unless that is known.
-func led(e *Error, s *scope) *Error {
-	if e == nil || e.by != nil || s == nil {
+func led(e *program.Error, s *scope) *program.Error {
+	if e == nil || e.By != nil || s == nil {
 		return e
 	}
 	for ; s != nil; s = s.up {
 		if s.by != nil {
-			e.by = s.by
+			e.By = s.by
 			return e
 		}
 		if s.self != nil { // the condition of an implement statement
-			e.by = &origin{instance: s.self}
+			e.By = &origin{instance: s.self}
 			return e
 		}
 	}
@@ -35,9 +36,9 @@ func led(e *Error, s *scope) *Error {
 }
 
 // of says that the error is about an instance.
-func ofInstance(e *Error, i *Instance) *Error {
-	if e.by == nil {
-		e.by = &origin{instance: i}
+func ofInstance(e *program.Error, i *Instance) *program.Error {
+	if e.By == nil {
+		e.By = &origin{instance: i}
 	}
 	return e
 }
@@ -57,10 +58,10 @@ func (o *origin) Steps() []diag.Step {
 		}
 		step := diag.Step{Instance: o.instance.Title()}
 		if o.impl != nil {
-			step.Implementation = o.impl.name
+			step.Implementation = o.impl.Name
 		}
 		if at := o.instance.at; at.File != nil && at.Start.Line > 0 {
-			step.Made, step.Source = locate(*at)
+			step.Made, step.Source = program.Locate(*at)
 		}
 		if skipped > 0 && n == chainEnds-1 {
 			step.Skipped = skipped

@@ -13,19 +13,21 @@ package eval
 
 import (
 	"context"
+
+	"ordain.dev/ordain/compiler/eval/internal/program"
 )
 
 // Compile runs a program. An error of the model is in the result.
-func Compile(ctx context.Context, in Input) *Result {
+func Compile(ctx context.Context, in program.Input) *Result {
 	result := &Result{}
-	var loaded *Loaded
-	var after Heap // for the finalizers
+	var loaded *program.Loaded
+	var after program.Heap // for the finalizers
 	if in.Host != nil {
 		var err error
-		loaded, err = in.Host.Load(in.code())
-		result.Output = taken(in.Host)
+		loaded, err = in.Host.Load(in.Code())
+		result.Output = program.TakeOutput(in.Host)
 		if err != nil {
-			result.Err, result.Further = loadErrors(err)
+			result.Err, result.Further = program.LoadErrors(err)
 			alsoWrong(ctx, in, result)
 			return result
 		}
@@ -33,14 +35,14 @@ func Compile(ctx context.Context, in Input) *Result {
 		defer func() { finalize(in.Host, after, result) }()
 	}
 	if loaded == nil {
-		loaded = &Loaded{}
+		loaded = &program.Loaded{}
 	}
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
 	se := newSession(ctx, in)
-	p := define(in, loaded, se.holds)
-	if p.wrong() {
+	p := program.Define(in, loaded, se.holds)
+	if p.Wrong() {
 		se.fail(p, result)
 		return result
 	}
@@ -55,9 +57,9 @@ func Compile(ctx context.Context, in Input) *Result {
 }
 
 // runFiles emits the top level of every file and runs until nothing moves.
-func (r *run) runFiles() *Error {
-	r.extents = make([]extent, len(r.prog.entities))
-	if err := r.startFiles(r.prog.order); err != nil {
+func (r *run) runFiles() *program.Error {
+	r.extents = make([]extent, len(r.prog.Entities))
+	if err := r.startFiles(r.prog.Order); err != nil {
 		return err
 	}
 	if err := r.execute(); err != nil {
@@ -67,13 +69,13 @@ func (r *run) runFiles() *Error {
 	return r.check()
 }
 
-func (r *run) startFiles(files []*namespace) *Error {
+func (r *run) startFiles(files []*program.Namespace) *program.Error {
 	for i, ns := range files {
-		if ns.body == nil {
+		if ns.Body == nil {
 			continue
 		}
-		if err := r.startBlock(ns.body, r.scopeOf(ns)); err != nil {
-			r.leave(func(r *run) *Error { return r.startFiles(files[i+1:]) })
+		if err := r.startBlock(ns.Body, r.scopeOf(ns)); err != nil {
+			r.leave(func(r *run) *program.Error { return r.startFiles(files[i+1:]) })
 			return err
 		}
 	}
@@ -81,14 +83,14 @@ func (r *run) startFiles(files []*namespace) *Error {
 }
 
 // check reports what is missing in the end, all of it.
-func (r *run) check() *Error {
-	var errs []*Error
+func (r *run) check() *program.Error {
+	var errs []*program.Error
 	for _, t := range r.tables {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
-				e := notFound("No match in index on type %s with key %s", t.entity.Name, t.givenText(p.values))
+				e := program.NotFound("No match in index on type %s with key %s", t.entity.Name, t.givenText(p.values))
 				e.Hint = r.suggestInstance(t.entity)
-				errs = append(errs, e.in(p.n))
+				errs = append(errs, e.In(p.n))
 			}
 		}
 	}
@@ -98,33 +100,33 @@ func (r *run) check() *Error {
 	for _, i := range r.instances {
 		errs = append(errs, r.complete(i)...)
 	}
-	if err := together(errs); err != nil {
+	if err := program.Combine(errs); err != nil {
 		return err
 	}
 	return r.stuck()
 }
 
-func cancelled(ctx context.Context) *Error {
-	return &Error{
+func cancelled(ctx context.Context) *program.Error {
+	return &program.Error{
 		Kind:    "CompilerException",
 		Message: "the compile was stopped: " + context.Cause(ctx).Error(),
-		bare:    true,
-		final:   true,
+		Bare:    true,
+		Final:   true,
 	}
 }
 
 // Check finds what can be known to be wrong without running anything: it
 // imports the plug-ins' signatures and goes through the definition phase. No
 // plug-in is called. The result has no instances and no variables.
-func Check(ctx context.Context, in Input) *Result {
+func Check(ctx context.Context, in program.Input) *Result {
 	in.Static = true
 	result := &Result{}
-	loaded := &Loaded{}
+	loaded := &program.Loaded{}
 	if in.Host != nil {
-		got, err := in.Host.Load(in.code())
-		result.Output = taken(in.Host)
+		got, err := in.Host.Load(in.Code())
+		result.Output = program.TakeOutput(in.Host)
 		if err != nil {
-			result.Err, result.Further = loadErrors(err)
+			result.Err, result.Further = program.LoadErrors(err)
 			alsoWrong(ctx, in, result)
 			return result
 		}
@@ -135,19 +137,19 @@ func Check(ctx context.Context, in Input) *Result {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
 	se := newSession(ctx, in)
-	p := define(in, loaded, se.holds)
-	if p.wrong() {
+	p := program.Define(in, loaded, se.holds)
+	if p.Wrong() {
 		se.fail(p, result)
 		return result
 	}
-	result.Warnings = append(result.Warnings, p.warnings...)
-	result.Entities = p.entities
+	result.Warnings = append(result.Warnings, p.Warnings...)
+	result.Entities = p.Entities
 	return result
 }
 
 // CheckRest looks for more that is wrong where not every file could be read:
 // whatever of it depends on what is missing is not told.
-func CheckRest(ctx context.Context, in Input) *Result {
+func CheckRest(ctx context.Context, in program.Input) *Result {
 	in.Unload()
 	result := &Result{}
 	guarded(func() { result = Check(ctx, in) })
@@ -156,15 +158,15 @@ func CheckRest(ctx context.Context, in Input) *Result {
 
 // alsoWrong adds what is wrong with the model of a compile whose plug-ins
 // could not be imported.
-func alsoWrong(ctx context.Context, in Input, result *Result) {
+func alsoWrong(ctx context.Context, in program.Input, result *Result) {
 	in.Static = true
 	in.Unload()
 	guarded(func() {
-		p := define(in, &Loaded{}, newSession(ctx, in).holds)
-		if !p.wrong() {
+		p := program.Define(in, &program.Loaded{}, newSession(ctx, in).holds)
+		if !p.Wrong() {
 			return
 		}
-		result.Err, result.Further = p.besideLoadErrors(result.Err, result.Further)
+		result.Err, result.Further = p.BesideLoadErrors(result.Err, result.Further)
 	})
 }
 
@@ -176,9 +178,9 @@ func guarded(do func()) {
 }
 
 // fail fills the result of a compile whose program has errors.
-func (se *session) fail(p *program, result *Result) {
-	err, further, warnings := p.failure()
+func (se *session) fail(p *program.Program, result *Result) {
+	err, further, warnings := p.Failure()
 	result.Err, result.Further = err, further
 	result.Warnings = append(result.Warnings, warnings...)
-	result.Output = append(append(result.Output, p.output...), se.output...)
+	result.Output = append(append(result.Output, p.Output...), se.output...)
 }

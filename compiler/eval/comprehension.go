@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -12,10 +13,10 @@ type skippedElement struct{ types.IsValue }
 
 var skipped = skippedElement{}
 
-func (r *run) needComprehension(n *comprehension, s *scope, f frame) *Error {
+func (r *run) needComprehension(n *program.Comprehension, s *scope, f frame) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
-	frame, err := r.prepare(n.iter, s)
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Iter, s)
 	if err != nil {
 		return err
 	}
@@ -25,11 +26,11 @@ func (r *run) needComprehension(n *comprehension, s *scope, f frame) *Error {
 
 // needGradual evaluates elements as they arrive; the list itself is complete
 // only when the iterable is.
-func (r *run) needGradualComprehension(n *comprehension, s *scope, f frame, c collector) (bool, *Error) {
+func (r *run) needGradualComprehension(n *program.Comprehension, s *scope, f frame, c collector) (bool, *program.Error) {
 	target := &variable{}
-	f[n.slot] = target
+	f[n.Slot] = target
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
-	frame, report, err := r.prepareGradual(n.iter, s, u)
+	frame, report, err := r.prepareGradual(n.Iter, s, u)
 	if err != nil {
 		return false, err
 	}
@@ -41,46 +42,46 @@ func (r *run) needGradualComprehension(n *comprehension, s *scope, f frame, c co
 // comprehensionUnit waits for the iterable and collects the elements.
 type comprehensionUnit struct {
 	unit
-	n       *comprehension
+	n       *program.Comprehension
 	target  *variable
 	c       collector // of the elements, in the gradual case
 	report  bool
 	results []*variable
 }
 
-func (u *comprehensionUnit) node() node { return u.n }
+func (u *comprehensionUnit) node() program.Node { return u.n }
 
-func (u *comprehensionUnit) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *comprehensionUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
 
 func (u *comprehensionUnit) passive() bool { return u.c != nil && u.c.passive() }
 
 // receive starts the evaluation of one element.
-func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *place) *Error {
+func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *program.Place) *program.Error {
 	return u.element(r, v, cmp.Or(from, at))
 }
 
-func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
-	s := r.inner(u.scope, 1, u.n.ns)
+func (u *comprehensionUnit) element(r *run, v types.Value, at *program.Place) *program.Error {
+	s := r.inner(u.scope, 1, u.n.Namespace)
 	s.vars[0].kind = element
 	s.vars[0].put(r, v, at)
 	result := &variable{}
 	u.results = append(u.results, result)
-	x := u.n.element
+	x := u.n.Element
 	if isUnknown(v) && !r.direct { // the condition of a typedef looks at it as at any other
-		x = u.n.unknown
+		x = u.n.Unknown
 	}
 	f := newFrame(x)
-	e := &evalUnit{unit: unit{scope: s}, x: x.expr, target: result}
+	e := &evalUnit{unit: unit{scope: s}, x: x.Expr, target: result}
 	if u.c == nil {
-		if err := r.need(x.expr, s, f); err != nil {
+		if err := r.need(x.Expr, s, f); err != nil {
 			return err
 		}
 	} else {
-		report, err := r.needGradual(x.expr, s, f, u.c)
+		report, err := r.needGradual(x.Expr, s, f, u.c)
 		if err != nil {
 			return err
 		}
-		if report || late(x.expr) {
+		if report || late(x.Expr) {
 			e.c = u.c
 		}
 	}
@@ -88,13 +89,13 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *place) *Error {
 	return nil
 }
 
-func (u *comprehensionUnit) run(r *run) *Error {
-	over, err := r.eval(u.n.iter.expr, u.scope, u.frame)
+func (u *comprehensionUnit) run(r *run) *program.Error {
+	over, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	if isUnknown(over) && r.direct {
-		u.target.put(r, r.unknown(), &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.Span)
 		return nil
 	}
 	l, ok := over.(*types.List)
@@ -102,33 +103,33 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		l, ok = &types.List{Items: []types.Value{over}}, true
 	}
 	if !ok && r.direct {
-		return typingError(
+		return program.TypingError(
 			"A list comprehension in a direct execute context can only be applied to lists, got %s",
 			types.PythonName(over),
-		).coded(diag.WrongOperand).
-			in(u.n)
+		).Coded(diag.WrongOperand).
+			In(u.n)
 	}
 	if !ok {
-		if u.c != nil && unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
-			if err := u.element(r, over, u.n.iter.expr.where()); err != nil {
+		if u.c != nil && unheard(u.n.Iter.Expr, u.frame, u.report) { // it is received before anybody asks what it is
+			if err := u.element(r, over, u.n.Iter.Expr.Where()); err != nil {
 				return err
 			}
 		}
-		return typingError(
+		return program.TypingError(
 			"A list comprehension can only be applied to lists and relations, got %s",
 			types.PythonName(over),
-		).coded(diag.WrongOperand).
-			in(u.n)
+		).Coded(diag.WrongOperand).
+			In(u.n)
 	}
 	if heard := len(u.results); heard == 0 {
 		for _, item := range l.Items {
-			if err := u.element(r, item, u.n.iter.expr.where()); err != nil {
+			if err := u.element(r, item, u.n.Iter.Expr.Where()); err != nil {
 				return err
 			}
 		}
 	} else if heard != len(l.Items) && !isUnknown(over) { // `[x.a, x.a]` tells what is in x.a once
-		return fail("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in the compiler. Details: list comprehension helper received some but not all values gradually").
-			in(u.n).hinted("the same relation stands in the list twice, and got elements later: name it once")
+		return program.NewError("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in the compiler. Details: list comprehension helper received some but not all values gradually").
+			In(u.n).Hinted("the same relation stands in the list twice, and got elements later: name it once")
 	}
 	f := make(frame, len(u.results))
 	copy(f, u.results)
@@ -139,15 +140,15 @@ func (u *comprehensionUnit) run(r *run) *Error {
 // comprehensionEnd waits for all elements.
 type comprehensionEnd struct {
 	unit
-	n      *comprehension
+	n      *program.Comprehension
 	target *variable
 }
 
-func (u *comprehensionEnd) node() node { return u.n }
+func (u *comprehensionEnd) node() program.Node { return u.n }
 
-func (u *comprehensionEnd) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *comprehensionEnd) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
 
-func (u *comprehensionEnd) run(r *run) *Error {
+func (u *comprehensionEnd) run(r *run) *program.Error {
 	items := make([]types.Value, 0, len(u.frame))
 	for _, v := range u.frame {
 		item, err := v.get()
@@ -166,6 +167,6 @@ func (u *comprehensionEnd) run(r *run) *Error {
 			items = append(items, item)
 		}
 	}
-	u.target.put(r, &types.List{Items: items}, &u.n.span)
+	u.target.put(r, &types.List{Items: items}, &u.n.Span)
 	return nil
 }

@@ -3,22 +3,23 @@ package eval
 import (
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) needConstruct(n *construct, s *scope, f frame) *Error {
-	for _, a := range n.direct {
-		if err := r.need(a.x.expr, s, f); err != nil {
+func (r *run) needConstruct(n *program.Construct, s *scope, f frame) *program.Error {
+	for _, a := range n.Direct {
+		if err := r.need(a.X.Expr, s, f); err != nil {
 			return err
 		}
 	}
-	for _, x := range n.splats {
-		if err := r.need(x.x, s, f); err != nil {
+	for _, x := range n.Splats {
+		if err := r.need(x.X, s, f); err != nil {
 			return err
 		}
 	}
-	if n.lacks != nil && n.lacks.left != nil {
-		return r.need(n.lacks.left, s, f)
+	if n.Lacks != nil && n.Lacks.Left != nil {
+		return r.need(n.Lacks.Left, s, f)
 	}
 	return nil
 }
@@ -30,19 +31,19 @@ type given struct {
 	slot  int // of the attribute, in a constructor
 }
 
-func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Value, *program.Error) {
 	indirect, late, err := r.lateArguments(n, s, f)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]given, 0, len(n.direct)+len(late))
-	for i := range n.direct {
-		a := &n.direct[i]
-		v, err := r.eval(a.x.expr, s, f)
+	values := make([]given, 0, len(n.Direct)+len(late))
+	for i := range n.Direct {
+		a := &n.Direct[i]
+		v, err := r.eval(a.X.Expr, s, f)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, given{a.name, v, a.slot})
+		values = append(values, given{a.Name, v, a.Slot})
 	}
 	for _, g := range late { // instead of its default, or behind the others
 		if i := slices.IndexFunc(values, g.same); i >= 0 {
@@ -56,7 +57,7 @@ func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Erro
 		return nil, err
 	}
 	if instance != nil {
-		instance.found = append(instance.found, &n.span)
+		instance.found = append(instance.found, &n.Span)
 		for _, g := range values {
 			if err := r.assignGiven(n, s, instance, g); err != nil {
 				return nil, err
@@ -68,13 +69,13 @@ func (r *run) evalConstruct(n *construct, s *scope, f frame) (types.Value, *Erro
 	if err := r.assignLater(n, s, instance, indirect); err != nil {
 		return nil, err
 	}
-	return instance, r.implementAll(n, instance, n.info.implements)
+	return instance, r.implementAll(n, instance, n.Info.Implements)
 }
 
-func (r *run) implementAll(n *construct, i *Instance, implements []*implement) *Error {
+func (r *run) implementAll(n *program.Construct, i *Instance, implements []*program.Implement) *program.Error {
 	for k, one := range implements {
 		if err := r.startImplement(one, i); err != nil {
-			r.leave(func(r *run) *Error { return r.implementAll(n, i, implements[k+1:]) })
+			r.leave(func(r *run) *program.Error { return r.implementAll(n, i, implements[k+1:]) })
 			return err
 		}
 	}
@@ -82,17 +83,17 @@ func (r *run) implementAll(n *construct, i *Instance, implements []*implement) *
 }
 
 // find looks for an instance with the same key in an index.
-func (r *run) findByIndex(n *construct, values []given) (*Instance, *Error) {
-	indexes := n.info.entity.Indexes
+func (r *run) findByIndex(n *program.Construct, values []given) (*Instance, *program.Error) {
+	indexes := n.Info.Entity.Indexes
 	if len(indexes) == 0 {
 		return nil, nil
 	}
 	var found *Instance
 	var by *types.Index
-	plan := r.plan(n.info)
+	plan := r.plan(n.Info)
 	for k, index := range indexes {
 		if index.Twice != "" {
-			return nil, runtimeError("Attribute %s provided twice in index lookup", index.Twice).in(n)
+			return nil, program.RuntimeError("Attribute %s provided twice in index lookup", index.Twice).In(n)
 		}
 		t := plan.steps[k].table
 		key, err := t.keyOf(values)
@@ -103,37 +104,37 @@ func (r *run) findByIndex(n *construct, values []given) (*Instance, *Error) {
 		if have == nil {
 			continue
 		}
-		if have.entity != n.info.entity {
+		if have.entity != n.Info.Entity {
 			return nil, duplicate(n, have, "Type found in index is not an exact match")
 		}
 		if found != nil && found != have {
-			return nil, collision(found, have, by, index).in(n)
+			return nil, collision(found, have, by, index).In(n)
 		}
 		found, by = have, index
 	}
 	return found, nil
 }
 
-func collision(first, second *Instance, one, other *types.Index) *Error {
-	e := fail("IndexCollisionException", "Inconsistent indexes detected!\n")
-	e.hint = func() string { return explainCollision(first, second, one, other) }
+func collision(first, second *Instance, one, other *types.Index) *program.Error {
+	e := program.NewError("IndexCollisionException", "Inconsistent indexes detected!\n")
+	e.MakeHint = func() string { return explainCollision(first, second, one, other) }
 	return e
 }
 
-func duplicate(n node, have *Instance, message string) *Error {
-	e := fail("DuplicateException", "%s", message)
-	e.Stmt, e.bare = "", false
-	e.at = n.where()
-	return e.twice(n.where(), have.at)
+func duplicate(n program.Node, have *Instance, message string) *program.Error {
+	e := program.NewError("DuplicateException", "%s", message)
+	e.Stmt, e.Bare = "", false
+	e.Place = n.Where()
+	return e.Twice(n.Where(), have.at)
 }
 
-func (r *run) createInstance(n *construct, s *scope, values []given) (*Instance, *Error) {
-	e := n.info.entity
+func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*Instance, *program.Error) {
+	e := n.Info.Entity
 	if s.by.level() > r.limits.iterations { // which endless rounds reach first
-		return nil, r.limits.tooDeep(e).in(n)
+		return nil, r.limits.tooDeep(e).In(n)
 	}
 	i := &Instance{
-		id: uint64(len(r.instances) + 1), entity: e, at: &n.span, made: s.by, converted: n.converted,
+		id: uint64(len(r.instances) + 1), entity: e, at: &n.Span, made: s.by, converted: n.Converted,
 		slots: make([]variable, len(e.Attributes)),
 	}
 	i.self = variable{value: i, has: true, owner: i}
@@ -160,36 +161,36 @@ func (r *run) createInstance(n *construct, s *scope, values []given) (*Instance,
 			return nil, err
 		}
 	}
-	return i, r.register(i, n.info, n)
+	return i, r.register(i, n.Info, n)
 }
 
-func (r *run) assignGiven(n *construct, s *scope, i *Instance, g given) *Error {
-	err := i.slot(g.slot).set(r, g.value, source{at: &n.span, by: s.by})
+func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) *program.Error {
+	err := i.slot(g.slot).set(r, g.value, source{at: &n.Span, by: s.by})
 	if err == nil {
 		return nil
 	}
-	told := attributeError(err.near(n), i, g.name, n, &n.span)
+	told := attributeError(err.Near(n), i, g.name, n, &n.Span)
 	if told == err { // from the other end of the relation
-		return wrapAttribute(told, i, g.name, n, &n.span)
+		return wrapAttribute(told, i, g.name, n, &n.Span)
 	}
 	return told
 }
 
 // assignLater starts the assignment of what no index wants.
-func (r *run) assignLater(n *construct, s *scope, i *Instance, arguments []argument) *Error {
+func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments []program.Argument) *program.Error {
 	for len(arguments) > 0 {
 		a := &arguments[0]
-		if a.known {
+		if a.Known {
 			arguments = startKnown(r, s, i, n, arguments)
 			continue
 		}
 		arguments = arguments[1:]
 		in := s
-		if a.own {
+		if a.Own {
 			in = r.inner(s, 1, s.ns)
-			in.vars[0].put(r, i, &n.span)
+			in.vars[0].put(r, i, &n.Span)
 		}
-		if err := startSet(r, in, a.x, i.slot(a.slot), n); err != nil {
+		if err := startSet(r, in, a.X, i.slot(a.Slot), n); err != nil {
 			return err
 		}
 	}
@@ -200,22 +201,22 @@ func (r *run) assignLater(n *construct, s *scope, i *Instance, arguments []argum
 // other end of the relation that the instance is assigned to, if an index wants
 // it; and the indirect arguments that are left then. It comes before any other
 // argument is evaluated.
-func (r *run) lateArguments(n *construct, s *scope, f frame) ([]argument, []given, *Error) {
-	if len(n.splats) == 0 && n.lacks == nil {
-		return n.indirect, nil, nil
+func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.Argument, []given, *program.Error) {
+	if len(n.Splats) == 0 && n.Lacks == nil {
+		return n.Indirect, nil, nil
 	}
 	late, err := r.splatArguments(n, s, f)
 	if err != nil {
 		return nil, nil, err
 	}
-	if n.lacks != nil {
+	if n.Lacks != nil {
 		if late, err = r.completeKey(n, s, f, late); err != nil {
 			return nil, nil, err
 		}
 	}
-	indirect := slices.Clone(n.indirect)
+	indirect := slices.Clone(n.Indirect)
 	for _, g := range late {
-		indirect = slices.DeleteFunc(indirect, func(a argument) bool { return a.name == g.name })
+		indirect = slices.DeleteFunc(indirect, func(a program.Argument) bool { return a.Name == g.name })
 	}
 	return indirect, late, nil
 }
@@ -223,10 +224,10 @@ func (r *run) lateArguments(n *construct, s *scope, f frame) ([]argument, []give
 func (g given) same(other given) bool { return g.name == other.name }
 
 // splat gives the arguments of `**d`.
-func (r *run) splatArguments(n *construct, s *scope, f frame) ([]given, *Error) {
+func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, *program.Error) {
 	var late []given
-	for _, x := range n.splats {
-		v, err := r.eval(x.x, s, f)
+	for _, x := range n.Splats {
+		v, err := r.eval(x.X, s, f)
 		if err != nil {
 			return nil, err
 		}
@@ -235,16 +236,16 @@ func (r *run) splatArguments(n *construct, s *scope, f frame) ([]given, *Error) 
 			return nil, notDict(x)
 		}
 		for _, k := range d.Keys {
-			if n.info.entity.Attribute(k) == nil {
-				return nil, typingError("no attribute %s on type %s", k, n.info.entity.Name).in(n)
+			if n.Info.Entity.Attribute(k) == nil {
+				return nil, program.TypingError("no attribute %s on type %s", k, n.Info.Entity.Name).In(n)
 			}
-			g := given{k, d.Values[k], slotNumber(n.info.entity, k)}
-			if slices.Contains(n.explicit, k) || slices.ContainsFunc(late, g.same) {
-				return nil, runtimeError(
+			g := given{k, d.Values[k], program.SlotNumber(n.Info.Entity, k)}
+			if slices.Contains(n.Explicit, k) || slices.ContainsFunc(late, g.same) {
+				return nil, program.RuntimeError(
 					"The attribute %s is set twice in the constructor call of %s.",
 					k,
-					n.class,
-				).in(n)
+					n.Class,
+				).In(n)
 			}
 			late = append(late, g)
 		}
@@ -254,58 +255,58 @@ func (r *run) splatArguments(n *construct, s *scope, f frame) ([]given, *Error) 
 
 // complete adds the other end of the relation that the instance is assigned to,
 // if an index wants it, and checks that indexes have all that they want.
-func (r *run) completeKey(n *construct, s *scope, f frame, late []given) ([]given, *Error) {
-	e := n.info.entity
-	back, err := r.inverseArgument(n.lacks, s, f, n)
+func (r *run) completeKey(n *program.Construct, s *scope, f frame, late []given) ([]given, *program.Error) {
+	e := n.Info.Entity
+	back, err := r.inverseArgument(n.Lacks, s, f, n)
 	if err != nil {
 		return nil, err
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(late, func(g given) bool { return g.name == name })
 	}
-	written := slices.ContainsFunc(n.direct, func(a argument) bool { return a.name == back.name })
+	written := slices.ContainsFunc(n.Direct, func(a program.Argument) bool { return a.Name == back.name })
 	if back.name != "" && !has(back.name) && !written && e.Indexed(back.name) {
 		late = append(late, back)
 	}
-	if missing := slices.DeleteFunc(slices.Clone(n.lacks.names), has); len(missing) > 0 {
-		return nil, withoutKey(e, missing).in(n)
+	if missing := slices.DeleteFunc(slices.Clone(n.Lacks.Names), has); len(missing) > 0 {
+		return nil, program.WithoutKey(e, missing).In(n)
 	}
 	return late, nil
 }
 
 // back is the other end of the relation on the left, as an argument of the
 // constructor, and nothing where there is no such end.
-func (r *run) inverseArgument(l *lacking, s *scope, f frame, n *construct) (given, *Error) {
-	if l.left == nil {
+func (r *run) inverseArgument(l *program.Lacking, s *scope, f frame, n *program.Construct) (given, *program.Error) {
+	if l.Left == nil {
 		return given{}, nil
 	}
-	v, err := r.eval(l.left, s, f)
+	v, err := r.eval(l.Left, s, f)
 	if err != nil {
 		return given{}, err
 	}
 	of, is := v.(*Instance)
 	if !is {
-		return given{}, &Error{
+		return given{}, &program.Error{
 			Kind:    "Exception",
 			Message: "Invalid state: received lhs_attribute that is not an instance",
-			foreign: true,
+			Builtin: true,
 		}
 	}
-	e, attr := n.info.entity, of.entity.Attribute(l.attr)
+	e, attr := n.Info.Entity, of.entity.Attribute(l.Attr)
 	if attr == nil || attr.End == nil {
 		name := "None"
 		if attr != nil {
 			name = attr.Name
 		}
-		return given{}, runtimeError(
+		return given{}, program.RuntimeError(
 			"Attempting to assign constructor of type %s to attribute that is not a relation attribute: %s on %s",
 			e.Name,
 			name,
 			of.Text(),
-		).in(n)
+		).In(n)
 	}
 	if end := attr.End.Inverse; end != nil && e.IsSubclassOf(end.Entity) {
-		return given{end.Name, of, slotNumber(e, end.Name)}, nil
+		return given{end.Name, of, program.SlotNumber(e, end.Name)}, nil
 	}
 	return given{}, nil
 }

@@ -3,16 +3,17 @@ package eval
 import (
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
 // instances turns the dataclass objects in a result, and the references to
 // such, into instances of their entities.
-func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
+func (u *callUnit) instances(r *run, v types.Value) (types.Value, *program.Error) {
 	switch v := v.(type) {
 	case *types.Object:
 		for _, class := range v.Dataclass {
-			if info := r.prog.twinOf(class); info != nil {
+			if info := r.prog.TwinOf(class); info != nil {
 				made, err := u.instance(r, info, v.Fields)
 				if i, is := made.(*Instance); is {
 					i.object = v.Handle
@@ -21,7 +22,7 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 			}
 		}
 	case *types.Reference:
-		if info := r.prog.twinOf(v.Of); info != nil && len(v.Fields) > 0 {
+		if info := r.prog.TwinOf(v.Of); info != nil && len(v.Fields) > 0 {
 			giveTypes(info, v.Fields)
 			made, err := u.instance(r, info, v.Fields)
 			if i, is := made.(*Instance); is {
@@ -39,16 +40,16 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 
 // giveTypes says of the references to a dataclass's fields what they give:
 // what the attributes of the model say.
-func giveTypes(info *entityInfo, fields []types.ReferenceArg) {
+func giveTypes(info *program.EntityInfo, fields []types.ReferenceArg) {
 	for _, f := range fields {
 		ref, ok := f.Value.(*types.Reference)
-		if a := info.entity.Attribute(f.Name); ok && a != nil {
+		if a := info.Entity.Attribute(f.Name); ok && a != nil {
 			ref.Of = a.Type.String()
 		}
 	}
 }
 
-func (u *callUnit) list(r *run, l *types.List) (types.Value, *Error) {
+func (u *callUnit) list(r *run, l *types.List) (types.Value, *program.Error) {
 	var made *types.List
 	for i, item := range l.Items {
 		v, err := u.instances(r, item)
@@ -68,7 +69,7 @@ func (u *callUnit) list(r *run, l *types.List) (types.Value, *Error) {
 	return made, nil
 }
 
-func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *Error) {
+func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *program.Error) {
 	var made *types.Dict
 	for _, k := range d.Keys {
 		v, err := u.instances(r, d.Values[k])
@@ -92,8 +93,8 @@ func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *Error) {
 	return made, nil
 }
 
-func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceArg) (types.Value, *Error) {
-	n := &construct{at: at{u.n.ast, u.n.span}, info: info, converted: true}
+func (u *callUnit) instance(r *run, info *program.EntityInfo, fields []types.ReferenceArg) (types.Value, *program.Error) {
+	n := &program.Construct{Written: program.Written{Syntax: u.n.Syntax, Span: u.n.Span}, Info: info, Converted: true}
 	values := make([]given, 0, len(fields))
 	for _, f := range fields {
 		v, err := u.instances(r, f.Value)
@@ -103,16 +104,16 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 		if v == nil {
 			v = null
 		}
-		if info.entity.Attribute(f.Name) == nil { // of a class that is derived from the twin
+		if info.Entity.Attribute(f.Name) == nil { // of a class that is derived from the twin
 			return nil, u.unmade(
-				notFound("cannot set attribute with name %s on type %s", f.Name, info.entity.Name).in(u.n),
+				program.NotFound("cannot set attribute with name %s on type %s", f.Name, info.Entity.Name).In(u.n),
 			)
 		}
-		values = append(values, given{f.Name, v, slotNumber(info.entity, f.Name)})
+		values = append(values, given{f.Name, v, program.SlotNumber(info.Entity, f.Name)})
 	}
 	i, err := r.createInstance(n, u.scope, values)
 	if err == nil {
-		for _, implement := range info.implements {
+		for _, implement := range info.Implements {
 			if err = r.startImplement(implement, i); err != nil {
 				break
 			}
@@ -125,8 +126,8 @@ func (u *callUnit) instance(r *run, info *entityInfo, fields []types.ReferenceAr
 }
 
 // unmade is about an instance that could not be made of what a plug-in returned.
-func (u *callUnit) unmade(why *Error) *Error {
-	e := fail("WrappingRuntimeException", "Exception in plugin %s", u.n.plugin.sig.Name)
-	e.Causes = []*Error{why}
+func (u *callUnit) unmade(why *program.Error) *program.Error {
+	e := program.NewError("WrappingRuntimeException", "Exception in plugin %s", u.n.Plugin.Signature.Name)
+	e.Causes = []*program.Error{why}
 	return e
 }

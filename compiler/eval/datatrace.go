@@ -7,6 +7,7 @@ import (
 
 	"sync"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -24,14 +25,14 @@ type assignment struct {
 //	a.x: 1, written at main.cf:9   a.x = y
 //	  y: 1, written at main.cf:7   y = z + 1
 //	  in implementation i of a (main.cf:3), chosen at main.cf:5
-func (r *run) traceData(e *Error) {
+func (r *run) traceData(e *program.Error) {
 	if e == nil {
 		return
 	}
 	for _, cause := range e.Causes {
 		r.traceData(cause)
 	}
-	about, is := e.subject.(assignment)
+	about, is := e.Subject.(assignment)
 	if !is {
 		return
 	}
@@ -50,7 +51,7 @@ func (r *run) traceData(e *Error) {
 			}
 		}
 		for _, at := range i.Made() {
-			fmt.Fprintf(&b, "\n  %s made at %s%s", i.entity.Short(), short(at), lineOf(at))
+			fmt.Fprintf(&b, "\n  %s made at %s%s", i.entity.Short(), program.Short(at), lineOf(at))
 		}
 		r.origins(&b, i.made, "    ")
 	}
@@ -86,7 +87,7 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	if from.implied {
 		how = "from the other side of the relation, written at"
 	}
-	fmt.Fprintf(b, ", %s %s%s", how, short(at), lineOf(at))
+	fmt.Fprintf(b, ", %s %s%s", how, program.Short(at), lineOf(at))
 	r.origins(b, from.by, indent+"  ")
 	if v, mention := r.mentioned(from.at, from.by); v != nil && v.target().has {
 		v = v.target()
@@ -101,16 +102,16 @@ func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 			b,
 			"\n%sin implementation %s of %s, chosen at %s",
 			indent,
-			by.impl.name,
+			by.impl.Name,
 			by.instance.Text(),
-			short(by.selected.where()),
+			program.Short(by.selected.Where()),
 		)
 		by = by.instance.made
 	}
 }
 
 // lineOf is the source line of a place, set apart.
-func lineOf(at *place) string {
+func lineOf(at *program.Place) string {
 	if at == nil || at.File == nil || at.Start.Line < 1 || int(at.Start.Line) > len(at.File.Lines) {
 		return ""
 	}
@@ -123,7 +124,7 @@ var mention = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // mentioned finds the variable that the expression at a place is a name of.
-func (r *run) mentioned(at *place, by *origin) (*variable, string) {
+func (r *run) mentioned(at *program.Place, by *origin) (*variable, string) {
 	if at.File == nil || at.Start.Line != at.End.Line || int(at.Start.Line) > len(at.File.Lines) || at.Start.Line < 1 {
 		return nil, ""
 	}
@@ -158,12 +159,12 @@ func (r *run) mentioned(at *place, by *origin) (*variable, string) {
 // named finds an attribute of the instance that an implementation runs for, or
 // a variable of a module. Variables of blocks are gone by then.
 func (r *run) named(name, namespace string, by *origin) *variable {
-	space := r.prog.spaces[namespace]
-	if ns, last, qualified := cutLast(name); qualified {
+	space := r.prog.Namespaces[namespace]
+	if ns, last, qualified := program.CutName(name); qualified {
 		if space == nil {
 			return nil
 		}
-		name, by, space = last, nil, space.visible(ns)
+		name, by, space = last, nil, space.Visible(ns)
 	}
 	if by != nil {
 		if name == "self" {
@@ -176,7 +177,7 @@ func (r *run) named(name, namespace string, by *origin) *variable {
 	if space == nil {
 		return nil
 	}
-	if i, ok := space.vars[name]; ok {
+	if i, ok := space.Vars[name]; ok {
 		return &r.scopeOf(space).vars[i]
 	}
 	return nil

@@ -1,19 +1,22 @@
 package eval
 
-import "ordain.dev/ordain/compiler/types"
+import (
+	"ordain.dev/ordain/compiler/eval/internal/program"
+	"ordain.dev/ordain/compiler/types"
+)
 
-func (r *run) needIsDefined(n *isDefined, s *scope, f frame) *Error {
+func (r *run) needIsDefined(n *program.IsDefined, s *scope, f frame) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
+	f[n.Slot] = target
 	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
-	if n.x == nil {
-		v, err := r.variableOf(n.v, s)
+	if n.X == nil {
+		v, err := r.variableOf(n.V, s)
 		if err != nil {
 			return err
 		}
 		return u.watch(r, v)
 	}
-	frame, err := r.prepare(*n.x, s)
+	frame, err := r.prepare(*n.X, s)
 	if err != nil {
 		return err
 	}
@@ -24,20 +27,20 @@ func (r *run) needIsDefined(n *isDefined, s *scope, f frame) *Error {
 // definedHook waits for the instance of `x.y is defined`.
 type definedHook struct {
 	unit
-	n      *isDefined
+	n      *program.IsDefined
 	target *variable
 }
 
-func (u *definedHook) node() node { return u.n }
+func (u *definedHook) node() program.Node { return u.n }
 
-func (u *definedHook) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *definedHook) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
 
-func (u *definedHook) run(r *run) *Error {
-	of, err := r.eval(u.n.x.expr, u.scope, u.frame)
+func (u *definedHook) run(r *run) *program.Error {
+	of, err := r.eval(u.n.X.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	v, err := slotOf(of, u.n.x.expr, u.n.attr, u.n)
+	v, err := slotOf(of, u.n.X.Expr, u.n.Attr, u.n)
 	if err != nil {
 		return err
 	}
@@ -45,12 +48,12 @@ func (u *definedHook) run(r *run) *Error {
 }
 
 // watch answers as soon as there is a first element, or when there will be none.
-func (u *definedHook) watch(r *run, v *variable) *Error {
+func (u *definedHook) watch(r *run, v *variable) *program.Error {
 	if v.ready() {
 		return u.answer(r, v)
 	}
 	w := &definedUnit{unit: unit{scope: u.scope}, n: u.n, watched: v, target: u.target}
-	if err := v.listen(r, w, &w.n.span); err != nil {
+	if err := v.listen(r, w, &w.n.Span); err != nil {
 		return err
 	}
 	w.listening = true
@@ -58,11 +61,11 @@ func (u *definedHook) watch(r *run, v *variable) *Error {
 	return nil
 }
 
-func (u *definedHook) answer(r *run, v *variable) *Error {
-	return setDefined(r, u.target, defined(v), &u.n.span)
+func (u *definedHook) answer(r *run, v *variable) *program.Error {
+	return setDefined(r, u.target, defined(v), &u.n.Span)
 }
 
-func setDefined(r *run, target *variable, value types.Value, at *place) *Error {
+func setDefined(r *run, target *variable, value types.Value, at *program.Place) *program.Error {
 	if isUnknown(value) {
 		value = r.unknown()
 	}
@@ -97,7 +100,7 @@ func defined(v *variable) types.Value {
 // answers true on the first element.
 type definedUnit struct {
 	unit
-	n       *isDefined
+	n       *program.IsDefined
 	watched *variable
 	target  *variable
 	// listening is set from when the list knows of it until an element is added:
@@ -106,25 +109,25 @@ type definedUnit struct {
 	listening bool
 }
 
-func (u *definedUnit) node() node { return u.n }
+func (u *definedUnit) node() program.Node { return u.n }
 
-func (u *definedUnit) blame(err *Error) *Error { return err.near(u.n) }
+func (u *definedUnit) blame(err *program.Error) *program.Error { return err.Near(u.n) }
 
-func (u *definedUnit) run(r *run) *Error {
+func (u *definedUnit) run(r *run) *program.Error {
 	if u.target.has {
 		return nil
 	}
-	return setDefined(r, u.target, defined(u.watched), &u.n.span)
+	return setDefined(r, u.target, defined(u.watched), &u.n.Span)
 }
 
 func (u *definedUnit) passive() bool { return false }
 
-func (u *definedUnit) receive(r *run, v types.Value, _, _ *place) *Error {
+func (u *definedUnit) receive(r *run, v types.Value, _, _ *program.Place) *program.Error {
 	if isUnknown(v) {
 		return nil
 	}
 	if !u.target.has {
-		u.target.put(r, types.Bool(true), &u.n.span)
+		u.target.put(r, types.Bool(true), &u.n.Span)
 	}
 	if u.listening && u.watched.target().kind == list {
 		u.listening = false

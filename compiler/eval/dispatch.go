@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -16,47 +17,47 @@ import (
 
 // need fills the frame of an expression and starts the units that compute its
 // variables.
-func (r *run) need(x expr, s *scope, f frame) *Error {
+func (r *run) need(x program.Expr, s *scope, f frame) *program.Error {
 	switch n := x.(type) {
-	case *literal, *unusable, *unknownElement, *noElement:
+	case *program.Literal, *program.Unusable, *program.UnknownElement, *program.NoElement:
 		return nil
-	case *ref:
+	case *program.Ref:
 		return r.needRef(n, s, f)
-	case *attrRef:
+	case *program.AttrRef:
 		return r.needAttrRef(n, s, f, nil)
-	case *listExpr:
+	case *program.List:
 		return r.needList(n, s, f)
-	case *dictExpr:
+	case *program.Dict:
 		return r.needDict(n, s, f)
-	case *mapLookup:
+	case *program.MapLookup:
 		return r.needMapLookup(n, s, f)
-	case *construct:
+	case *program.Construct:
 		return r.needConstruct(n, s, f)
-	case *lookup:
+	case *program.Lookup:
 		return r.needLookup(n, s, f)
-	case lookupParts:
+	case program.LookupParts:
 		return r.needLookupParts(n, s, f)
-	case *call:
+	case *program.Call:
 		return r.needCall(n, s, f)
-	case callParts:
-		return n.each(func(x expr) *Error { return r.need(x, s, f) })
-	case *conditional:
+	case program.CallParts:
+		return n.Each(func(x program.Expr) *program.Error { return r.need(x, s, f) })
+	case *program.Conditional:
 		return r.needConditional(n, s, f, nil)
-	case *lazy:
+	case *program.Logical:
 		return r.needLazy(n, s, f)
-	case *not:
-		return r.need(n.x, s, f).in(n)
-	case *binary:
+	case *program.Not:
+		return r.need(n.X, s, f).In(n)
+	case *program.Binary:
 		return r.needBinary(n, s, f)
-	case *isDefined:
+	case *program.IsDefined:
 		return r.needIsDefined(n, s, f)
-	case *matching:
-		return r.need(n.text, s, f).in(n)
-	case *format:
+	case *program.Matching:
+		return r.need(n.Text, s, f).In(n)
+	case *program.Format:
 		return r.needFormat(n, s, f)
-	case *fstring:
+	case *program.Fstring:
 		return r.needFString(n, s, f)
-	case *comprehension:
+	case *program.Comprehension:
 		return r.needComprehension(n, s, f)
 	}
 	panic(fmt.Sprintf("no way to evaluate a %T", x))
@@ -65,108 +66,108 @@ func (r *run) need(x expr, s *scope, f frame) *Error {
 // needGradual is need for an expression that feeds a list: the elements that are
 // known early go to c. It reports whether the value of eval has to be given to c as
 // well.
-func (r *run) needGradual(x expr, s *scope, f frame, c collector) (bool, *Error) {
+func (r *run) needGradual(x program.Expr, s *scope, f frame, c collector) (bool, *program.Error) {
 	switch n := x.(type) {
-	case *noElement:
+	case *program.NoElement:
 		return false, nil
-	case *ref:
+	case *program.Ref:
 		return r.needGradualRef(n, s, f, c)
-	case *attrRef:
+	case *program.AttrRef:
 		return false, r.needAttrRef(n, s, f, c)
-	case *listExpr:
+	case *program.List:
 		return r.needGradualList(n, s, f, c)
-	case *conditional:
+	case *program.Conditional:
 		return false, r.needConditional(n, s, f, c)
-	case *comprehension:
+	case *program.Comprehension:
 		return r.needGradualComprehension(n, s, f, c)
 	}
 	return true, r.need(x, s, f)
 }
 
 // eval computes the value of an expression whose variables all have theirs.
-func (r *run) eval(x expr, s *scope, f frame) (types.Value, *Error) {
+func (r *run) eval(x program.Expr, s *scope, f frame) (types.Value, *program.Error) {
 	switch n := x.(type) {
-	case *literal:
-		return n.value, nil
-	case *unusable:
-		err := *n.err // a copy, since places are filled in
+	case *program.Literal:
+		return n.Value, nil
+	case *program.Unusable:
+		err := *n.Err // a copy, since places are filled in
 		return nil, &err
-	case *unknownElement:
+	case *program.UnknownElement:
 		return s.vars[0].get()
-	case *noElement:
+	case *program.NoElement:
 		return skipped, nil
-	case *ref:
-		return f[n.slot].get()
-	case *attrRef:
-		return f[n.slot].get()
-	case *lookup:
-		return f[n.slot].get()
-	case *call:
-		return f[n.slot].get()
-	case *conditional:
-		return f[n.slot].get()
-	case *lazy:
-		return f[n.slot].get()
-	case *isDefined:
-		return f[n.slot].get()
-	case *comprehension:
-		return f[n.slot].get()
-	case *listExpr:
+	case *program.Ref:
+		return f[n.Slot].get()
+	case *program.AttrRef:
+		return f[n.Slot].get()
+	case *program.Lookup:
+		return f[n.Slot].get()
+	case *program.Call:
+		return f[n.Slot].get()
+	case *program.Conditional:
+		return f[n.Slot].get()
+	case *program.Logical:
+		return f[n.Slot].get()
+	case *program.IsDefined:
+		return f[n.Slot].get()
+	case *program.Comprehension:
+		return f[n.Slot].get()
+	case *program.List:
 		return r.evalList(n, s, f)
-	case *dictExpr:
+	case *program.Dict:
 		return r.evalDict(n, s, f)
-	case *mapLookup:
+	case *program.MapLookup:
 		return r.evalMapLookup(n, s, f)
-	case *construct:
+	case *program.Construct:
 		return r.evalConstruct(n, s, f)
-	case *not:
+	case *program.Not:
 		return r.evalNot(n, s, f)
-	case *binary:
+	case *program.Binary:
 		return r.evalBinary(n, s, f)
-	case *matching:
+	case *program.Matching:
 		return r.evalMatching(n, s, f)
-	case *format:
+	case *program.Format:
 		return r.evalFormat(n, s, f)
-	case *fstring:
+	case *program.Fstring:
 		return r.evalFString(n, s, f)
 	}
 	panic(fmt.Sprintf("no way to evaluate a %T", x))
 }
 
 // prepare makes the frame of an expression and fills it.
-func (r *run) prepare(x root, s *scope) (frame, *Error) {
+func (r *run) prepare(x program.Root, s *scope) (frame, *program.Error) {
 	f := newFrame(x)
-	return f, r.need(x.expr, s, f)
+	return f, r.need(x.Expr, s, f)
 }
 
-func (r *run) prepareGradual(x root, s *scope, c collector) (frame, bool, *Error) {
+func (r *run) prepareGradual(x program.Root, s *scope, c collector) (frame, bool, *program.Error) {
 	f := newFrame(x)
-	report, err := r.needGradual(x.expr, s, f, c)
+	report, err := r.needGradual(x.Expr, s, f, c)
 	return f, report, err
 }
 
-func newFrame(x root) frame {
-	if x.size == 0 {
+func newFrame(x program.Root) frame {
+	if x.Size == 0 {
 		return nil
 	}
-	return make(frame, x.size)
+	return make(frame, x.Size)
 }
 
 // startStmt begins the execution of a statement in a scope.
-func (r *run) startStmt(st stmt, s *scope) *Error {
+func (r *run) startStmt(st program.Stmt, s *scope) *program.Error {
 	switch n := st.(type) {
-	case *assign:
+	case *program.Assign:
 		return r.startAssign(n, s)
-	case *setAttr:
+	case *program.SetAttr:
 		return r.startSetAttr(n, s)
-	case *forLoop:
+	case *program.For:
 		return r.startFor(n, s)
-	case *ifStmt:
+	case *program.If:
 		return r.startIf(n, s)
-	case *bare:
+	case *program.ExprStmt:
 		_, err := r.startExpr(n, s)
 		return err
-	case *annotations:
+	case *program.Annotations:
 		return r.startAnnotations(n, s)
 	}
 	panic(fmt.Sprintf("no way to run a %T", st))

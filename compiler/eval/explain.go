@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -16,12 +17,12 @@ func (r *run) freezeForReader(v *variable) {
 }
 
 // blocked is the place of the first waiter that needs the whole value.
-func (v *variable) blocked() *place {
+func (v *variable) blocked() *program.Place {
 	for _, w := range v.waiters() {
 		if c, ok := w.(collector); ok && c.passive() {
 			continue
 		}
-		return w.node().where()
+		return w.node().Where()
 	}
 	return nil
 }
@@ -37,7 +38,7 @@ func explainFreeze(v *variable, value types.Value) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr.Name, v.owner.Text())
 	if d := v.gathering; d.reader != nil {
-		fmt.Fprintf(&b, " (%s)", short(d.reader))
+		fmt.Fprintf(&b, " (%s)", program.Short(d.reader))
 	}
 	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.held(), types.Text(value))
 	b.WriteString(

@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/diag"
 )
 
 // complete lists what an instance lacks in the end.
-func (r *run) complete(i *Instance) []*Error {
-	var errs []*Error
+func (r *run) complete(i *Instance) []*program.Error {
+	var errs []*program.Error
 	if len(i.impls) == 0 {
-		e := runtimeError(
+		e := program.RuntimeError(
 			"Unable to select implementation for entity %s",
 			i.entity.Short(),
-		).coded(diag.NoImplementation)
-		e.Stmt, e.at = i.Text(), i.lastAt()
+		).Coded(diag.NoImplementation)
+		e.Stmt, e.Place = i.Text(), i.lastAt()
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, ofInstance(e, i))
 	}
@@ -32,13 +33,13 @@ func (r *run) complete(i *Instance) []*Error {
 	return errs
 }
 
-func incomplete(i *Instance, v *variable) *Error {
-	var e *Error
+func incomplete(i *Instance, v *variable) *program.Error {
+	var e *program.Error
 	if v.kind == list && len(v.gathering.list.Items) >= v.attr.End.Low && v.gathering.promises <= 0 {
 		return nil
 	}
 	if v.kind == list && v.attr.End.Multi() {
-		e = fail(
+		e = program.NewError(
 			"UnsetException",
 			"The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			i.Text(),
@@ -48,19 +49,19 @@ func incomplete(i *Instance, v *variable) *Error {
 			len(v.gathering.list.Items),
 		)
 	} else {
-		e = fail("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
-		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), short(i.at))
+		e = program.NewError("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
+		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), program.Short(i.at))
 	}
-	e.bare, e.Importance, e.about, e.topic = true, 8, i.at, v.attr.Name
-	e.subject = assignment{slot: v}
+	e.Bare, e.Importance, e.About, e.Topic = true, 8, i.at, v.attr.Name
+	e.Subject = assignment{slot: v}
 	return ofInstance(e, i)
 }
 
 // stuck reports the units that never got what they wait for.
-func (r *run) stuck() *Error {
+func (r *run) stuck() *program.Error {
 	var first waiter
 	var names []string
-	var at node
+	var at program.Node
 	for _, w := range r.waiting.all() {
 		if first == nil {
 			first = w
@@ -71,12 +72,12 @@ func (r *run) stuck() *Error {
 		if at == nil {
 			at = waitsFor(w)
 		}
-		names = append(names, syntax.RenderRepr(waitsFor(w).tree()))
+		names = append(names, syntax.RenderRepr(waitsFor(w).Tree()))
 	}
 	if first == nil {
 		return nil
 	}
-	e := runtimeError("not all statements executed: [%s]", strings.Join(names, ", ")).coded(diag.NeverRan)
+	e := program.RuntimeError("not all statements executed: [%s]", strings.Join(names, ", ")).Coded(diag.NeverRan)
 	e.Hint = "they wait for each other, or for a value that nothing sets"
 	if r.emitter != "" {
 		e.Hint = fmt.Sprintf(
@@ -87,7 +88,7 @@ func (r *run) stuck() *Error {
 	if at == nil {
 		at = waitsFor(first)
 	}
-	return e.in(at)
+	return e.In(at)
 }
 
 // helper tells the units that only serve a statement, which waits as well.
@@ -100,10 +101,10 @@ func helper(w waiter) bool {
 }
 
 // waitsFor is what a unit would compute: an expression, where it has one.
-func waitsFor(w waiter) node {
+func waitsFor(w waiter) program.Node {
 	switch w := w.(type) {
 	case *assignUnit:
-		return w.n.value.expr
+		return w.n.Value.Expr
 	case *setUnit:
 		return w.x
 	case *evalUnit:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -12,10 +13,10 @@ import (
 type warner interface{ TakeWarnings() []string }
 
 // checkedBy checks the results of plug-ins without the rest of the program.
-func checkedBy(plugins []*pluginInfo) func(string, types.Value) (string, *Error) {
-	return func(plugin string, v types.Value) (string, *Error) {
+func checkedBy(plugins []*program.PluginInfo) func(string, types.Value) (string, *program.Error) {
+	return func(plugin string, v types.Value) (string, *program.Error) {
 		for _, info := range plugins { // the first of a name is what it means
-			if info.sig.Name == plugin {
+			if info.Signature.Name == plugin {
 				return checkResult(info, v)
 			}
 		}
@@ -23,19 +24,19 @@ func checkedBy(plugins []*pluginInfo) func(string, types.Value) (string, *Error)
 	}
 }
 
-func finalize(h Host, after Heap, result *Result) {
+func finalize(h program.Host, after program.Heap, result *Result) {
 	err := h.Finalize(after)
-	result.Output = append(result.Output, taken(h)...)
+	result.Output = append(result.Output, program.TakeOutput(h)...)
 	if w, is := h.(warner); is {
 		for _, message := range w.TakeWarnings() {
-			if !slices.ContainsFunc(result.Warnings, func(w Warning) bool { return w.Message == message }) {
-				result.Warnings = append(result.Warnings, Warning{Kind: "PluginDeprecationWarning", Message: message})
+			if !slices.ContainsFunc(result.Warnings, func(w program.Warning) bool { return w.Message == message }) {
+				result.Warnings = append(result.Warnings, program.Warning{Kind: "PluginDeprecationWarning", Message: message})
 			}
 		}
 	}
-	var raised interface{ Raised() *PluginError }
+	var raised interface{ Raised() *program.PluginError }
 	if errors.As(err, &raised) && raised.Raised().Kind == "exit" { // whatever came of the compile
-		result.Err = exited(*raised.Raised())
+		result.Err = program.Exited(*raised.Raised())
 		return
 	}
 	if err == nil || result.Err != nil {
@@ -45,20 +46,20 @@ func finalize(h Host, after Heap, result *Result) {
 	if several, is := err.(interface{ Unwrap() []error }); is {
 		all = several.Unwrap()
 	}
-	var failed []*Error
+	var failed []*program.Error
 	for _, one := range all {
 		failed = append(failed, finalizerError(one))
 	}
-	result.Err = together(failed)
+	result.Err = program.Combine(failed)
 }
 
 // finalizerError is about one finalizer. Upstream it has no place.
-func finalizerError(err error) *Error {
-	e := &Error{Kind: "CompilerException", Message: err.Error(), bare: true}
-	var raised interface{ Raised() *PluginError }
+func finalizerError(err error) *program.Error {
+	e := &program.Error{Kind: "CompilerException", Message: err.Error(), Bare: true}
+	var raised interface{ Raised() *program.PluginError }
 	if errors.As(err, &raised) {
 		cause := raised.Raised()
-		e.PythonTrace, e.about, e.Hint = cause.Trace, outside(cause.File, cause.Line, 1), cause.Notes
+		e.PythonTrace, e.About, e.Hint = cause.Trace, program.PlaceOutside(cause.File, cause.Line, 1), cause.Notes
 	}
 	return e
 }

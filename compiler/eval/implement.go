@@ -3,21 +3,22 @@ package eval
 import (
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) startImplement(n *implement, i *Instance) *Error {
-	if n.idle() {
-		for _, impl := range n.using {
+func (r *run) startImplement(n *program.Implement, i *Instance) *program.Error {
+	if n.Idle() {
+		for _, impl := range n.Using {
 			i.addImplementation(impl)
 		}
 		return nil
 	}
-	s := &scope{self: i, ns: n.info.ns, up: r.scopeOf(n.info.ns)}
+	s := &scope{self: i, ns: n.Info.Namespace, up: r.scopeOf(n.Info.Namespace)}
 	u := &implementUnit{unit: unit{scope: s}, n: n, i: i}
-	f, err := r.prepare(n.when, u.scope)
+	f, err := r.prepare(n.When, u.scope)
 	if err != nil {
-		return ofInstance(err.drawn(n), i)
+		return ofInstance(err.Drawn(n), i)
 	}
 	r.start(u, f)
 	return nil
@@ -26,16 +27,16 @@ func (r *run) startImplement(n *implement, i *Instance) *Error {
 // implementUnit waits for the condition of an implement statement.
 type implementUnit struct {
 	unit
-	n *implement
+	n *program.Implement
 	i *Instance
 }
 
-func (u *implementUnit) node() node { return u.n }
+func (u *implementUnit) node() program.Node { return u.n }
 
-func (u *implementUnit) blame(err *Error) *Error { return err.in(u.n) }
+func (u *implementUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
 
-func (u *implementUnit) run(r *run) *Error {
-	cond, err := r.eval(u.n.when.expr, u.scope, u.frame)
+func (u *implementUnit) run(r *run) *program.Error {
+	cond, err := r.eval(u.n.When.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -53,20 +54,20 @@ func (u *implementUnit) run(r *run) *Error {
 	if !truth {
 		return nil
 	}
-	return u.use(r, u.n.using)
+	return u.use(r, u.n.Using)
 }
 
-func (u *implementUnit) use(r *run, using []*implementation) *Error {
+func (u *implementUnit) use(r *run, using []*program.Implementation) *program.Error {
 	for n, impl := range using {
-		if !u.i.addImplementation(impl) || len(impl.body.stmts) == 0 {
+		if !u.i.addImplementation(impl) || len(impl.Body.Stmts) == 0 {
 			continue
 		}
 		s := &scope{
-			vars: make([]variable, len(impl.body.vars)), up: r.scopeOf(impl.ns), self: u.i, ns: impl.ns,
+			vars: make([]variable, len(impl.Body.Vars)), up: r.scopeOf(impl.Namespace), self: u.i, ns: impl.Namespace,
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.level() + 1},
 		}
-		if err := r.startBlock(impl.body, s); err != nil {
-			r.leave(func(r *run) *Error { return u.use(r, using[n+1:]) })
+		if err := r.startBlock(impl.Body, s); err != nil {
+			r.leave(func(r *run) *program.Error { return u.use(r, using[n+1:]) })
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (u *implementUnit) use(r *run, using []*implementation) *Error {
 
 // addImplementation notes that an implementation is one of the instance's, and
 // reports whether it is new.
-func (i *Instance) addImplementation(impl *implementation) bool {
+func (i *Instance) addImplementation(impl *program.Implementation) bool {
 	if slices.Contains(i.impls, impl) {
 		return false
 	}

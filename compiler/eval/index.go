@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -75,7 +76,7 @@ func floatsOf(e *types.Entity, x *types.Index) []types.Type {
 
 // keyOf returns the key of an index from the values that a lookup or a
 // constructor gives for its attributes.
-func (t *indexTable) keyOf(values []given) (string, *Error) {
+func (t *indexTable) keyOf(values []given) (string, *program.Error) {
 	var room [64]byte
 	b := room[:0]
 	for n, name := range t.index.Attributes {
@@ -96,9 +97,9 @@ func (t *indexTable) keyOf(values []given) (string, *Error) {
 }
 
 // appendPart writes the value of the n-th attribute.
-func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error) {
+func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *program.Error) {
 	if ref, is := v.(*types.Reference); is {
-		return b, fail(
+		return b, program.NewError(
 			"TypingException",
 			"Invalid value `%s` in index for attribute %s: references can not be used in indexes.",
 			types.Text(ref),
@@ -114,7 +115,7 @@ func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error)
 
 // wanted is the value that the n-th attribute would have: a float attribute
 // takes what can be cast to a float.
-func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
+func (t *indexTable) wanted(n int, v types.Value) (types.Value, *program.Error) {
 	if t.floats[n] == nil {
 		return v, nil
 	}
@@ -133,7 +134,7 @@ func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
 		return nil, pythonError(python)
 	}
 	if err != nil {
-		return nil, runtimeError("%s", err).coded(diag.NoCast)
+		return nil, program.RuntimeError("%s", err).Coded(diag.NoCast)
 	}
 	return f, nil
 }
@@ -200,16 +201,16 @@ type indexStep struct {
 }
 
 // plan returns the plan of an entity, which is made for its first instance.
-func (r *run) plan(info *entityInfo) *indexPlan {
+func (r *run) plan(info *program.EntityInfo) *indexPlan {
 	if r.plans == nil {
-		r.plans = make([]*indexPlan, len(r.prog.entities))
+		r.plans = make([]*indexPlan, len(r.prog.Entities))
 	}
-	if p := r.plans[info.entity.Number]; p != nil {
+	if p := r.plans[info.Entity.Number]; p != nil {
 		return p
 	}
 	p := &indexPlan{}
 	keys := map[*instancesByKey]int{}
-	for _, e := range info.ancestry() {
+	for _, e := range info.Ancestry() {
 		for _, x := range e.Indexes {
 			t := r.table(e, x)
 			number, have := keys[t.known]
@@ -218,14 +219,14 @@ func (r *run) plan(info *entityInfo) *indexPlan {
 				step.key, keys[t.known] = len(keys), len(keys)
 				step.slots = make([]int, len(x.Attributes))
 				for n, name := range x.Attributes {
-					step.slots[n] = slotNumber(info.entity, name)
+					step.slots[n] = program.SlotNumber(info.Entity, name)
 				}
 			}
 			p.steps = append(p.steps, step)
 		}
 	}
 	p.keys = len(keys)
-	r.plans[info.entity.Number] = p
+	r.plans[info.Entity.Number] = p
 	return p
 }
 
@@ -238,16 +239,16 @@ type registeredKey struct {
 
 // register makes an instance known to the indexes of its entity and of the
 // entities above it.
-func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
+func (r *run) register(i *Instance, info *program.EntityInfo, n program.Node) *program.Error {
 	plan := r.plan(info)
 	keys := make([]registeredKey, plan.keys)
 	for k := range plan.steps {
 		step := &plan.steps[k]
 		key, t := &keys[step.key], step.table
 		if step.slots != nil {
-			var err *Error
+			var err *program.Error
 			if *key, err = i.claimKey(step); err != nil {
-				return err.in(n)
+				return err.In(n)
 			}
 		}
 		switch {
@@ -262,7 +263,7 @@ func (r *run) register(i *Instance, info *entityInfo, n node) *Error {
 }
 
 // claimKey gives an instance the key of a step, unless another one has it.
-func (i *Instance) claimKey(step *indexStep) (registeredKey, *Error) {
+func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
 	var room [64]byte
 	b := room[:0]
 	for n, slot := range step.slots {
@@ -270,7 +271,7 @@ func (i *Instance) claimKey(step *indexStep) (registeredKey, *Error) {
 		if !ok {
 			return registeredKey{none: true}, nil
 		}
-		var err *Error
+		var err *program.Error
 		if b, err = step.table.appendPart(b, n, v); err != nil {
 			return registeredKey{}, err
 		}
@@ -286,7 +287,7 @@ func (i *Instance) claimKey(step *indexStep) (registeredKey, *Error) {
 // answer gives an instance to the lookups that wait for its key.
 func (t *indexTable) answer(r *run, key string, i *Instance) {
 	for _, p := range t.waiting[key] {
-		p.target.put(r, i, &p.n.span)
+		p.target.put(r, i, &p.n.Span)
 	}
 	delete(t.waiting, key)
 }

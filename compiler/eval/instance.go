@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
@@ -12,9 +13,9 @@ import (
 // level.
 type origin struct {
 	instance *Instance
-	impl     *implementation
-	selected *implement // the statement that chose impl
-	depth    int        // how many implementations stand above, this one included
+	impl     *program.Implementation
+	selected *program.Implement // the statement that chose impl
+	depth    int                // how many implementations stand above, this one included
 }
 
 func (o *origin) level() int {
@@ -29,13 +30,13 @@ type Instance struct {
 	types.IsValue
 	entity *types.Entity
 	id     uint64
-	slots  []variable // one for each of entity.Attributes
-	self   variable   // the variable of that name
-	at     *place     // the constructor call that made it
-	made   *origin    // what that call ran for
-	impls  []*implementation
+	slots  []variable     // one for each of entity.Attributes
+	self   variable       // the variable of that name
+	at     *program.Place // the constructor call that made it
+	made   *origin        // what that call ran for
+	impls  []*program.Implementation
 	// found are the constructor calls that found the instance in an index.
-	found []*place
+	found []*program.Place
 	// converted is set where a plug-in returned an object that stands for the
 	// instance: at is the call of the plug-in then, and object the handle of the object.
 	converted bool
@@ -45,7 +46,7 @@ type Instance struct {
 }
 
 // lastAt is the constructor call that made the instance, or found it last.
-func (i *Instance) lastAt() *place {
+func (i *Instance) lastAt() *program.Place {
 	if len(i.found) == 0 {
 		return i.at
 	}
@@ -85,7 +86,7 @@ func (i *Instance) Text() string {
 	made := i.Made()
 	places := make([]string, len(made))
 	for n, at := range made {
-		places[n] = short(at)
+		places[n] = program.Short(at)
 	}
 	if i.converted {
 		places[0] = i.at.String()

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -17,7 +18,7 @@ type limits struct {
 	sample     []metrics.Sample
 }
 
-func newLimits(in Input) limits {
+func newLimits(in program.Input) limits {
 	if in.MaxIterations <= 0 {
 		in.MaxIterations = 100_000
 	}
@@ -28,7 +29,7 @@ func newLimits(in Input) limits {
 }
 
 // memory is asked now and then while the model runs.
-func (l *limits) checkMemory() *Error {
+func (l *limits) checkMemory() *program.Error {
 	if l.memoryMax == 0 || l.used() < l.memoryMax {
 		return nil
 	}
@@ -36,8 +37,8 @@ func (l *limits) checkMemory() *Error {
 	if l.used() < l.memoryMax {
 		return nil
 	}
-	e := fail("CompilerException", "The model needs more than %d MiB of memory and was stopped", l.memoryMax>>20)
-	e.bare, e.final = true, true
+	e := program.NewError("CompilerException", "The model needs more than %d MiB of memory and was stopped", l.memoryMax>>20)
+	e.Bare, e.Final = true, true
 	e.Hint = "look for a list that feeds itself, such as a loop over x.items that adds to x.items; raise the limit with --memory-max if the model is that large"
 	return e
 }
@@ -49,14 +50,14 @@ func (l *limits) used() uint64 {
 
 // tooDeep is for an instance with as many implementations above it as there
 // may be rounds.
-func (l *limits) tooDeep(e *types.Entity) *Error {
-	err := fail(
+func (l *limits) tooDeep(e *types.Entity) *program.Error {
+	err := program.NewError(
 		"CompilerException",
 		"Could not complete model: %d implementations stand above this instance of %s",
 		l.iterations,
 		e.Name,
 	)
-	err.final = true
+	err.Final = true
 	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"
 	return err
 }

@@ -3,33 +3,34 @@ package eval
 import (
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needList(n *listExpr, s *scope, f frame) *Error {
-	for _, item := range n.parts {
+func (r *run) needList(n *program.List, s *scope, f frame) *program.Error {
+	for _, item := range n.Parts {
 		if err := r.need(item, s, f); err != nil {
-			return err.in(n)
+			return err.In(n)
 		}
 	}
 	return nil
 }
 
-func (r *run) needGradualList(n *listExpr, s *scope, f frame, c collector) (bool, *Error) {
-	if n.items == nil {
+func (r *run) needGradualList(n *program.List, s *scope, f frame, c collector) (bool, *program.Error) {
+	if n.Items == nil {
 		return true, r.need(n, s, f)
 	}
 	all := new(newGathering(gathered))
-	all.gathering.promises = int32(len(n.items))
-	f[n.slot] = all
-	for _, item := range n.items {
+	all.gathering.promises = int32(len(n.Items))
+	f[n.Slot] = all
+	for _, item := range n.Items {
 		frame, report, err := r.prepareGradual(item, s, c)
 		if err != nil {
 			return false, err
 		}
-		u := &evalUnit{unit: unit{scope: s}, x: item.expr, target: all, kept: true, stmt: n}
-		if report || late(item.expr) {
+		u := &evalUnit{unit: unit{scope: s}, x: item.Expr, target: all, kept: true, stmt: n}
+		if report || late(item.Expr) {
 			u.c = c
 		}
 		r.start(u, frame)
@@ -37,12 +38,12 @@ func (r *run) needGradualList(n *listExpr, s *scope, f frame, c collector) (bool
 	return false, nil
 }
 
-func (r *run) evalList(n *listExpr, s *scope, f frame) (types.Value, *Error) {
-	if f[n.slot] != nil {
-		return f[n.slot].get()
+func (r *run) evalList(n *program.List, s *scope, f frame) (types.Value, *program.Error) {
+	if f[n.Slot] != nil {
+		return f[n.Slot].get()
 	}
-	items := make([]types.Value, 0, len(n.parts))
-	for _, part := range n.parts {
+	items := make([]types.Value, 0, len(n.Parts))
+	for _, part := range n.Parts {
 		v, err := r.eval(part, s, f)
 		if err != nil {
 			return nil, err
@@ -57,37 +58,37 @@ func (r *run) evalList(n *listExpr, s *scope, f frame) (types.Value, *Error) {
 	return l, r.overgrownParts(l)
 }
 
-func (r *run) needDict(n *dictExpr, s *scope, f frame) *Error {
-	for _, e := range n.entries {
-		if err := r.need(e.value, s, f); err != nil {
-			return err.in(n)
+func (r *run) needDict(n *program.Dict, s *scope, f frame) *program.Error {
+	for _, e := range n.Entries {
+		if err := r.need(e.Value, s, f); err != nil {
+			return err.In(n)
 		}
 	}
 	return nil
 }
 
-func (r *run) evalDict(n *dictExpr, s *scope, f frame) (types.Value, *Error) {
-	d := &types.Dict{Keys: make([]string, 0, len(n.entries)), Values: make(map[string]types.Value, len(n.entries))}
-	for _, e := range n.entries {
-		v, err := r.eval(e.value, s, f)
+func (r *run) evalDict(n *program.Dict, s *scope, f frame) (types.Value, *program.Error) {
+	d := &types.Dict{Keys: make([]string, 0, len(n.Entries)), Values: make(map[string]types.Value, len(n.Entries))}
+	for _, e := range n.Entries {
+		v, err := r.eval(e.Value, s, f)
 		if err != nil {
 			return nil, err
 		}
-		d.Keys = append(d.Keys, e.key)
-		d.Values[e.key] = v
+		d.Keys = append(d.Keys, e.Key)
+		d.Values[e.Key] = v
 	}
 	return d, r.overgrownParts(d)
 }
 
-func (r *run) needMapLookup(n *mapLookup, s *scope, f frame) *Error {
-	if err := r.need(n.x, s, f); err != nil {
-		return err.in(n)
+func (r *run) needMapLookup(n *program.MapLookup, s *scope, f frame) *program.Error {
+	if err := r.need(n.X, s, f); err != nil {
+		return err.In(n)
 	}
-	return r.need(n.key, s, f).in(n)
+	return r.need(n.Key, s, f).In(n)
 }
 
-func (r *run) evalMapLookup(n *mapLookup, s *scope, f frame) (types.Value, *Error) {
-	of, err := r.eval(n.x, s, f)
+func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Value, *program.Error) {
+	of, err := r.eval(n.X, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +97,13 @@ func (r *run) evalMapLookup(n *mapLookup, s *scope, f frame) (types.Value, *Erro
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {
-		return nil, typingError(
+		return nil, program.TypingError(
 			"dict lookup is only possible on dicts, %s is not an object",
 			types.Text(of),
-		).coded(diag.WrongOperand).
-			in(n)
+		).Coded(diag.WrongOperand).
+			In(n)
 	}
-	key, err := r.eval(n.key, s, f)
+	key, err := r.eval(n.Key, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +112,17 @@ func (r *run) evalMapLookup(n *mapLookup, s *scope, f frame) (types.Value, *Erro
 	}
 	k, ok := key.(types.Str)
 	if !ok {
-		return nil, typingError(
+		return nil, program.TypingError(
 			"dict keys must be string, %s is not a string",
 			types.Text(key),
-		).coded(diag.WrongOperand).
-			in(n)
+		).Coded(diag.WrongOperand).
+			In(n)
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {
-		e := fail("KeyException", "key %s not found in dict, options are [%s]", k, strings.Join(d.Keys, ","))
-		e.Hint = suggest("key", string(k), d.Keys)
-		return nil, e.in(n)
+		e := program.NewError("KeyException", "key %s not found in dict, options are [%s]", k, strings.Join(d.Keys, ","))
+		e.Hint = program.Suggest("key", string(k), d.Keys)
+		return nil, e.In(n)
 	}
 	return v, nil
 }
@@ -129,28 +130,28 @@ func (r *run) evalMapLookup(n *mapLookup, s *scope, f frame) (types.Value, *Erro
 // evalUnit evaluates an expression and puts the value into a variable.
 type evalUnit struct {
 	unit
-	x      expr
+	x      program.Expr
 	target *variable
-	c      collector // gets the value too
-	kept   bool      // an item of a list literal: a promise of target is kept by it
-	stmt   node      // what errors are reported in; nil: x
+	c      collector    // gets the value too
+	kept   bool         // an item of a list literal: a promise of target is kept by it
+	stmt   program.Node // what errors are reported in; nil: x
 }
 
-func (u *evalUnit) node() node {
+func (u *evalUnit) node() program.Node {
 	if u.stmt != nil {
 		return u.stmt
 	}
 	return u.x
 }
 
-func (u *evalUnit) blame(err *Error) *Error { return err.in(u.node()) }
+func (u *evalUnit) blame(err *program.Error) *program.Error { return err.In(u.node()) }
 
-func (u *evalUnit) run(r *run) *Error {
+func (u *evalUnit) run(r *run) *program.Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	at := u.x.where()
+	at := u.x.Where()
 	if u.c != nil && !told(u.x, u.frame) {
 		if err := inOrder(r, v, at, u.c); err != nil {
 			return err
@@ -169,7 +170,7 @@ func (u *evalUnit) run(r *run) *Error {
 }
 
 // inOrder gives the elements of a list to a collector.
-func inOrder(r *run, v types.Value, at *place, c collector) *Error {
+func inOrder(r *run, v types.Value, at *program.Place, c collector) *program.Error {
 	if l, ok := v.(*types.List); ok {
 		for _, item := range l.Items {
 			if err := c.receive(r, item, at, nil); err != nil {

@@ -1,14 +1,15 @@
 package eval
 
 import (
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needConditional(n *conditional, s *scope, f frame, c collector) *Error {
+func (r *run) needConditional(n *program.Conditional, s *scope, f frame, c collector) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
-	frame, err := r.prepare(n.cond, s)
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Cond, s)
 	if err != nil {
 		return err
 	}
@@ -20,55 +21,55 @@ func (r *run) needConditional(n *conditional, s *scope, f frame, c collector) *E
 // conditionUnit waits for the condition and then for the branch taken.
 type conditionUnit struct {
 	unit
-	n      *conditional
+	n      *program.Conditional
 	target *variable
 	c      collector
 }
 
-func (u *conditionUnit) node() node { return u.n }
+func (u *conditionUnit) node() program.Node { return u.n }
 
-func (u *conditionUnit) blame(err *Error) *Error { return err.near(u.n) }
+func (u *conditionUnit) blame(err *program.Error) *program.Error { return err.Near(u.n) }
 
-func (u *conditionUnit) run(r *run) *Error {
-	cond, err := r.eval(u.n.cond.expr, u.scope, u.frame)
+func (u *conditionUnit) run(r *run) *program.Error {
+	cond, err := r.eval(u.n.Cond.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if isUnknown(cond) && !(u.n.guarded && r.direct) {
-		u.target.put(r, r.unknown(), &u.n.span)
+	if isUnknown(cond) && !(u.n.Guarded && r.direct) {
+		u.target.put(r, r.unknown(), &u.n.Span)
 		return nil
 	}
 	truth, ok := cond.(types.Bool)
-	if !ok && u.n.guarded && r.direct {
-		return typingError(
+	if !ok && u.n.Guarded && r.direct {
+		return program.TypingError(
 			"Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression",
 			types.Text(cond),
-		).in(u.n).
-			coded(diag.NoBoolean)
+		).In(u.n).
+			Coded(diag.NoBoolean)
 	}
 	if !ok {
-		return runtimeError(
+		return program.RuntimeError(
 			"Invalid value `%s`: the condition for a conditional expression must be a boolean expression",
 			types.Text(cond),
-		).in(u.n).
-			coded(diag.NoBoolean)
+		).In(u.n).
+			Coded(diag.NoBoolean)
 	}
-	branch := u.n.then
+	branch := u.n.Then
 	if !truth {
-		branch = u.n.els
+		branch = u.n.Else
 	}
 	f := newFrame(branch)
 	report := false
 	if u.c == nil {
-		err = r.need(branch.expr, u.scope, f)
+		err = r.need(branch.Expr, u.scope, f)
 	} else {
-		report, err = r.needGradual(branch.expr, u.scope, f, u.c)
+		report, err = r.needGradual(branch.Expr, u.scope, f, u.c)
 	}
 	if err != nil {
 		return err
 	}
-	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.expr, target: u.target}
-	if report || u.c != nil && late(branch.expr) {
+	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.Expr, target: u.target}
+	if report || u.c != nil && late(branch.Expr) {
 		b.c = u.c
 	}
 	r.start(b, f)
@@ -78,34 +79,34 @@ func (u *conditionUnit) run(r *run) *Error {
 // branchUnit evaluates the branch taken.
 type branchUnit struct {
 	unit
-	n      *conditional
-	x      expr
+	n      *program.Conditional
+	x      program.Expr
 	target *variable
 	c      collector
 }
 
-func (u *branchUnit) node() node { return u.n }
+func (u *branchUnit) node() program.Node { return u.n }
 
-func (u *branchUnit) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *branchUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
 
-func (u *branchUnit) run(r *run) *Error {
+func (u *branchUnit) run(r *run) *program.Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	if u.c != nil && !told(u.x, u.frame) {
-		if err := inOrder(r, v, u.x.where(), u.c); err != nil {
+		if err := inOrder(r, v, u.x.Where(), u.c); err != nil {
 			return err
 		}
 	}
-	u.target.put(r, v, &u.n.span)
+	u.target.put(r, v, &u.n.Span)
 	return nil
 }
 
-func (r *run) needLazy(n *lazy, s *scope, f frame) *Error {
+func (r *run) needLazy(n *program.Logical, s *scope, f frame) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
-	frame, err := r.prepare(n.left, s)
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Left, s)
 	if err != nil {
 		return err
 	}
@@ -117,44 +118,44 @@ func (r *run) needLazy(n *lazy, s *scope, f frame) *Error {
 // lazyUnit waits for the left side.
 type lazyUnit struct {
 	unit
-	n      *lazy
+	n      *program.Logical
 	target *variable
 }
 
-func (u *lazyUnit) node() node { return u.n }
+func (u *lazyUnit) node() program.Node { return u.n }
 
-func (u *lazyUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
+func (u *lazyUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *lazyUnit) run(r *run) *Error {
-	left, err := r.eval(u.n.left.expr, u.scope, u.frame)
+func (u *lazyUnit) run(r *run) *program.Error {
+	left, err := r.eval(u.n.Left.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	if isUnknown(left) && r.direct { // upstream it passes for a bool first
-		e := &Error{
+		e := &program.Error{
 			Kind:    "AssertionError",
-			foreign: true,
+			Builtin: true,
 			Hint:    "an unknown value decides nothing in the condition of a typedef",
 		}
-		return e.in(u.n)
+		return e.In(u.n)
 	}
 	if isUnknown(left) { // the very same one
-		u.target.put(r, left, &u.n.span)
+		u.target.put(r, left, &u.n.Span)
 		return nil
 	}
 	truth, ok := left.(types.Bool)
 	if !ok {
-		return noBool(left, "Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.op).in(u.n)
+		return noBool(left, "Invalid left hand value `%s`: `%s` expects a boolean", types.Text(left), u.n.Op).In(u.n)
 	}
-	if u.n.decides(truth) {
-		u.target.put(r, truth, &u.n.span)
+	if u.n.Decides(truth) {
+		u.target.put(r, truth, &u.n.Span)
 		return nil
 	}
-	f, err := r.prepare(u.n.right, u.scope)
+	f, err := r.prepare(u.n.Right, u.scope)
 	if err != nil {
 		return err
 	}
-	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.right.expr, target: u.target, stmt: u.n}, u.n.op}, f)
+	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.Right.Expr, target: u.target, stmt: u.n}, u.n.Op}, f)
 	return nil
 }
 
@@ -164,31 +165,31 @@ type lazyRight struct {
 	op string
 }
 
-func (u *lazyRight) run(r *run) *Error {
+func (u *lazyRight) run(r *run) *program.Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	if _, ok := v.(types.Bool); !ok && !isUnknown(v) && r.direct {
-		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).in(u.stmt)
+		return noBool(v, "Invalid right hand value `%s`: `%s` expects a boolean", types.Text(v), u.op).In(u.stmt)
 	} else if !ok && !isUnknown(v) {
-		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).in(u.stmt)
+		return noBool(v, "Invalid value '%s', expected bool", types.Text(v)).In(u.stmt)
 	}
-	return u.target.set(r, v, source{at: u.x.where(), by: u.scope.by})
+	return u.target.set(r, v, source{at: u.x.Where(), by: u.scope.by})
 }
 
 // noBool refuses a value where a bool is needed: a reference, too, which has a
 // value only when it is deployed.
-func noBool(v types.Value, format string, args ...any) *Error {
-	e := runtimeError(format, args...)
+func noBool(v types.Value, format string, args ...any) *program.Error {
+	e := program.RuntimeError(format, args...)
 	if _, is := v.(*types.Reference); is {
 		e.Kind = "UnexpectedReference"
 	}
-	return e.coded(diag.NoBoolean)
+	return e.Coded(diag.NoBoolean)
 }
 
-func (r *run) evalNot(n *not, s *scope, f frame) (types.Value, *Error) {
-	v, err := r.eval(n.x, s, f)
+func (r *run) evalNot(n *program.Not, s *scope, f frame) (types.Value, *program.Error) {
+	v, err := r.eval(n.X, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func (r *run) evalNot(n *not, s *scope, f frame) (types.Value, *Error) {
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		return nil, noBool(v, "Invalid value `%s`: `not` expects a boolean", types.Text(v)).in(n)
+		return nil, noBool(v, "Invalid value `%s`: `not` expects a boolean", types.Text(v)).In(n)
 	}
 	return !b, nil
 }

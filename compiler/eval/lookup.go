@@ -5,37 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-func (r *run) needLookup(n *lookup, s *scope, f frame) *Error {
+func (r *run) needLookup(n *program.Lookup, s *scope, f frame) *program.Error {
 	target := &variable{}
-	f[n.slot] = target
-	frame, err := r.prepare(n.parts, s)
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Parts, s)
 	if err != nil {
-		return err.in(n)
+		return err.In(n)
 	}
 	u := &lookupUnit{unit: unit{scope: s}, n: n, target: target}
 	r.start(u, frame)
 	return nil
 }
 
-func (r *run) needLookupParts(n lookupParts, s *scope, f frame) *Error {
-	for _, a := range n.named {
-		if err := r.need(a.x.expr, s, f); err != nil {
+func (r *run) needLookupParts(n program.LookupParts, s *scope, f frame) *program.Error {
+	for _, a := range n.Named {
+		if err := r.need(a.X.Expr, s, f); err != nil {
 			return err
 		}
 	}
-	if n.x != nil {
-		if err := r.need(n.x, s, f); err != nil {
+	if n.X != nil {
+		if err := r.need(n.X, s, f); err != nil {
 			return err
 		}
 	}
-	for _, x := range n.splats {
-		if err := r.need(x.x, s, f); err != nil {
+	for _, x := range n.Splats {
+		if err := r.need(x.X, s, f); err != nil {
 			return err
 		}
 	}
@@ -45,58 +46,58 @@ func (r *run) needLookupParts(n lookupParts, s *scope, f frame) *Error {
 // lookupUnit waits for the key and then for an instance with it.
 type lookupUnit struct {
 	unit
-	n      *lookup
+	n      *program.Lookup
 	target *variable
 }
 
-func (u *lookupUnit) node() node { return u.n }
+func (u *lookupUnit) node() program.Node { return u.n }
 
-func (u *lookupUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
+func (u *lookupUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *lookupUnit) run(r *run) *Error {
+func (u *lookupUnit) run(r *run) *program.Error {
 	n := u.n
 	var values []given
-	info := n.info
-	if n.x != nil {
-		of, err := r.eval(n.x, u.scope, u.frame)
+	info := n.Info
+	if n.X != nil {
+		of, err := r.eval(n.X, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
 		instance, ok := of.(*Instance)
 		if !ok {
-			return typingError(
+			return program.TypingError(
 				"short index lookup is only possible one objects, %s is not an object",
 				types.Text(of),
-			).in(n)
+			).In(n)
 		}
-		attr := instance.entity.Attribute(n.rel)
+		attr := instance.entity.Attribute(n.Rel)
 		if attr == nil {
-			e := typingError("short index lookup is only possible on relations, None is an attribute").in(n)
-			e.Hint = suggest("attribute", n.rel, attributeNames(instance.entity))
+			e := program.TypingError("short index lookup is only possible on relations, None is an attribute").In(n)
+			e.Hint = program.Suggest("attribute", n.Rel, program.AttributeNames(instance.entity))
 			return e
 		}
 		if attr.End == nil {
-			return typingError("short index lookup is only possible on relations, %s is an attribute", n.rel).in(n)
+			return program.TypingError("short index lookup is only possible on relations, %s is an attribute", n.Rel).In(n)
 		}
 		if attr.End.Inverse == nil {
-			return typingError(
+			return program.TypingError(
 				"short index lookup is only possible on bi-drectional relations, %s.%s is unidirectional",
 				attr.Entity.Name,
-				n.rel,
-			).in(n)
+				n.Rel,
+			).In(n)
 		}
 		values = append(values, given{name: attr.End.Inverse.Name, value: instance})
-		info = r.prog.info[attr.End.Target.Number]
+		info = r.prog.Info[attr.End.Target.Number]
 	}
-	for _, a := range n.named {
-		v, err := r.eval(a.x.expr, u.scope, u.frame)
+	for _, a := range n.Named {
+		v, err := r.eval(a.X.Expr, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
-		values = append(values, given{name: a.name, value: v})
+		values = append(values, given{name: a.Name, value: v})
 	}
-	for _, x := range n.splats {
-		v, err := r.eval(x.x, u.scope, u.frame)
+	for _, x := range n.Splats {
+		v, err := r.eval(x.X, u.scope, u.frame)
 		if err != nil {
 			return err
 		}
@@ -108,32 +109,32 @@ func (u *lookupUnit) run(r *run) *Error {
 			values = append(values, given{name: k, value: d.Values[k]})
 		}
 	}
-	return r.lookup(info.entity, values, u.target, n)
+	return r.lookup(info.Entity, values, u.target, n)
 }
 
 // notDict refuses a `**` on something else.
-func notDict(x splat) *Error {
-	e := typingError("The ** operator can only be applied to dictionaries").coded(diag.WrongOperand)
-	e.Stmt, e.at, e.stmtAt = "**"+syntax.RenderRepr(x.x.tree()), &x.stars, &x.stars
+func notDict(x program.Splat) *program.Error {
+	e := program.TypingError("The ** operator can only be applied to dictionaries").Coded(diag.WrongOperand)
+	e.Stmt, e.Place, e.StmtAt = "**"+syntax.RenderRepr(x.X.Tree()), &x.Stars, &x.Stars
 	return e
 }
 
 // pendingLookup is a lookup that waits for an instance with its key.
 type pendingLookup struct {
 	target *variable
-	n      *lookup
+	n      *program.Lookup
 	values []given // the key
 }
 
 // lookup sets target to the instance with a key, now or once there is one.
-func (r *run) lookup(e *types.Entity, values []given, target *variable, n *lookup) *Error {
+func (r *run) lookup(e *types.Entity, values []given, target *variable, n *program.Lookup) *program.Error {
 	names := make([]string, 0, 4)
 	for _, g := range values {
 		names = append(names, g.name)
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return runtimeError("Attribute %s provided twice in index lookup", name).in(n)
+			return program.RuntimeError("Attribute %s provided twice in index lookup", name).In(n)
 		}
 	}
 	var index *types.Index
@@ -148,20 +149,20 @@ func (r *run) lookup(e *types.Entity, values []given, target *variable, n *looku
 		for i, g := range values {
 			pairs[i] = fmt.Sprintf("(%s, %s)", pytext.Quote(g.name), types.Repr(g.value))
 		}
-		err := notFound("No index defined on %s for this lookup: [%s]", e.Name, strings.Join(pairs, ", "))
+		err := program.NotFound("No index defined on %s for this lookup: [%s]", e.Name, strings.Join(pairs, ", "))
 		err.Hint = "the indexes are " + indexNames(e)
 		if len(e.Indexes) == 0 {
 			err.Hint = fmt.Sprintf("add `index %s(%s)`", e.Short(), strings.Join(names, ", "))
 		}
-		return err.in(n)
+		return err.In(n)
 	}
 	t := r.table(e, index)
 	key, err := t.keyOf(values)
 	if err != nil {
-		return err.in(n)
+		return err.In(n)
 	}
 	if have := t.find(key); have != nil {
-		target.put(r, have, &n.span)
+		target.put(r, have, &n.Span)
 		return nil
 	}
 	if t.waiting == nil {

@@ -3,43 +3,44 @@ package eval
 import (
 	"fmt"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
 // blame is in, or what becomes of an error without a place.
-func blameBinary(n *binary, err *Error) *Error {
-	if err == nil || !n.placeless || err.foreign || err.Stmt != "" {
-		return err.in(n)
+func blameBinary(n *program.Binary, err *program.Error) *program.Error {
+	if err == nil || !n.Placeless || err.Builtin || err.Stmt != "" {
+		return err.In(n)
 	}
-	err.Kind, err.Hint, err.Message, err.foreign = "AssertionError", err.Message, "", true
-	return err.in(n)
+	err.Kind, err.Hint, err.Message, err.Builtin = "AssertionError", err.Message, "", true
+	return err.In(n)
 }
 
-func (r *run) needBinary(n *binary, s *scope, f frame) *Error {
-	if err := r.need(n.l, s, f); err != nil {
+func (r *run) needBinary(n *program.Binary, s *scope, f frame) *program.Error {
+	if err := r.need(n.Left, s, f); err != nil {
 		return blameBinary(n, err)
 	}
-	return blameBinary(n, r.need(n.r, s, f))
+	return blameBinary(n, r.need(n.Right, s, f))
 }
 
-func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
-	a, err := r.eval(n.l, s, f)
+func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *program.Error) {
+	a, err := r.eval(n.Left, s, f)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.eval(n.r, s, f)
+	b, err := r.eval(n.Right, s, f)
 	if err != nil {
 		return nil, err
 	}
-	switch n.op {
+	switch n.Op {
 	case "in":
 		return r.contains(n, a, b)
 	case "not in":
 		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
-			e := &Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", foreign: true}
-			return nil, e.in(n)
+			e := &program.Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", Builtin: true}
+			return nil, e.In(n)
 		}
 		v, err := r.contains(n, a, b)
 		if in, ok := v.(types.Bool); ok {
@@ -50,7 +51,7 @@ func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
 	if isUnknown(a) || isUnknown(b) {
 		return r.unknown(), nil
 	}
-	switch n.op {
+	switch n.Op {
 	case "==":
 		return types.Bool(types.Equal(a, b)), nil
 	case "!=":
@@ -68,23 +69,23 @@ func (r *run) evalBinary(n *binary, s *scope, f frame) (types.Value, *Error) {
 	return v, err
 }
 
-func compare(n *binary, a, b types.Value) (types.Value, *Error) {
-	if _, ok := text(a); ok && n.op == "+" {
-		return nil, typingError(
+func compare(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
+	if _, ok := text(a); ok && n.Op == "+" {
+		return nil, program.TypingError(
 			"Can only concatenate str (not '%s' (%s)) to str",
 			types.PythonName(b),
 			types.Repr(b),
-		).coded(diag.WrongOperand).
-			in(n)
+		).Coded(diag.WrongOperand).
+			In(n)
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
-		return nil, typingError("Can only compare numbers.").coded(diag.WrongOperand).in(n)
+		return nil, program.TypingError("Can only compare numbers.").Coded(diag.WrongOperand).In(n)
 	}
 	order, ok := types.Compare(a, b)
 	if !ok {
 		return types.Bool(false), nil
 	}
-	switch n.op {
+	switch n.Op {
 	case "<":
 		return types.Bool(order < 0), nil
 	case ">":
@@ -105,38 +106,38 @@ func text(v types.Value) (string, bool) {
 	return string(s), is
 }
 
-func arithmetic(n *binary, a, b types.Value) (types.Value, *Error) {
-	if n.op == "+" {
+func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
+	if n.Op == "+" {
 		if x, ok := text(a); ok {
 			if y, ok := text(b); ok {
 				return types.Str(x + y), nil
 			}
-			return nil, typingError(
+			return nil, program.TypingError(
 				"Can only concatenate str (not '%s' (%s)) to str",
 				types.PythonName(b),
 				types.Repr(b),
-			).coded(diag.WrongOperand).
-				in(n)
+			).Coded(diag.WrongOperand).
+				In(n)
 		}
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
-		return nil, typingError("Unsupported operand type(s) for %s: '%s' (%s) and '%s' (%s)", operators[n.op],
-			types.PythonName(a), types.Repr(a), types.PythonName(b), types.Repr(b)).coded(diag.WrongOperand).in(n)
+		return nil, program.TypingError("Unsupported operand type(s) for %s: '%s' (%s) and '%s' (%s)", operators[n.Op],
+			types.PythonName(a), types.Repr(a), types.PythonName(b), types.Repr(b)).Coded(diag.WrongOperand).In(n)
 	}
-	v, err := types.Arithmetic(string(n.op), a, b)
+	v, err := types.Arithmetic(string(n.Op), a, b)
 	if err != nil {
 		kind := "OverflowError"
 		if _, zero := err.(types.ZeroDivision); zero {
 			kind = "ZeroDivisionError"
 		}
-		e := &Error{Kind: kind, Message: err.Error(), foreign: true}
-		return nil, e.in(n)
+		e := &program.Error{Kind: kind, Message: err.Error(), Builtin: true}
+		return nil, e.In(n)
 	}
 	return v, nil
 }
 
 // contains is `a in b`. With something unknown in b the answer may be unknown.
-func (r *run) contains(n *binary, a, b types.Value) (types.Value, *Error) {
+func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
 	if isUnknown(a) {
 		return r.unknown(), nil
 	}
@@ -160,12 +161,12 @@ func (r *run) contains(n *binary, a, b types.Value) (types.Value, *Error) {
 		if !ok {
 			switch a := a.(type) {
 			case *types.List, *types.Dict:
-				e := &Error{Kind: "TypeError", Message: fmt.Sprintf("unhashable type: '%s'", types.PythonName(a)), foreign: true}
-				return nil, e.in(n)
+				e := &program.Error{Kind: "TypeError", Message: fmt.Sprintf("unhashable type: '%s'", types.PythonName(a)), Builtin: true}
+				return nil, e.In(n)
 			case *types.Object:
 				if python, is := a.Hash().(types.PythonError); is {
-					e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
-					return nil, e.in(n)
+					e := &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
+					return nil, e.In(n)
 				}
 			}
 			return types.Bool(false), nil
@@ -174,28 +175,28 @@ func (r *run) contains(n *binary, a, b types.Value) (types.Value, *Error) {
 		return types.Bool(have), nil
 	}
 	return nil, blameBinary(n,
-		typingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).coded(diag.WrongOperand),
+		program.TypingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).Coded(diag.WrongOperand),
 	)
 }
 
-func (r *run) evalMatching(n *matching, s *scope, f frame) (types.Value, *Error) {
-	v, err := r.eval(n.text, s, f)
+func (r *run) evalMatching(n *program.Matching, s *scope, f frame) (types.Value, *program.Error) {
+	v, err := r.eval(n.Text, s, f)
 	if err != nil || isUnknown(v) {
 		return v, err
 	}
 	text, ok := v.(types.Str)
 	if !ok {
-		return nil, fail(
+		return nil, program.NewError(
 			"TypingException",
 			"Regex can only be match with strings. %s is of type %s",
 			types.Text(v),
 			pythonClass(v),
-		).in(n)
+		).In(n)
 	}
-	yes, long := n.pattern.Match(string(text))
+	yes, long := n.Pattern.Match(string(text))
 	if long != nil {
-		e := runtimeError("the regular expression /%s/ takes too long: %s", n.source, long)
-		return nil, e.in(n).hinted(slowRegex)
+		e := program.RuntimeError("the regular expression /%s/ takes too long: %s", n.Source, long)
+		return nil, e.In(n).Hinted(program.SlowRegex)
 	}
 	return types.Bool(yes), nil
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -37,7 +38,7 @@ func isPlain(v types.Value) bool {
 }
 
 func (u *callUnit) plain() bool {
-	if u.repeated || u.n.plugin == nil || !u.n.plugin.ahead {
+	if u.repeated || u.n.Plugin == nil || !u.n.Plugin.Ahead {
 		return false
 	}
 	for _, v := range u.bound.Args {
@@ -56,27 +57,27 @@ func (u *callUnit) plain() bool {
 
 // makes reports whether evaluating an expression makes an instance: that must
 // happen once, and in its turn.
-func makes(x expr) bool {
-	return makesAny(x, func(*construct) bool { return true })
+func makes(x program.Expr) bool {
+	return makesAny(x, func(*program.Construct) bool { return true })
 }
 
 // makesAny reports whether evaluating an expression makes one of some instances.
 // What has a variable in the frame made its own.
-func makesAny(x expr, some func(n *construct) bool) bool {
-	inside := func(x expr) bool { return makesAny(x, some) }
+func makesAny(x program.Expr, some func(n *program.Construct) bool) bool {
+	inside := func(x program.Expr) bool { return makesAny(x, some) }
 	switch x := x.(type) {
-	case *construct:
+	case *program.Construct:
 		return some(x)
-	case *listExpr:
-		return slices.ContainsFunc(x.parts, inside)
-	case *dictExpr:
-		return slices.ContainsFunc(x.entries, func(e dictEntry) bool { return inside(e.value) })
-	case *mapLookup:
-		return inside(x.x) || inside(x.key)
-	case *binary:
-		return inside(x.l) || inside(x.r)
-	case *not:
-		return inside(x.x)
+	case *program.List:
+		return slices.ContainsFunc(x.Parts, inside)
+	case *program.Dict:
+		return slices.ContainsFunc(x.Entries, func(e program.DictEntry) bool { return inside(e.Value) })
+	case *program.MapLookup:
+		return inside(x.X) || inside(x.Key)
+	case *program.Binary:
+		return inside(x.Left) || inside(x.Right)
+	case *program.Not:
+		return inside(x.X)
 	}
 	return false
 }
@@ -87,12 +88,12 @@ func (r *run) asks(w waiter) bool {
 	switch u := w.(type) {
 	case *setUnit:
 		attr := u.target.attr
-		return attr != nil && asks(attr.Type) || makesAny(u.x, constructAsks)
+		return attr != nil && program.AsksPlugin(attr.Type) || makesAny(u.x, constructAsks)
 	case *knownUnit:
 		attributes := u.of.entity.Attributes
-		return slices.ContainsFunc(u.arguments, func(a argument) bool { return asks(attributes[a.slot].Type) })
+		return slices.ContainsFunc(u.arguments, func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
 	case *assignUnit:
-		return makesAny(u.n.value.expr, constructAsks)
+		return makesAny(u.n.Value.Expr, constructAsks)
 	case *evalUnit:
 		return makesAny(u.x, constructAsks)
 	}
@@ -100,15 +101,15 @@ func (r *run) asks(w waiter) bool {
 }
 
 // asks reports whether that is so for what the constructor sets itself.
-func constructAsks(n *construct) bool {
-	attributes := n.info.entity.Attributes
-	return len(n.splats) > 0 ||
-		slices.ContainsFunc(n.direct, func(a argument) bool { return asks(attributes[a.slot].Type) })
+func constructAsks(n *program.Construct) bool {
+	attributes := n.Info.Entity.Attributes
+	return len(n.Splats) > 0 ||
+		slices.ContainsFunc(n.Direct, func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
 }
 
 // makes reports whether evaluating the arguments makes an instance.
 func (u *callUnit) makes() bool {
-	return callParts{u.n}.each(func(x expr) *Error {
+	return program.CallParts{Call: u.n}.Each(func(x program.Expr) *program.Error {
 		if makes(x) {
 			return errMade
 		}
@@ -117,11 +118,11 @@ func (u *callUnit) makes() bool {
 }
 
 // errMade ends a search.
-var errMade = &Error{}
+var errMade = &program.Error{}
 
 // outcome runs the plug-in of a unit whose turn it is.
-func (r *run) outcome(u *callUnit) Outcome {
-	if host, ok := r.host.(Ahead); ok {
+func (r *run) outcome(u *callUnit) program.Outcome {
+	if host, ok := r.host.(program.Ahead); ok {
 		if !u.posted && u.plain() {
 			r.post(host, u)
 		}
@@ -133,17 +134,17 @@ func (r *run) outcome(u *callUnit) Outcome {
 }
 
 // post tells the host of a call and of those that follow in the queue.
-func (r *run) post(host Ahead, first *callUnit) {
+func (r *run) post(host program.Ahead, first *callUnit) {
 	units := []*callUnit{first}
 	for _, w := range r.ready.next(mostAheadUnits >> r.idlePosts) {
 		u, ok := w.(*callUnit)
-		if !ok || u.n.plugin == nil || u.pending > 0 {
-			if r.prog.asks && r.asks(w) {
+		if !ok || u.n.Plugin == nil || u.pending > 0 {
+			if r.prog.AsksPlugins && r.asks(w) {
 				break
 			}
 			continue
 		}
-		if u.posted || u.repeated || !u.n.plugin.ahead || u.makes() {
+		if u.posted || u.repeated || !u.n.Plugin.Ahead || u.makes() {
 			break
 		}
 		args, named, err := u.arguments(r)
@@ -168,7 +169,7 @@ func (r *run) post(host Ahead, first *callUnit) {
 		return
 	}
 	r.idlePosts = 0
-	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
+	calls, heaps := make([]program.PluginCall, len(units)), make([]program.Heap, len(units))
 	for n, u := range units {
 		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}
 	}

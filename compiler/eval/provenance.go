@@ -29,13 +29,13 @@ type Origin = origin
 func (o *origin) Instance() *Instance { return o.instance }
 
 // Implementation is its full name.
-func (o *origin) Implementation() string { return o.impl.name }
+func (o *origin) Implementation() string { return o.impl.Name }
 
 // At is the place of the implementation.
-func (o *origin) At() *syntax.Span { return o.impl.at }
+func (o *origin) At() *syntax.Span { return o.impl.At }
 
 // Selected is the place of the implement statement that chose it.
-func (o *origin) Selected() *syntax.Span { return o.selected.where() }
+func (o *origin) Selected() *syntax.Span { return o.selected.Where() }
 
 // Made tells where the constructor calls for the instance stand; more than one
 // when an index found it again.

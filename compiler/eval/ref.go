@@ -1,63 +1,66 @@
 package eval
 
-import "ordain.dev/ordain/compiler/types"
+import (
+	"ordain.dev/ordain/compiler/eval/internal/program"
+	"ordain.dev/ordain/compiler/types"
+)
 
 // variableOf finds the variable that a name stands for.
-func (r *run) variableOf(n *ref, s *scope) (*variable, *Error) {
-	switch n.kind {
-	case refLocal, refSelf, refMember:
-		for range n.depth {
+func (r *run) variableOf(n *program.Ref, s *scope) (*variable, *program.Error) {
+	switch n.Kind {
+	case program.RefLocal, program.RefSelf, program.RefMember:
+		for range n.Depth {
 			s = s.up
 		}
 	}
-	switch n.kind {
-	case refLocal:
-		return &s.vars[n.index], nil
-	case refSelf:
+	switch n.Kind {
+	case program.RefLocal:
+		return &s.vars[n.Index], nil
+	case program.RefSelf:
 		return &s.self.self, nil
-	case refMember:
-		if v := s.self.variable(n.name); v != nil {
+	case program.RefMember:
+		if v := s.self.variable(n.Name); v != nil {
 			return v, nil
 		}
 	}
-	if n.absent != nil {
-		e := *n.absent
+	if n.Absent != nil {
+		e := *n.Absent
 		return nil, &e
 	}
-	return &r.scopeOf(n.ns).vars[n.index], nil
+	return &r.scopeOf(n.Namespace).vars[n.Index], nil
 }
 
-func (r *run) needRef(n *ref, s *scope, f frame) *Error {
+func (r *run) needRef(n *program.Ref, s *scope, f frame) *program.Error {
 	v, err := r.variableOf(n, s)
 	if err != nil {
 		return err
 	}
-	f[n.slot] = v
+	f[n.Slot] = v
 	return nil
 }
 
-func (r *run) needGradualRef(n *ref, s *scope, f frame, c collector) (bool, *Error) {
+func (r *run) needGradualRef(n *program.Ref, s *scope, f frame, c collector) (bool, *program.Error) {
 	if err := r.need(n, s, f); err != nil {
 		return false, err
 	}
-	v := f[n.slot]
-	if err := v.listen(r, c, &n.span); err != nil {
+	v := f[n.Slot]
+	if err := v.listen(r, c, &n.Span); err != nil {
 		return false, err
 	}
 	return !v.passesOn(), nil
 }
 
-func (r *run) needAttrRef(n *attrRef, s *scope, f frame, c collector) *Error {
-	if of, is := n.x.expr.(*ref); is && of.kind == refSelf && c == nil {
+func (r *run) needAttrRef(n *program.AttrRef, s *scope, f frame, c collector) *program.Error {
+	if of, is := n.X.Expr.(*program.Ref); is && of.Kind == program.RefSelf && c == nil {
 		if r.ofSelf[n] == nil {
 			r.ofSelf[n] = &variable{kind: ofSelf, pending: &pending{attribute: n}}
 		}
-		f[n.slot] = r.ofSelf[n]
+		f[n.Slot] = r.ofSelf[n]
 		return nil
 	}
 	u := &attrHook{unit: unit{scope: s}, n: n, c: c, target: variable{kind: proxy}}
-	f[n.slot] = &u.target
-	frame, err := r.prepare(n.x, s)
+	f[n.Slot] = &u.target
+	frame, err := r.prepare(n.X, s)
 	if err != nil {
 		return err
 	}
@@ -67,36 +70,36 @@ func (r *run) needAttrRef(n *attrRef, s *scope, f frame, c collector) *Error {
 
 // late tells that only when it is evaluated it is known whether an expression
 // has told its collector: `x.a` does, where a is a relation to many.
-func late(x expr) bool {
-	_, is := x.(*attrRef)
+func late(x program.Expr) bool {
+	_, is := x.(*program.AttrRef)
 	return is
 }
 
 // told tells whether it has; if not, who evaluates the expression is to tell.
-func told(x expr, f frame) bool {
-	n, is := x.(*attrRef)
-	return is && f[n.slot].passesOn()
+func told(x program.Expr, f frame) bool {
+	n, is := x.(*program.AttrRef)
+	return is && f[n.Slot].passesOn()
 }
 
 // unheard tells whether a collector has yet to receive the value of an
 // expression, now that it is known.
-func unheard(x expr, f frame, report bool) bool { return report || late(x) && !told(x, f) }
+func unheard(x program.Expr, f frame, report bool) bool { return report || late(x) && !told(x, f) }
 
 // attrHook waits for the instance of `x.a` and then connects its slot.
 type attrHook struct {
 	unit
-	n      *attrRef
+	n      *program.AttrRef
 	target variable // a proxy
 	c      collector
 }
 
-func (u *attrHook) node() node { return u.n }
+func (u *attrHook) node() program.Node { return u.n }
 
-func (u *attrHook) blame(err *Error) *Error { return err.drawn(u.n) }
+func (u *attrHook) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
 
-func (u *attrHook) run(r *run) *Error {
+func (u *attrHook) run(r *run) *program.Error {
 	v, err := r.slotOfRef(u.n, u.scope, u.frame)
-	if err != nil && u.n.unset && err.Kind == "OptionalValueException" && len(u.frame) == 1 {
+	if err != nil && u.n.Unset && err.Kind == "OptionalValueException" && len(u.frame) == 1 {
 		u.target.connect(r, u.frame[0].target())
 		return nil
 	}
@@ -104,7 +107,7 @@ func (u *attrHook) run(r *run) *Error {
 		return err
 	}
 	if u.c != nil {
-		if err := v.listen(r, u.c, &u.n.span); err != nil {
+		if err := v.listen(r, u.c, &u.n.Span); err != nil {
 			return err
 		}
 	}
@@ -114,26 +117,26 @@ func (u *attrHook) run(r *run) *Error {
 
 // slotOfRef finds the slot of `x.a`. As in the reference, what is unknown has no
 // attributes.
-func (r *run) slotOfRef(n *attrRef, s *scope, f frame) (*variable, *Error) {
-	of, err := r.eval(n.x.expr, s, f)
+func (r *run) slotOfRef(n *program.AttrRef, s *scope, f frame) (*variable, *program.Error) {
+	of, err := r.eval(n.X.Expr, s, f)
 	if err != nil {
 		return nil, err
 	}
-	return slotOf(of, n.x.expr, n.attr, n)
+	return slotOf(of, n.X.Expr, n.Attr, n)
 }
 
-func slotOf(of types.Value, x expr, attr string, n node) (*variable, *Error) {
+func slotOf(of types.Value, x program.Expr, attr string, n program.Node) (*variable, *program.Error) {
 	switch of := of.(type) {
 	case *Instance:
 		if v := of.variable(attr); v != nil {
 			return v, nil
 		}
-		e := notFound("could not find attribute with name: %s in type %s", attr, of.entity.Name)
-		e.Hint = suggest("attribute", attr, attributeNames(of.entity))
-		return nil, e.in(n)
+		e := program.NotFound("could not find attribute with name: %s in type %s", attr, of.entity.Name)
+		e.Hint = program.Suggest("attribute", attr, program.AttributeNames(of.entity))
+		return nil, e.In(n)
 	case *types.List:
-		return nil, runtimeError("can not get attribute %s, %s is not an entity but a list", attr, types.Text(of)).in(n)
+		return nil, program.RuntimeError("can not get attribute %s, %s is not an entity but a list", attr, types.Text(of)).In(n)
 	default:
-		return nil, runtimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", attr, x.String(), types.PythonName(of), types.Text(of)).in(n)
+		return nil, program.RuntimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", attr, x.String(), types.PythonName(of), types.Text(of)).In(n)
 	}
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
@@ -22,14 +23,14 @@ type Result struct {
 	Files []*syntax.File
 	// CheckResult says what is wrong with the result of a plug-in that Python code
 	// called after the compile, and what that plug-in declares.
-	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
-	Warnings    []Warning
+	CheckResult func(plugin string, v types.Value) (declared string, err *program.Error)
+	Warnings    []program.Warning
 	// Output are the lines that plug-ins printed.
 	Output []string
 	// Err is nil for a successful compile: the error that the reference reports.
-	Err *Error
+	Err *program.Error
 	// Further are errors that were found after Err, and do not follow from it.
-	Further []*Error
+	Further []*program.Error
 	// Rounds counts how often all that was ready ran, and then a list was frozen.
 	Rounds int
 }
@@ -41,35 +42,35 @@ type Variable struct {
 	At    syntax.Span
 }
 
-func (r *run) fill(result *Result, err *Error) {
+func (r *run) fill(result *Result, err *program.Error) {
 	if r.in.DataTrace {
 		r.traceData(err)
 	}
 	result.Err = err
 	result.Instances = r.instances
-	result.Entities = r.prog.entities
-	for _, t := range r.prog.typedefs {
-		result.Typedefs = append(result.Typedefs, t.t)
+	result.Entities = r.prog.Entities
+	for _, t := range r.prog.Typedefs {
+		result.Typedefs = append(result.Typedefs, t.Type)
 	}
-	for _, info := range r.prog.impls {
-		result.Implementations = append(result.Implementations, info.summary())
+	for _, info := range r.prog.Implementations {
+		result.Implementations = append(result.Implementations, info.Summary())
 	}
-	result.Files = r.prog.files()
-	result.CheckResult = checkedBy(r.prog.plugins)
-	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(result.Output, slices.Concat(r.prog.output, r.output)...)
+	result.Files = r.prog.Files()
+	result.CheckResult = checkedBy(r.prog.Plugins)
+	result.Warnings = append(append(result.Warnings, r.prog.Warnings...), r.warnings...)
+	result.Output = append(result.Output, slices.Concat(r.prog.Output, r.output)...)
 	result.Rounds = r.rounds
 	all := 0
-	for _, ns := range r.prog.order {
-		all += len(ns.names)
+	for _, ns := range r.prog.Order {
+		all += len(ns.Names)
 	}
 	result.Variables = make([]Variable, 0, all)
-	for _, ns := range r.prog.order {
-		for i, name := range ns.names {
+	for _, ns := range r.prog.Order {
+		for i, name := range ns.Names {
 			v, _ := r.scopeOf(ns).vars[i].peek()
 			result.Variables = append(
 				result.Variables,
-				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},
+				Variable{Name: ns.Name + "::" + name, Value: v, At: ns.First[i]},
 			)
 		}
 	}

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"slices"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
 // waiter is a unit of work: it waits for variables and then runs once.
 type waiter interface {
 	base() *unit
-	run(r *run) *Error
+	run(r *run) *program.Error
 	// blame names the place of an error of run. Units differ in this, since some
 	// nodes take over the errors of their parts and others do not.
-	blame(err *Error) *Error
+	blame(err *program.Error) *program.Error
 	// node is what the unit works on.
-	node() node
+	node() program.Node
 }
 
 // unit is the part that all units of work have.
@@ -53,7 +54,7 @@ type frame []*variable
 //  4. all that is left in unread.
 type run struct {
 	*session
-	prog      *program
+	prog      *program.Program
 	direct    bool // it evaluates the condition of a typedef, at once
 	ready     queue[waiter]
 	waiting   waitingList
@@ -62,7 +63,7 @@ type run struct {
 	reread    []*variable // those of unread that some unit waits for now
 	unreads   int32       // how many were ever added to unread
 	circles   circles     // variables that left the freeze queue because of promises
-	ofSelf    map[*attrRef]*variable
+	ofSelf    map[*program.AttrRef]*variable
 
 	instances []*Instance
 	extents   []extent        // by number of the entity
@@ -71,7 +72,7 @@ type run struct {
 	tables    []*indexTable // in the order in which they were asked for
 	declared  map[*types.Index]*instancesByKey
 	plans     []*indexPlan // by number of the entity
-	warnings  []Warning
+	warnings  []program.Warning
 	rounds    int
 	emitter   string // a plug-in that was called and has no value to give
 
@@ -83,10 +84,10 @@ type run struct {
 	limits    limits
 }
 
-func newRun(se *session, p *program) *run {
+func newRun(se *session, p *program.Program) *run {
 	return &run{
 		session: se, prog: p, limits: newLimits(se.in),
-		ofSelf: map[*attrRef]*variable{}, indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
+		ofSelf: map[*program.AttrRef]*variable{}, indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
 	}
 }
 
@@ -123,20 +124,20 @@ func (r *run) start(w waiter, f frame) {
 // `x.a` in general takes a unit that waits for x (attrHook). What self is needs no
 // waiting, so `self.a` takes none; the first turn is where the turn of that unit
 // would have been, and the order in which all else runs stays the same.
-func (r *run) resolveSelf(w waiter) *Error {
+func (r *run) resolveSelf(w waiter) *program.Error {
 	u := w.base()
 	for i, v := range u.frame {
 		if v == nil || v.kind != ofSelf {
 			continue
 		}
 		n := v.pending.attribute
-		self, err := r.variableOf(n.x.expr.(*ref), u.scope)
+		self, err := r.variableOf(n.X.Expr.(*program.Ref), u.scope)
 		if err != nil {
-			return led(err.drawn(n), u.scope)
+			return led(err.Drawn(n), u.scope)
 		}
-		slot, err := slotOf(self.value, n.x.expr, n.attr, n)
+		slot, err := slotOf(self.value, n.X.Expr, n.Attr, n)
 		if err != nil {
-			return led(err.drawn(n), u.scope)
+			return led(err.Drawn(n), u.scope)
 		}
 		u.frame[i] = slot
 		if slot.waitFor(w) {
@@ -193,14 +194,14 @@ func (r *run) enqueueIfComplete(v *variable) {
 }
 
 // drain runs all units that are ready.
-func (r *run) drain() *Error {
+func (r *run) drain() *program.Error {
 	budget := -1
 	return r.drainSome(&budget)
 }
 
 // drainSome runs as many units as the budget allows; a budget below zero allows
 // all of them.
-func (r *run) drainSome(budget *int) *Error {
+func (r *run) drainSome(budget *int) *program.Error {
 	for n := 0; r.ready.len() > 0 && *budget != 0; n++ {
 		*budget--
 		if n&1023 == 0 && r.ctx.Err() != nil {
@@ -231,7 +232,7 @@ func (r *run) drainSome(budget *int) *Error {
 
 // execute runs until nothing moves any more. A round counts when there was
 // something to do at its start, even if it freezes nothing.
-func (r *run) execute() *Error {
+func (r *run) execute() *program.Error {
 	limit := r.limits.iterations
 	for r.hasWork() && r.rounds < limit {
 		r.rounds++
@@ -243,11 +244,11 @@ func (r *run) execute() *Error {
 		}
 	}
 	if r.rounds == limit {
-		return &Error{
+		return &program.Error{
 			Kind:    "CompilerException",
 			Message: fmt.Sprintf("Could not complete model, max_iterations %d reached.", limit),
-			bare:    true,
-			final:   true,
+			Bare:    true,
+			Final:   true,
 			Hint: "raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep, " +
 				"else look for a list that feeds itself",
 		}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
@@ -22,17 +23,17 @@ const (
 
 // overgrown refuses what is too large to go on with after the first error: a text
 // that holds one twice that was made like it is soon longer than any memory.
-func (r *run) overgrown(size int) *Error {
+func (r *run) overgrown(size int) *program.Error {
 	if r.failed && size > mostText {
-		return excused()
+		return program.Excused()
 	}
 	return nil
 }
 
 // overgrownParts is overgrown for a list or dict.
-func (r *run) overgrownParts(v types.Value) *Error {
+func (r *run) overgrownParts(v types.Value) *program.Error {
 	if r.failed && partsUpTo(v, mostParts) >= mostParts {
-		return excused()
+		return program.Excused()
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func partsUpTo(v types.Value, most int) int {
 }
 
 // rest is what a failed unit had still to do beside what failed.
-type rest func(r *run) *Error
+type rest func(r *run) *program.Error
 
 // leave notes what could go on without what failed.
 func (r *run) leave(more rest) {
@@ -70,33 +71,33 @@ func (r *run) leave(more rest) {
 }
 
 // salvage looks for errors that do not depend on the first one.
-func (r *run) salvage(first *Error) []*Error {
-	if first.final || r.ctx.Err() != nil {
+func (r *run) salvage(first *program.Error) []*program.Error {
+	if first.Final || r.ctx.Err() != nil {
 		return nil
 	}
-	found := newCollected(first)
+	found := program.NewCollected(first)
 	r.failed = true
 	warnings, output := len(r.warnings), len(r.output)
 	defer func() { r.warnings, r.output = r.warnings[:warnings], r.output[:output] }()
 	guarded(func() { r.salvageAll(found) })
-	return found.further()
+	return found.Further()
 }
 
-func (r *run) salvageAll(found *collected) {
+func (r *run) salvageAll(found *program.Collected) {
 	budget := mostSalvage
-	for !found.full() && budget > 0 {
+	for !found.Full() && budget > 0 {
 		switch {
 		case r.ready.len() > 0:
 			err := r.drainSome(&budget)
-			if err != nil && err.final {
+			if err != nil && err.Final {
 				return
 			}
-			found.add(err)
+			found.Add(err)
 		case len(r.rests) > 0:
 			next := r.rests[0]
 			r.rests = r.rests[1:]
 			budget--
-			found.add(next(r))
+			found.Add(next(r))
 		default:
 			return
 		}

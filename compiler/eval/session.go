@@ -4,43 +4,44 @@ import (
 	"context"
 	"errors"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
 // session is what the runs of one compile share: that of the model, and the one
 // that evaluates the conditions of typedefs.
 type session struct {
-	in         Input
-	host       Host
+	in         program.Input
+	host       program.Host
 	ctx        context.Context
-	scopes     map[*namespace]*scope // of the variables at module level
-	unknowns   uint64                // how many unknown values there were
-	output     []string              // what plug-ins printed, in the order of their calls
-	conditions *run                  // evaluates the conditions of typedefs
+	scopes     map[*program.Namespace]*scope // of the variables at module level
+	unknowns   uint64                        // how many unknown values there were
+	output     []string                      // what plug-ins printed, in the order of their calls
+	conditions *run                          // evaluates the conditions of typedefs
 }
 
-func newSession(ctx context.Context, in Input) *session {
-	return &session{in: in, host: in.Host, ctx: ctx, scopes: map[*namespace]*scope{}}
+func newSession(ctx context.Context, in program.Input) *session {
+	return &session{in: in, host: in.Host, ctx: ctx, scopes: map[*program.Namespace]*scope{}}
 }
 
 // scopeOf returns the variables of a namespace.
-func (se *session) scopeOf(ns *namespace) *scope {
+func (se *session) scopeOf(ns *program.Namespace) *scope {
 	s := se.scopes[ns]
 	if s == nil {
-		s = &scope{vars: make([]variable, len(ns.names)), ns: ns}
+		s = &scope{vars: make([]variable, len(ns.Names)), ns: ns}
 		se.scopes[ns] = s
 	}
 	return s
 }
 
 // holds evaluates the condition of a typedef at once.
-func (se *session) holds(p *program, condition root, v types.Value) (bool, error) {
+func (se *session) holds(p *program.Program, condition program.Root, v types.Value) (bool, error) {
 	if se.conditions == nil {
 		se.conditions = newRun(se, p)
 		se.conditions.direct = true
 	}
 	r := se.conditions
-	r.failed = r.failed || se.in.Static || p.wrong()
+	r.failed = r.failed || se.in.Static || p.Wrong()
 	s := &scope{vars: []variable{{value: v, has: true}}}
 	f, err := r.prepare(condition, s)
 	if err != nil {
@@ -49,7 +50,7 @@ func (se *session) holds(p *program, condition root, v types.Value) (bool, error
 	if err := r.drain(); err != nil {
 		return false, err
 	}
-	result, err := r.eval(condition.expr, s, f)
+	result, err := r.eval(condition.Expr, s, f)
 	if err != nil {
 		return false, err
 	}
@@ -72,11 +73,11 @@ type scope struct {
 	// self is the instance of an implementation, in the scope of its body.
 	self *Instance
 	by   *origin
-	ns   *namespace
+	ns   *program.Namespace
 }
 
 // inner makes the scope of a block in s.
-func (r *run) inner(s *scope, n int, ns *namespace) *scope {
+func (r *run) inner(s *scope, n int, ns *program.Namespace) *scope {
 	return &scope{vars: make([]variable, n), up: s, by: s.by, ns: ns}
 }
 

@@ -1,11 +1,13 @@
 package eval
 
+import "ordain.dev/ordain/compiler/eval/internal/program"
+
 // source is where a value, or an element of a list, comes from.
 type source struct {
-	at *place // where inmanta-core locates it
+	at *program.Place // where inmanta-core locates it
 	// expr is the right side of the statement that gave an element, where the
 	// element itself was written somewhere else: `a.l = b.l`.
-	expr    *place
+	expr    *program.Place
 	by      *origin
 	implied bool // the other end of the relation was set
 	// reread is set for an element on its way from another list that had it before
@@ -15,7 +17,7 @@ type source struct {
 
 // addedAt is where an element was added that another list had before it was
 // read; nil for other elements.
-func (s source) addedAt() *place {
+func (s source) addedAt() *program.Place {
 	if s.reread {
 		return s.expr
 	}

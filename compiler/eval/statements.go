@@ -3,20 +3,21 @@ package eval
 import (
 	"cmp"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) startBlock(b *block, s *scope) *Error {
+func (r *run) startBlock(b *program.Block, s *scope) *program.Error {
 	return r.startFrom(b, 0, s)
 }
 
-func (r *run) startFrom(b *block, first int, s *scope) *Error {
-	for i := first; i < len(b.stmts); i++ {
-		st := b.stmts[i]
+func (r *run) startFrom(b *program.Block, first int, s *scope) *program.Error {
+	for i := first; i < len(b.Stmts); i++ {
+		st := b.Stmts[i]
 		if err := r.startStmt(st, s); err != nil {
-			r.leave(func(r *run) *Error { return r.startFrom(b, i+1, s) })
-			return led(err.in(st), s)
+			r.leave(func(r *run) *program.Error { return r.startFrom(b, i+1, s) })
+			return led(err.In(st), s)
 		}
 	}
 	return nil
@@ -25,24 +26,24 @@ func (r *run) startFrom(b *block, first int, s *scope) *Error {
 // promiseUnit makes a promise as soon as the slot exists.
 type promiseUnit struct {
 	unit
-	spec     *promiseSpec
+	spec     *program.PromiseSpec
 	made     *variable
 	fulfiled bool
 }
 
-func (u *promiseUnit) node() node { return u.spec.n }
+func (u *promiseUnit) node() program.Node { return u.spec.Node }
 
-func (u *promiseUnit) blame(err *Error) *Error { return err.drawn(u.spec.n) }
+func (u *promiseUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.spec.Node) }
 
-func (u *promiseUnit) run(r *run) *Error {
-	of, err := r.eval(u.spec.of.expr, u.scope, u.frame)
+func (u *promiseUnit) run(r *run) *program.Error {
+	of, err := r.eval(u.spec.Of.Expr, u.scope, u.frame)
 	if err != nil && err.Kind == "OptionalValueException" {
 		return nil // see passUnset
 	}
 	if err != nil {
 		return err
 	}
-	v, err := slotOf(of, u.spec.of.expr, u.spec.attr, u.spec.n)
+	v, err := slotOf(of, u.spec.Of.Expr, u.spec.Attr, u.spec.Node)
 	if err != nil {
 		return err
 	}
@@ -64,14 +65,14 @@ func (u *promiseUnit) fulfil(r *run) {
 	}
 }
 
-func promiseAll(r *run, s *scope, specs []promiseSpec) ([]*promiseUnit, *Error) {
+func promiseAll(r *run, s *scope, specs []program.PromiseSpec) ([]*promiseUnit, *program.Error) {
 	if len(specs) == 0 {
 		return nil, nil
 	}
 	units := make([]*promiseUnit, len(specs))
 	for i := range specs {
 		u := &promiseUnit{unit: unit{scope: s}, spec: &specs[i]}
-		f, err := r.prepare(specs[i].of, s)
+		f, err := r.prepare(specs[i].Of, s)
 		if err != nil {
 			return nil, err
 		}
@@ -87,11 +88,11 @@ func fulfilAll(r *run, units []*promiseUnit) {
 	}
 }
 
-func (r *run) startAssign(n *assign, s *scope) *Error {
-	if n.absent != nil {
-		return new(*n.absent).in(n)
+func (r *run) startAssign(n *program.Assign, s *scope) *program.Error {
+	if n.Absent != nil {
+		return new(*n.Absent).In(n)
 	}
-	f, err := r.prepare(n.value, s)
+	f, err := r.prepare(n.Value, s)
 	if err != nil {
 		return err
 	}
@@ -103,27 +104,27 @@ func (r *run) startAssign(n *assign, s *scope) *Error {
 // assignUnit sets a variable.
 type assignUnit struct {
 	unit
-	n *assign
+	n *program.Assign
 }
 
-func (u *assignUnit) node() node { return u.n }
+func (u *assignUnit) node() program.Node { return u.n }
 
-func (u *assignUnit) blame(err *Error) *Error { return err.in(u.n) }
+func (u *assignUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
 
-func (u *assignUnit) run(r *run) *Error {
-	v, err := r.eval(u.n.value.expr, u.scope, u.frame)
+func (u *assignUnit) run(r *run) *program.Error {
+	v, err := r.eval(u.n.Value.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	vars := u.scope.vars
-	if u.n.of != nil {
-		vars = r.scopeOf(u.n.of).vars
+	if u.n.Of != nil {
+		vars = r.scopeOf(u.n.Of).vars
 	}
-	return vars[u.n.index].set(r, v, source{at: u.n.value.expr.where(), by: u.scope.by})
+	return vars[u.n.Index].set(r, v, source{at: u.n.Value.Expr.Where(), by: u.scope.by})
 }
 
-func (r *run) startSetAttr(n *setAttr, s *scope) *Error {
-	f, err := r.prepare(n.of, s)
+func (r *run) startSetAttr(n *program.SetAttr, s *scope) *program.Error {
+	f, err := r.prepare(n.Of, s)
 	if err != nil {
 		return err
 	}
@@ -135,38 +136,38 @@ func (r *run) startSetAttr(n *setAttr, s *scope) *Error {
 // setAttrUnit waits for the instance.
 type setAttrUnit struct {
 	unit
-	n *setAttr
+	n *program.SetAttr
 }
 
-func (u *setAttrUnit) node() node { return u.n }
+func (u *setAttrUnit) node() program.Node { return u.n }
 
-func (u *setAttrUnit) blame(err *Error) *Error { return err.claimed(u.n, u.n.where()) }
+func (u *setAttrUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *setAttrUnit) run(r *run) *Error {
+func (u *setAttrUnit) run(r *run) *program.Error {
 	n := u.n
-	of, err := r.eval(n.of.expr, u.scope, u.frame)
+	of, err := r.eval(n.Of.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	instance, ok := of.(*Instance)
 	if !ok {
-		return typingError(
+		return program.TypingError(
 			"The object at %s is not an Entity but a %s with value %s",
-			n.of.expr.String(),
+			n.Of.Expr.String(),
 			pythonClass(of),
 			types.Text(of),
 		)
 	}
-	v := instance.variable(n.attr)
+	v := instance.variable(n.Attr)
 	if v == nil {
-		e := notFound("could not find attribute with name: %s in type %s", n.attr, instance.entity.Name)
-		e.Hint = suggest("attribute", n.attr, attributeNames(instance.entity))
+		e := program.NotFound("could not find attribute with name: %s in type %s", n.Attr, instance.entity.Name)
+		e.Hint = program.Suggest("attribute", n.Attr, program.AttributeNames(instance.entity))
 		return e
 	}
-	if n.extend && v.kind != list {
-		return typingError("Can not use += on relations with multiplicity 1")
+	if n.Extend && v.kind != list {
+		return program.TypingError("Can not use += on relations with multiplicity 1")
 	}
-	return startSet(r, u.scope, n.value, v, n)
+	return startSet(r, u.scope, n.Value, v, n)
 }
 
 // pythonClass is how Python prints the class of a value.
@@ -184,13 +185,13 @@ func pythonClass(v types.Value) string {
 	return "<class '" + types.PythonName(v) + "'>"
 }
 
-func (r *run) startFor(n *forLoop, s *scope) *Error {
-	promises, err := promiseAll(r, s, n.body.promises)
+func (r *run) startFor(n *program.For, s *scope) *program.Error {
+	promises, err := promiseAll(r, s, n.Body.Promises)
 	if err != nil {
 		return err
 	}
 	u := &forUnit{unit: unit{scope: s}, n: n, promises: promises}
-	f, report, err := r.prepareGradual(n.iter, s, u)
+	f, report, err := r.prepareGradual(n.Iter, s, u)
 	if err != nil {
 		return err
 	}
@@ -202,35 +203,35 @@ func (r *run) startFor(n *forLoop, s *scope) *Error {
 // forUnit runs the body for each element as it arrives.
 type forUnit struct {
 	unit
-	n        *forLoop
+	n        *program.For
 	promises []*promiseUnit
 	report   bool
 	heard    bool // an element came before the list was complete: then all of them do
 }
 
-func (u *forUnit) node() node { return u.n }
+func (u *forUnit) node() program.Node { return u.n }
 
-func (u *forUnit) blame(err *Error) *Error { return err.in(u.n) }
+func (u *forUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
 
 func (u *forUnit) passive() bool { return true }
 
-func (u *forUnit) receive(r *run, v types.Value, at, from *place) *Error {
+func (u *forUnit) receive(r *run, v types.Value, at, from *program.Place) *program.Error {
 	u.heard = true
 	return u.element(r, v, cmp.Or(from, at))
 }
 
-func (u *forUnit) element(r *run, v types.Value, at *place) *Error {
+func (u *forUnit) element(r *run, v types.Value, at *program.Place) *program.Error {
 	if isUnknown(v) {
 		return nil
 	}
-	s := r.inner(u.scope, len(u.n.body.vars), u.n.body.ns)
+	s := r.inner(u.scope, len(u.n.Body.Vars), u.n.Body.Namespace)
 	s.vars[0].put(r, v, at)
-	return r.startBlock(u.n.body, s)
+	return r.startBlock(u.n.Body, s)
 }
 
-func (u *forUnit) run(r *run) *Error {
+func (u *forUnit) run(r *run) *program.Error {
 	fulfilAll(r, u.promises)
-	over, err := r.eval(u.n.iter.expr, u.scope, u.frame)
+	over, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -239,19 +240,19 @@ func (u *forUnit) run(r *run) *Error {
 	}
 	l, ok := over.(*types.List)
 	if !ok {
-		if unheard(u.n.iter.expr, u.frame, u.report) { // it is received before anybody asks what it is
-			if err := u.element(r, over, u.n.where()); err != nil {
+		if unheard(u.n.Iter.Expr, u.frame, u.report) { // it is received before anybody asks what it is
+			if err := u.element(r, over, u.n.Where()); err != nil {
 				return err
 			}
 		}
-		switch x := u.n.iter.expr.(type) {
-		case *ref, *attrRef:
-			return typingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).coded(diag.WrongOperand)
+		switch x := u.n.Iter.Expr.(type) {
+		case *program.Ref, *program.AttrRef:
+			return program.TypingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).Coded(diag.WrongOperand)
 		}
-		return typingError(
+		return program.TypingError(
 			"A for loop can only be applied to lists and relations. Hint: '%s' is not a list.",
 			types.Text(over),
-		).coded(diag.WrongOperand)
+		).Coded(diag.WrongOperand)
 	}
 	if u.heard {
 		return nil
@@ -259,22 +260,22 @@ func (u *forUnit) run(r *run) *Error {
 	return u.elements(r, l.Items)
 }
 
-func (u *forUnit) elements(r *run, items []types.Value) *Error {
+func (u *forUnit) elements(r *run, items []types.Value) *program.Error {
 	for i, item := range items {
-		if err := u.element(r, item, u.n.where()); err != nil {
-			r.leave(func(r *run) *Error { return u.elements(r, items[i+1:]) })
+		if err := u.element(r, item, u.n.Where()); err != nil {
+			r.leave(func(r *run) *program.Error { return u.elements(r, items[i+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) startIf(n *ifStmt, s *scope) *Error {
-	promises, err := promiseAll(r, s, n.promises)
+func (r *run) startIf(n *program.If, s *scope) *program.Error {
+	promises, err := promiseAll(r, s, n.Promises)
 	if err != nil {
 		return err
 	}
-	f, err := r.prepare(n.cond, s)
+	f, err := r.prepare(n.Cond, s)
 	if err != nil {
 		return err
 	}
@@ -285,17 +286,17 @@ func (r *run) startIf(n *ifStmt, s *scope) *Error {
 // ifUnit waits for the condition.
 type ifUnit struct {
 	unit
-	n        *ifStmt
+	n        *program.If
 	promises []*promiseUnit
 }
 
-func (u *ifUnit) node() node { return u.n }
+func (u *ifUnit) node() program.Node { return u.n }
 
-func (u *ifUnit) blame(err *Error) *Error { return err.in(u.n) }
+func (u *ifUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
 
-func (u *ifUnit) run(r *run) *Error {
+func (u *ifUnit) run(r *run) *program.Error {
 	fulfilAll(r, u.promises)
-	cond, err := r.eval(u.n.cond.expr, u.scope, u.frame)
+	cond, err := r.eval(u.n.Cond.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
@@ -310,26 +311,26 @@ func (u *ifUnit) run(r *run) *Error {
 			types.Text(cond),
 		)
 	}
-	branch := u.n.then
+	branch := u.n.Then
 	if !truth {
-		branch = u.n.els
+		branch = u.n.Else
 	}
-	return r.startBlock(branch, r.inner(u.scope, len(branch.vars), branch.ns))
+	return r.startBlock(branch, r.inner(u.scope, len(branch.Vars), branch.Namespace))
 }
 
-func (r *run) startExpr(n *bare, s *scope) (*evalUnit, *Error) {
-	f, err := r.prepare(n.root, s)
+func (r *run) startExpr(n *program.ExprStmt, s *scope) (*evalUnit, *program.Error) {
+	f, err := r.prepare(n.Root, s)
 	if err != nil {
 		return nil, err
 	}
-	u := &evalUnit{unit: unit{scope: s}, x: n.root.expr}
+	u := &evalUnit{unit: unit{scope: s}, x: n.Root.Expr}
 	r.start(u, f)
 	return u, nil
 }
 
-func (r *run) startAnnotations(n *annotations, s *scope) *Error {
-	noted := notedRelation{ends: n.ends}
-	for _, note := range n.notes {
+func (r *run) startAnnotations(n *program.Annotations, s *scope) *program.Error {
+	noted := notedRelation{ends: n.Ends}
+	for _, note := range n.Notes {
 		unit, err := r.startExpr(note, s)
 		if err != nil {
 			return err
@@ -349,19 +350,19 @@ type notedRelation struct {
 
 // wrong lists the ends of relations with annotations that never got a value, or
 // got none that is known.
-func (n notedRelation) wrong() []*Error {
-	var errs []*Error
+func (n notedRelation) wrong() []*program.Error {
+	var errs []*program.Error
 	for _, end := range n.ends {
 		for _, unit := range n.units {
 			switch {
 			case unit.pending > 0:
-				e := fail("UnsetException", "Value not available")
-				e.bare, e.about = true, unit.x.where()
+				e := program.NewError("UnsetException", "Value not available")
+				e.Bare, e.About = true, unit.x.Where()
 				e.Hint = "an annotation of a relation needs a value: what it reads is never set"
 				errs = append(errs, e)
 			case isUnknown(unit.target.value):
-				e := typingError("Relation annotation can not be Unknown")
-				e.Stmt, e.at = end.Entity.Name+"."+end.Name, &end.At
+				e := program.TypingError("Relation annotation can not be Unknown")
+				e.Stmt, e.Place = end.Entity.Name+"."+end.Name, &end.At
 				errs = append(errs, e)
 			}
 		}

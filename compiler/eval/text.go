@@ -3,45 +3,46 @@ package eval
 import (
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // fill replaces the fields by their values, one after the other in the whole
 // text. As in the reference, a value may bring along a field that is replaced later.
-func fillFields(n *format, values []string) string {
-	text := n.text
-	for k, p := range n.parts {
-		text = strings.ReplaceAll(text, p.match, values[k])
+func fillFields(n *program.Format, values []string) string {
+	text := n.Text
+	for k, p := range n.Parts {
+		text = strings.ReplaceAll(text, p.Match, values[k])
 	}
 	return text
 }
 
-func (r *run) needFormat(n *format, s *scope, f frame) *Error {
-	for _, p := range n.parts {
-		if err := r.need(p.x, s, f); err != nil {
-			return err.in(n)
+func (r *run) needFormat(n *program.Format, s *scope, f frame) *program.Error {
+	for _, p := range n.Parts {
+		if err := r.need(p.X, s, f); err != nil {
+			return err.In(n)
 		}
 	}
 	return nil
 }
 
-func (r *run) evalFormat(n *format, s *scope, f frame) (types.Value, *Error) {
-	values := make([]string, 0, len(n.parts))
-	for _, p := range n.parts {
-		v, err := r.eval(p.x, s, f)
+func (r *run) evalFormat(n *program.Format, s *scope, f frame) (types.Value, *program.Error) {
+	values := make([]string, 0, len(n.Parts))
+	for _, p := range n.Parts {
+		v, err := r.eval(p.X, s, f)
 		if err != nil {
 			return nil, err
 		}
 		if isUnknown(v) {
 			return r.unknown(), nil
 		}
-		if err := noReference(v, p.match, n); err != nil {
+		if err := noReference(v, p.Match, n); err != nil {
 			return nil, err
 		}
 		text, python := types.Interpolated(v)
 		if python != nil {
-			return nil, pythonError(python).in(n)
+			return nil, pythonError(python).In(n)
 		}
 		values = append(values, text)
 	}
@@ -53,34 +54,34 @@ func (r *run) evalFormat(n *format, s *scope, f frame) (types.Value, *Error) {
 }
 
 // pythonError is what package types says Python would raise.
-func pythonError(err error) *Error {
-	e := &Error{Kind: "ValueError", Message: err.Error(), foreign: true}
+func pythonError(err error) *program.Error {
+	e := &program.Error{Kind: "ValueError", Message: err.Error(), Builtin: true}
 	if python, is := err.(types.PythonError); is {
 		e.Kind = python.Class
 	}
 	return e
 }
 
-func noReference(v types.Value, field string, n node) *Error {
+func noReference(v types.Value, field string, n program.Node) *program.Error {
 	if _, is := v.(*types.Reference); !is {
 		return nil
 	}
-	e := fail(
+	e := program.NewError(
 		"UnexpectedReference",
 		"Encountered reference in string format for variable `%s`. This is not supported.",
 		field,
 	)
 	e.Hint = "the value is known only when it is deployed; pass the reference itself to the attribute"
-	return e.in(n)
+	return e.In(n)
 }
 
-func (r *run) needFString(n *fstring, s *scope, f frame) *Error {
-	return eachField(n.pieces, func(x expr) *Error { return r.need(x, s, f) }).in(n)
+func (r *run) needFString(n *program.Fstring, s *scope, f frame) *program.Error {
+	return program.EachField(n.Pieces, func(x program.Expr) *program.Error { return r.need(x, s, f) }).In(n)
 }
 
-func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
+func (r *run) evalFString(n *program.Fstring, s *scope, f frame) (types.Value, *program.Error) {
 	open := false
-	err := eachField(n.pieces, func(x expr) *Error {
+	err := program.EachField(n.Pieces, func(x program.Expr) *program.Error {
 		if open { // the reference looks no further
 			return nil
 		}
@@ -90,7 +91,7 @@ func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 		}
 		open = isUnknown(v)
 		if _, python := types.Whole(v); python != nil {
-			return pythonError(python).in(n)
+			return pythonError(python).In(n)
 		}
 		return noReference(v, x.String(), n)
 	})
@@ -100,7 +101,7 @@ func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 	if open {
 		return r.unknown(), nil
 	}
-	b, err := r.renderFString(n, nil, s, f, n.pieces)
+	b, err := r.renderFString(n, nil, s, f, n.Pieces)
 	if err != nil {
 		return nil, err
 	}
@@ -111,34 +112,34 @@ func (r *run) evalFString(n *fstring, s *scope, f frame) (types.Value, *Error) {
 }
 
 // render appends what pieces give.
-func (r *run) renderFString(n *fstring, b []byte, s *scope, f frame, pieces []fpiece) ([]byte, *Error) {
+func (r *run) renderFString(n *program.Fstring, b []byte, s *scope, f frame, pieces []program.Fpiece) ([]byte, *program.Error) {
 	for i := range pieces {
 		p := &pieces[i]
-		if !p.isField {
-			b = append(b, p.text...)
+		if !p.IsField {
+			b = append(b, p.Text...)
 			continue
 		}
-		if p.x == nil && (p.field == "" || p.field == "0") {
-			return nil, runtimeError(
+		if p.X == nil && (p.Field == "" || p.Field == "0") {
+			return nil, program.RuntimeError(
 				"f-strings do not support positional substitutions via '{}', use variable or attribute keys instead",
-			).in(n)
+			).In(n)
 		}
-		if p.x == nil {
-			return nil, runtimeError("Invalid key in f-string: '%s'", pytext.Quote(p.field)).in(n)
+		if p.X == nil {
+			return nil, program.RuntimeError("Invalid key in f-string: '%s'", pytext.Quote(p.Field)).In(n)
 		}
-		v, err := r.eval(p.x, s, f)
+		v, err := r.eval(p.X, s, f)
 		if err != nil {
 			return nil, err
 		}
 		spec := ""
-		if p.spec != nil {
-			own, err := r.renderFString(n, nil, s, f, p.spec)
+		if p.Spec != nil {
+			own, err := r.renderFString(n, nil, s, f, p.Spec)
 			if err != nil {
 				return nil, err
 			}
 			spec = string(own)
 		}
-		text, err := formatField(n, v, p.conversion, spec)
+		text, err := formatField(n, v, p.Conversion, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -148,32 +149,32 @@ func (r *run) renderFString(n *fstring, b []byte, s *scope, f frame, pieces []fp
 }
 
 // format is what a field of an f-string makes of its value.
-func formatField(n *fstring, v types.Value, conversion rune, spec string) (string, *Error) {
+func formatField(n *program.Fstring, v types.Value, conversion rune, spec string) (string, *program.Error) {
 	v, _ = types.Whole(v) // eval has looked at the error
 	switch conversion {
 	case 0:
 	case 'r', 'a', 's':
 		text, err := types.Printed(v, conversion != 's')
 		if err != nil {
-			return "", runtimeError("Invalid f-string: %s", err).in(n)
+			return "", program.RuntimeError("Invalid f-string: %s", err).In(n)
 		}
 		if conversion == 'a' {
 			text = pytext.ASCII(text)
 		}
 		v = types.Str(text)
 	default:
-		return "", runtimeError("Invalid f-string: Unknown conversion specifier %c", conversion).in(n)
+		return "", program.RuntimeError("Invalid f-string: Unknown conversion specifier %c", conversion).In(n)
 	}
 	text, err := types.Format(v, spec)
 	python, foreign := err.(types.PythonError)
 	switch {
 	case foreign && python.Class == "KeyError":
-		return "", runtimeError("Invalid key in f-string: '%s'", python.Text).in(n)
+		return "", program.RuntimeError("Invalid key in f-string: '%s'", python.Text).In(n)
 	case foreign && python.Class != "ValueError":
-		e := &Error{Kind: python.Class, Message: python.Text, foreign: true}
-		return "", e.in(n)
+		e := &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
+		return "", e.In(n)
 	case err != nil:
-		return "", runtimeError("Invalid f-string: %s", err).in(n)
+		return "", program.RuntimeError("Invalid f-string: %s", err).In(n)
 	}
 	return text, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
@@ -37,7 +38,7 @@ type variable struct {
 	owner *Instance
 	attr  *types.Attribute
 	// at and by say where the value was set, and for which implementation.
-	at *place
+	at *program.Place
 	by *origin
 	// pending is set when a unit waits for the value, and for a proxy.
 	pending *pending
@@ -47,9 +48,9 @@ type variable struct {
 
 // pending is what only variables without a value have.
 type pending struct {
-	waiters   []waiter  // the units that wait for the value
-	connected *variable // what a proxy stands for; nil until it is known
-	attribute *attrRef  // what a variable ofSelf stands for
+	waiters   []waiter         // the units that wait for the value
+	connected *variable        // what a proxy stands for; nil until it is known
+	attribute *program.AttrRef // what a variable ofSelf stands for
 }
 
 // gathering is the state of a variable until it is frozen.
@@ -70,7 +71,7 @@ type gathering struct {
 	members   map[*Instance]struct{} // the elements of a long list
 	listeners []collector
 	listening map[collector]struct{} // the same as a set
-	reader    *place                 // the first unit that was waiting when the list was frozen
+	reader    *program.Place         // the first unit that was waiting when the list was frozen
 }
 
 // membersFrom is the number of elements from which a list has a set of members.
@@ -83,7 +84,7 @@ func newGathering(k kind) variable { return variable{kind: k, gathering: &gather
 type collector interface {
 	// receive gets an element. at is where it was added to the list or, when it
 	// was already there, where the list is read; from is then where it was added.
-	receive(r *run, v types.Value, at, from *place) *Error
+	receive(r *run, v types.Value, at, from *program.Place) *program.Error
 	// passive reports whether the collector needs nothing but the elements, so
 	// that the unit that waits with it does not count as blocked.
 	passive() bool
@@ -122,7 +123,7 @@ func (v *variable) name() string {
 func (v *variable) ready() bool { return v.target().has }
 
 // get returns a value that is known.
-func (v *variable) get() (types.Value, *Error) {
+func (v *variable) get() (types.Value, *program.Error) {
 	v = v.target()
 	if _, null := v.value.(types.Null); null && v.kind == option {
 		return nil, optionalError(v)
@@ -130,8 +131,8 @@ func (v *variable) get() (types.Value, *Error) {
 	return v.value, nil
 }
 
-func optionalError(v *variable) *Error {
-	return fail("OptionalValueException", "Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
+func optionalError(v *variable) *program.Error {
+	return program.NewError("OptionalValueException", "Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
 		v.attr.Entity.Name, v.attr.Name, v.owner.Text())
 }
 
@@ -195,7 +196,7 @@ func (v *variable) connect(r *run, to *variable) {
 }
 
 // put sets a value that needs no check, of a variable that is no slot.
-func (v *variable) put(r *run, value types.Value, at *place) {
+func (v *variable) put(r *run, value types.Value, at *program.Place) {
 	waiters := v.takeWaiters()
 	v.settle(value, source{at: at})
 	r.wake(waiters)
@@ -214,7 +215,7 @@ func (v *variable) setSource(from source) { v.at, v.by, v.implied = from.at, fro
 func (v *variable) source() source { return source{at: v.at, by: v.by, implied: v.implied} }
 
 // set sets the value, or adds one more to a list.
-func (v *variable) set(r *run, value types.Value, from source) *Error {
+func (v *variable) set(r *run, value types.Value, from source) *program.Error {
 	v = v.target()
 	switch v.kind {
 	case list, gathered:
@@ -226,15 +227,15 @@ func (v *variable) set(r *run, value types.Value, from source) *Error {
 }
 
 // placeText is how the reference prints a place, or the lack of one.
-func placeText(p *place) string {
+func placeText(p *program.Place) string {
 	if p == nil {
 		return "None"
 	}
 	return p.String()
 }
 
-func (v *variable) doubleSet(value types.Value, from source) *Error {
-	e := fail(
+func (v *variable) doubleSet(value types.Value, from source) *program.Error {
+	e := program.NewError(
 		"DoubleSetException",
 		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
 		types.Text(v.value),
@@ -243,11 +244,11 @@ func (v *variable) doubleSet(value types.Value, from source) *Error {
 		from.at,
 	)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
-	e.subject = assignment{v, &from}
-	return e.with("set to "+titleOf(v.value), v.at).focused(from.at)
+	e.Subject = assignment{v, &from}
+	return e.With("set to "+titleOf(v.value), v.at).Focused(from.at)
 }
 
-func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
+func (v *variable) setPlain(r *run, value types.Value, from source) *program.Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
 			return v.doubleSet(value, from)
@@ -268,7 +269,7 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 	return nil
 }
 
-func (v *variable) setOption(r *run, value types.Value, from source) *Error {
+func (v *variable) setOption(r *run, value types.Value, from source) *program.Error {
 	if v.has {
 		same := types.Equal(v.value, value)
 		if _, empty := v.value.(types.Null); empty && same {
@@ -303,13 +304,13 @@ func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 }
 
 // setInverse sets the other end of a relation, unless the value comes from there.
-func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
+func (v *variable) setInverse(r *run, value types.Value, from source) *program.Error {
 	if from.implied || v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
 		return nil
 	}
 	other, ok := value.(*Instance)
 	if !ok && v.kind == plain && isUnknown(value) {
-		e := &Error{Kind: "AssertionError", foreign: true} // the reference does not handle this case
+		e := &program.Error{Kind: "AssertionError", Builtin: true} // the reference does not handle this case
 		e.Hint = "the relation " + v.attr.Name + " has another end, which something unknown cannot be told of"
 		return e
 	}
@@ -324,7 +325,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	return nil
 }
 
-func (v *variable) validate(t types.Type, value types.Value) *Error {
+func (v *variable) validate(t types.Type, value types.Value) *program.Error {
 	if _, unknown := value.(types.Unknown); unknown || t == nil {
 		return nil
 	}
@@ -332,10 +333,10 @@ func (v *variable) validate(t types.Type, value types.Value) *Error {
 	if err == nil {
 		return nil
 	}
-	e := typeError(err)
+	e := program.TypeError(err)
 	e.Expected, e.Found = typeText(t), valueText(value)
 	if v.attr != nil {
-		e.with(v.attr.Entity.Name+"."+v.attr.Name+" is declared", &v.attr.At)
+		e.With(v.attr.Entity.Name+"."+v.attr.Name+" is declared", &v.attr.At)
 	}
 	return e
 }
@@ -365,19 +366,19 @@ func (g *gathering) hasMember(i *Instance) bool {
 }
 
 // setEmpty is the assignment of null to a list: it stays empty.
-func (v *variable) setEmpty(r *run, from source) *Error {
+func (v *variable) setEmpty(r *run, from source) *program.Error {
 	if items := v.gathering.list.Items; len(items) > 0 {
 		texts := make([]string, len(items))
 		for i, item := range items {
 			texts[i] = types.Text(item)
 		}
-		e := runtimeError(
+		e := program.RuntimeError(
 			"Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
 			v.attr.Name,
 			v.owner.Text(),
 			strings.Join(texts, ", "),
 		)
-		e.at = from.at
+		e.Place = from.at
 		return e
 	}
 	if !v.has {
@@ -389,7 +390,7 @@ func (v *variable) setEmpty(r *run, from source) *Error {
 
 // add adds an element, or the elements of a list, to a list. A relation that
 // has as many as it may have is frozen.
-func (v *variable) add(r *run, value types.Value, from source) *Error {
+func (v *variable) add(r *run, value types.Value, from source) *program.Error {
 	if _, null := value.(types.Null); null && v.kind == list {
 		return v.setEmpty(r, from)
 	}
@@ -425,11 +426,11 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		return err
 	}
 	if high := attr.End.High; len(g.list.Items) > high {
-		return runtimeError(
+		return program.RuntimeError(
 			"List over full: max nr of items is %d, content is %s",
 			high,
 			types.Repr(&g.list),
-		).coded(diag.Arity)
+		).Coded(diag.Arity)
 	} else if len(g.list.Items) == high {
 		v.freeze(r)
 	}
@@ -439,7 +440,7 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 
 // addAll adds the elements of a list. Lists inside the list of a literal stay as
 // they are.
-func (v *variable) addAll(r *run, l *types.List, from source) *Error {
+func (v *variable) addAll(r *run, l *types.List, from source) *program.Error {
 	if v.has && v.kind == list {
 		return v.addLate(from.at, l.Items...)
 	}
@@ -461,7 +462,7 @@ func (v *variable) addAll(r *run, l *types.List, from source) *Error {
 // addItem appends an element and passes it on to the listeners. A collector that
 // begins to listen meanwhile finds it in the list, as does a loop inside a loop over
 // the same list.
-func (v *variable) addItem(r *run, value types.Value, from source) *Error {
+func (v *variable) addItem(r *run, value types.Value, from source) *program.Error {
 	g := v.gathering
 	g.list.Items = append(g.list.Items, value)
 	g.sources = append(g.sources, from.kept())
@@ -475,7 +476,7 @@ func (v *variable) addItem(r *run, value types.Value, from source) *Error {
 
 // addLate rejects elements that come after the list was frozen, unless it has
 // them.
-func (v *variable) addLate(at *place, values ...types.Value) *Error {
+func (v *variable) addLate(at *program.Place, values ...types.Value) *program.Error {
 	for _, value := range values {
 		switch {
 		case v.holds(value):
@@ -489,23 +490,23 @@ func (v *variable) addLate(at *place, values ...types.Value) *Error {
 }
 
 // full is the error for one more element than the relation may have.
-func (v *variable) full(at *place) *Error {
-	e := runtimeError(
+func (v *variable) full(at *program.Place) *program.Error {
+	e := program.RuntimeError(
 		"Exceeded relation arity on attribute '%s' of instance '%s'",
 		v.attr.Name,
 		v.owner.Text(),
-	).coded(diag.Arity)
-	e.at = at
+	).Coded(diag.Arity)
+	e.Place = at
 	e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, v.attr.End.High)
 	return e
 }
 
-func afterFreeze(v *variable, value types.Value, at *place) *Error {
-	e := fail("ModifiedAfterFreezeException", "List modified after freeze")
-	e.Importance, e.at = 5, at
-	e.hint = func() string { return explainFreeze(v, value) }
+func afterFreeze(v *variable, value types.Value, at *program.Place) *program.Error {
+	e := program.NewError("ModifiedAfterFreezeException", "List modified after freeze")
+	e.Importance, e.Place = 5, at
+	e.MakeHint = func() string { return explainFreeze(v, value) }
 	if reader := v.gathering.reader; reader != nil {
-		e.with("it was closed to be read", reader)
+		e.With("it was closed to be read", reader)
 	}
 	return e
 }
@@ -522,7 +523,7 @@ func (v *variable) passesOn() bool {
 // listen gives a collector the elements that are there, located where they are
 // read, and those that will come. Of a plain variable it gives nothing: the unit
 // that evaluates it does.
-func (v *variable) listen(r *run, c collector, at *place) *Error {
+func (v *variable) listen(r *run, c collector, at *program.Place) *program.Error {
 	v = v.target()
 	switch v.kind {
 	case element:
@@ -591,8 +592,8 @@ func (v *variable) freeze(r *run) {
 
 // unknownMember is the error for an unknown value in a relation with two ends:
 // it has no other end to set. In the reference that is a Python error.
-func unknownMember(v *variable) *Error {
-	e := &Error{Kind: "AttributeError", Message: "'Unknown' object has no attribute 'set_attribute'", foreign: true}
+func unknownMember(v *variable) *program.Error {
+	e := &program.Error{Kind: "AttributeError", Message: "'Unknown' object has no attribute 'set_attribute'", Builtin: true}
 	e.Hint = "the relation " + v.attr.Name + " has another end, which something unknown cannot be told of"
 	return e
 }

@@ -53,7 +53,11 @@ var lattice = []struct {
 		"compiler/module",
 		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
-	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{
+		"compiler/eval",
+		"compiler/eval/internal/program internal/python/pytext compiler/syntax compiler/types internal/diag",
+	},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -10,36 +10,36 @@ import (
 )
 
 // asks reports whether a plug-in decides what belongs to a type.
-func asks(t types.Type) bool {
+func AsksPlugin(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Typedef:
 		return t.Asks
 	case types.ListOf:
-		return asks(t.Of)
+		return AsksPlugin(t.Of)
 	case types.Optional:
-		return asks(t.Of)
+		return AsksPlugin(t.Of)
 	}
 	return false
 }
 
-type typedefInfo struct {
-	t   *types.Typedef
-	ast *syntax.Typedef
-	ns  *namespace
+type TypedefInfo struct {
+	Type *types.Typedef
+	ast  *syntax.Typedef
+	ns   *Namespace
 	// resolve resolves the names in the condition, once; nil where it has none.
 	resolve func() []*Error
 }
 
-func (p *program) defineTypedefs(d *definitions) {
+func (p *Program) defineTypedefs(d *definitions) {
 	for _, info := range d.typedefs {
 		base, err := p.typeNamed(info.ns, info.ast.Base, info.ast)
 		if err == nil {
-			info.t.Base = base
+			info.Type.Base = base
 			err = p.condition(info)
 		}
 		if err != nil {
 			p.report(err)
-			info.t.Base, info.t.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
+			info.Type.Base, info.Type.Holds = types.Any, func(types.Value) (bool, error) { return true, nil }
 		}
 	}
 	for _, info := range d.typedefs {
@@ -49,17 +49,17 @@ func (p *program) defineTypedefs(d *definitions) {
 
 // ownBase sees to typedefs that are their own base, directly or through others.
 // As upstream they are an error once a value is to be of them, and not before.
-func (p *program) ownBase(info *typedefInfo) {
-	walked := []*types.Typedef{info.t}
-	for base, is := info.t.Base.(*types.Typedef); is && !base.Sound; base, is = base.Base.(*types.Typedef) {
+func (p *Program) ownBase(info *TypedefInfo) {
+	walked := []*types.Typedef{info.Type}
+	for base, is := info.Type.Base.(*types.Typedef); is && !base.Sound; base, is = base.Base.(*types.Typedef) {
 		if at := slices.Index(walked, base); at >= 0 {
 			var chain []string
 			for _, t := range walked[at:] {
 				chain = append(chain, t.Name)
 			}
 			endless := func(types.Value) (bool, error) {
-				e := &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", foreign: true}
-				return false, e.hinted(
+				e := &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", Builtin: true}
+				return false, e.Hinted(
 					"a type cannot be its own base: " + strings.Join(append(chain, chain[0]), ", which is "),
 				)
 			}
@@ -76,7 +76,7 @@ func (p *program) ownBase(info *typedefInfo) {
 }
 
 // resolveTypedefs resolves the names in the conditions of typedefs.
-func (p *program) resolveTypedefs(d *definitions) {
+func (p *Program) resolveTypedefs(d *definitions) {
 	for _, info := range d.typedefs {
 		if info.resolve != nil {
 			p.report(info.resolve()...)
@@ -85,29 +85,29 @@ func (p *program) resolveTypedefs(d *definitions) {
 }
 
 // condition prepares the restriction of a typedef.
-func (p *program) condition(info *typedefInfo) *Error {
-	t := info.t
-	t.Asks = asks(t.Base) || callsPlugin(info.ast.Match)
-	p.asks = p.asks || t.Asks
+func (p *Program) condition(info *TypedefInfo) *Error {
+	t := info.Type
+	t.Asks = AsksPlugin(t.Base) || callsPlugin(info.ast.Match)
+	p.AsksPlugins = p.AsksPlugins || t.Asks
 	if regex, is := info.ast.Match.(*syntax.Regex); is {
 		t.Condition = "/" + regex.Pattern + "/"
 		compiled, err := types.NewRegex(regex.Pattern)
 		if err != nil {
-			e := runtimeError("%s", err)
-			e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Name.At
+			e := RuntimeError("%s", err)
+			e.Stmt, e.Place = syntax.Render(info.ast), &info.ast.Name.At
 			return e
 		}
 		t.Holds = func(v types.Value) (bool, error) {
 			s, ok := types.Plain(v).(types.Str)
 			if !ok {
-				return false, (&Error{Kind: "AssertionError", foreign: true,
-					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).located(nil, &info.ast.Name.At)
+				return false, (&Error{Kind: "AssertionError", Builtin: true,
+					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).Located(nil, &info.ast.Name.At)
 			}
 			matches, err := compiled.Match(string(s))
 			if err != nil {
-				e := runtimeError("the regular expression of %s takes too long: %s", t.Name, err)
-				e.Hint = slowRegex
-				return false, e.located(nil, &info.ast.Name.At).focused(&regex.At)
+				e := RuntimeError("the regular expression of %s takes too long: %s", t.Name, err)
+				e.Hint = SlowRegex
+				return false, e.Located(nil, &info.ast.Name.At).Focused(&regex.At)
 			}
 			return matches, nil
 		}
@@ -117,7 +117,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 	if err := makesInstances(info.ast.Match); err != nil {
 		return err
 	}
-	var condition *root
+	var condition *Root
 	info.resolve = func() []*Error {
 		if condition != nil {
 			return nil
@@ -125,7 +125,7 @@ func (p *program) condition(info *typedefInfo) *Error {
 		b := &builder{p: p, ns: info.ns, stmt: info.ast, top: newNaming(nil), direct: true}
 		b.top.declare("self", info.ast.Name.At)
 		condition = new(b.root(info.ast.Match))
-		p.warnings = append(p.warnings, b.warnings...)
+		p.Warnings = append(p.Warnings, b.warnings...)
 		return b.errs
 	}
 	t.Holds = func(v types.Value) (bool, error) {
@@ -154,8 +154,8 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
 		if _, is := x.(*syntax.Construct); is && found == nil {
 			n := standing(x)
-			found = (&Error{Kind: "AttributeError", foreign: true,
-				Message: "'Constructor' object has no attribute 'get_default_values'", Hint: "the condition of a typedef can not make instances"}).in(&n)
+			found = (&Error{Kind: "AttributeError", Builtin: true,
+				Message: "'Constructor' object has no attribute 'get_default_values'", Hint: "the condition of a typedef can not make instances"}).In(&n)
 		}
 	})
 	return found
@@ -167,7 +167,7 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 func (b *builder) unusable(x syntax.Expr) *Error {
 	n := new(standing(x))
 	unresolved := func(name string) *Error {
-		return notFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).in(n)
+		return NotFound("Unable to resolve `%s`: a type constraint can not reference variables.", name).In(n)
 	}
 	switch x := x.(type) {
 	case *syntax.Ref:
@@ -177,10 +177,10 @@ func (b *builder) unusable(x syntax.Expr) *Error {
 	case *syntax.AttrRef:
 		return unresolved(syntax.Render(x))
 	case *syntax.Format, *syntax.FString, *syntax.MapLookup, *syntax.Lookup, *syntax.ShortLookup, *syntax.IsDefined:
-		return fail("DirectExecuteException", "The statement %s can not be executed in this context", n).in(n)
+		return NewError("DirectExecuteException", "The statement %s can not be executed in this context", n).In(n)
 	}
 	return nil
 }
 
 // slowRegex is what to do about an expression that tries very many ways.
-const slowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"
+const SlowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"

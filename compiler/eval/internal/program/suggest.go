@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // suggest gives the hint "did you mean" when one of the names is near.
-func suggest(what, wrong string, names []string) string {
+func Suggest(what, wrong string, names []string) string {
 	best := diag.Nearest(wrong, names)
 	if best == "" {
 		return ""
@@ -19,14 +19,14 @@ func suggest(what, wrong string, names []string) string {
 
 // suggestThing is suggest for what a namespace holds: types, implementations
 // and plug-ins. prefix is what stands before the name.
-func suggestThing(prefix, wrong string, spaces ...*namespace) string {
+func suggestThing(prefix, wrong string, spaces ...*Namespace) string {
 	names := []string{"string", "int", "float", "bool", "dict", "list"}
 	if prefix != "" {
 		names = nil
 	}
 	things := map[string]any{}
 	for _, space := range spaces {
-		for name, thing := range space.things {
+		for name, thing := range space.Things {
 			names = append(names, name)
 			things[name] = thing
 		}
@@ -37,19 +37,19 @@ func suggestThing(prefix, wrong string, spaces ...*namespace) string {
 	}
 	what := "type"
 	switch things[best].(type) {
-	case *entityInfo:
+	case *EntityInfo:
 		what = "entity"
-	case *implementationInfo:
+	case *ImplementationInfo:
 		what = "implementation"
-	case *pluginInfo:
+	case *PluginInfo:
 		what = "plug-in"
 	}
 	return fmt.Sprintf("did you mean the %s %s%s?", what, prefix, best)
 }
 
 // suggestImport is the hint for a namespace that is not visible in a file.
-func (ns *namespace) suggestImport(prefix string) string {
-	visible := []string{ns.name, "std"}
+func (ns *Namespace) suggestImport(prefix string) string {
+	visible := []string{ns.Name, "std"}
 	for name := range ns.imports {
 		visible = append(visible, name)
 	}
@@ -70,14 +70,14 @@ func first(texts ...string) string {
 
 // suggestCall is the hint for a call that does not fit: the name that was
 // probably meant, or how the plug-in is called.
-func suggestCall(sig *Signature, named []string) string {
+func SuggestCall(sig *Signature, named []string) string {
 	names := make([]string, len(sig.Params))
 	for i, p := range sig.Params {
 		names[i] = p.Name
 	}
 	for _, name := range named {
 		if !slices.Contains(names, name) {
-			if hint := suggest("argument", name, names); hint != "" {
+			if hint := Suggest("argument", name, names); hint != "" {
 				return hint + " It is called as " + signatureText(sig)
 			}
 		}
@@ -85,7 +85,7 @@ func suggestCall(sig *Signature, named []string) string {
 	return "it is called as " + signatureText(sig)
 }
 
-func attributeNames(e *types.Entity) []string {
+func AttributeNames(e *types.Entity) []string {
 	names := make([]string, len(e.Attributes))
 	for i, a := range e.Attributes {
 		names[i] = a.Name

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -16,45 +16,45 @@ import (
 //
 //	names → typedefs → entities (parents first) → implementations, relations
 //	→ indexes → implements → bodies: others, entities, implementations → top level
-type program struct {
-	in          Input
-	spaces      map[string]*namespace
-	order       []*namespace // of the files
-	entities    []*types.Entity
-	info        []*entityInfo // by number of the entity
-	typedefs    []*typedefInfo
-	impls       []*implementationInfo
-	warnings    []Warning
-	plugins     []*pluginInfo
-	hidden      int // hidden variables so far
-	dataclasses []Dataclass
-	nameless    []*Error               // about what is the twin of an entity and cannot be named
-	twins       map[string]*entityInfo // by class; of twinOf
-	holds       Holds
-	asks        bool                                    // some typedef calls a plug-in
-	output      []string                                // what plug-ins printed, in the order of their calls
-	annotated   map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
-	problems                                            // what was found wrong
+type Program struct {
+	in              Input
+	Namespaces      map[string]*Namespace
+	Order           []*Namespace // of the files
+	Entities        []*types.Entity
+	Info            []*EntityInfo // by number of the entity
+	Typedefs        []*TypedefInfo
+	Implementations []*ImplementationInfo
+	Warnings        []Warning
+	Plugins         []*PluginInfo
+	hidden          int // hidden variables so far
+	dataclasses     []Dataclass
+	nameless        []*Error               // about what is the twin of an entity and cannot be named
+	twins           map[string]*EntityInfo // by class; of twinOf
+	holds           Holds
+	AsksPlugins     bool                                    // some typedef calls a plug-in
+	Output          []string                                // what plug-ins printed, in the order of their calls
+	annotated       map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
+	problems                                                // what was found wrong
 }
 
 // Holds evaluates the condition of a typedef for a value.
-type Holds func(p *program, condition root, v types.Value) (bool, error)
+type Holds func(p *Program, condition Root, v types.Value) (bool, error)
 
 // nextHidden numbers the hidden variables of constructors.
-func (p *program) nextHidden() int {
+func (p *Program) nextHidden() int {
 	p.hidden++
 	return p.hidden
 }
 
-func (p *program) warn(kind string, at syntax.Span, text string, args ...any) {
-	p.warnings = append(p.warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
+func (p *Program) Warn(kind string, at syntax.Span, text string, args ...any) {
+	p.Warnings = append(p.Warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
 }
 
 // definitions are all statements that define something, by kind, in order.
 type definitions struct {
-	typedefs []*typedefInfo
-	entities []*entityInfo
-	impls    []*implementationInfo
+	typedefs []*TypedefInfo
+	entities []*EntityInfo
+	impls    []*ImplementationInfo
 	// targeted are the implementations and relations in the order of their
 	// text, in which what they name is looked up.
 	targeted   []any // *implementationInfo or placed[*syntax.Relation]
@@ -64,24 +64,24 @@ type definitions struct {
 
 type placed[T any] struct {
 	ast T
-	ns  *namespace
+	ns  *Namespace
 }
 
 // define resolves a program. What is wrong with it is in its problems.
-func define(in Input, loaded *Loaded, holds Holds) *program {
-	p := &program{in: in, holds: holds, spaces: map[string]*namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
+func Define(in Input, loaded *Loaded, holds Holds) *Program {
+	p := &Program{in: in, holds: holds, Namespaces: map[string]*Namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
 	p.dataclasses = loaded.Dataclasses
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)
 	}
-	if p.spaces["std"] == nil {
+	if p.Namespaces["std"] == nil {
 		p.addSpace("std", nil)
 	}
 	for name := range in.Missing {
-		if p.spaces[name] == nil {
-			p.spaces[name] = p.emptySpace(name)
+		if p.Namespaces[name] == nil {
+			p.Namespaces[name] = p.emptySpace(name)
 		}
-		p.spaces[name].missing = true
+		p.Namespaces[name].missing = true
 	}
 	d := &definitions{}
 	p.step(func() { p.collect(d) })
@@ -95,40 +95,40 @@ func define(in Input, loaded *Loaded, holds Holds) *program {
 	return p
 }
 
-func (p *program) addSpace(name string, f *syntax.File) {
-	if ns := p.spaces[name]; ns != nil {
+func (p *Program) addSpace(name string, f *syntax.File) {
+	if ns := p.Namespaces[name]; ns != nil {
 		return
 	}
-	ns := &namespace{
-		name:    name,
+	ns := &Namespace{
+		Name:    name,
 		file:    f,
-		things:  map[string]any{},
-		imports: map[string]*namespace{},
-		vars:    map[string]int{},
+		Things:  map[string]any{},
+		imports: map[string]*Namespace{},
+		Vars:    map[string]int{},
 		p:       p,
 	}
-	p.spaces[name] = ns
-	p.order = append(p.order, ns)
+	p.Namespaces[name] = ns
+	p.Order = append(p.Order, ns)
 	// the namespaces above exist too, if only to hold plug-ins
-	if up, _, qualified := cutLast(name); qualified && p.spaces[up] == nil {
-		p.spaces[up] = p.emptySpace(up)
+	if up, _, qualified := CutName(name); qualified && p.Namespaces[up] == nil {
+		p.Namespaces[up] = p.emptySpace(up)
 	}
 }
 
-func (p *program) emptySpace(name string) *namespace {
-	return &namespace{
-		name:    name,
-		things:  map[string]any{},
-		imports: map[string]*namespace{},
-		vars:    map[string]int{},
+func (p *Program) emptySpace(name string) *Namespace {
+	return &Namespace{
+		Name:    name,
+		Things:  map[string]any{},
+		imports: map[string]*Namespace{},
+		Vars:    map[string]int{},
 		p:       p,
 	}
 }
 
 // files are the files of the model in the order in which they were loaded.
-func (p *program) files() []*syntax.File {
-	files := make([]*syntax.File, 0, len(p.order))
-	for _, ns := range p.order {
+func (p *Program) Files() []*syntax.File {
+	files := make([]*syntax.File, 0, len(p.Order))
+	for _, ns := range p.Order {
 		if ns.file != nil {
 			files = append(files, ns.file)
 		}
@@ -141,62 +141,62 @@ func (p *program) files() []*syntax.File {
 // what only follows from an earlier problem is left out: a name whose
 // definition failed stays defined, as something that may be anything.
 type problems struct {
-	found    *collected
+	found    *Collected
 	early    int // how many of found are wrong with definitions
 	warnedAt int // how many warnings there were at the first one
 }
 
 // report notes errors; nil is none.
-func (p *program) report(errs ...*Error) {
+func (p *Program) report(errs ...*Error) {
 	for _, e := range errs {
 		if e == nil || e.excused {
 			continue
 		}
 		if p.found == nil {
-			p.found = &collected{seen: map[topic]*Error{}, definition: true}
-			p.warnedAt = len(p.warnings)
+			p.found = &Collected{seen: map[topic]*Error{}, definition: true}
+			p.warnedAt = len(p.Warnings)
 		}
-		p.found.add(e)
+		p.found.Add(e)
 	}
 }
 
 // noteEarly notes how many problems there are before types are resolved.
-func (p *program) noteEarly(*definitions) {
-	if p.wrong() {
+func (p *Program) noteEarly(*definitions) {
+	if p.Wrong() {
 		p.early = len(p.found.list)
 	}
 }
 
-func (p *program) wrong() bool { return p.found != nil }
+func (p *Program) Wrong() bool { return p.found != nil }
 
 // step does a part of the definition phase. After an error it may fall over
 // what that left undone, which is then not told.
-func (p *program) step(do func()) {
+func (p *Program) step(do func()) {
 	defer func() {
-		if p.wrong() {
+		if p.Wrong() {
 			_ = recover()
 		}
 	}()
-	if !p.wrong() || !p.found.full() {
+	if !p.Wrong() || !p.found.Full() {
 		do()
 	}
 }
 
 // failure returns the error of the compile, the errors that were found after it,
 // and the warnings that the reference prints beside it.
-func (p *program) failure() (first *Error, further []*Error, warnings []Warning) {
-	for _, w := range p.warnings[:p.warnedAt] {
+func (p *Program) Failure() (first *Error, further []*Error, warnings []Warning) {
+	for _, w := range p.Warnings[:p.warnedAt] {
 		// shadowed variables are looked for once everything is resolved
 		if w.Kind != "VariableShadowWarning" || p.in.Static {
 			warnings = append(warnings, w)
 		}
 	}
-	return p.found.list[0], p.found.further(), warnings
+	return p.found.list[0], p.found.Further(), warnings
 }
 
 // besideLoadErrors joins the problems with the errors of importing the plug-ins,
 // of which first is the one that the reference reports.
-func (p *program) besideLoadErrors(first *Error, further []*Error) (*Error, []*Error) {
+func (p *Program) BesideLoadErrors(first *Error, further []*Error) (*Error, []*Error) {
 	found := p.found.list
 	if first.code == diag.Code("InvalidTypeAnnotation") && first.Kind != "RuntimeException" && p.early > 0 {
 		// annotations are looked at once everything is defined; only whether
@@ -208,9 +208,9 @@ func (p *program) besideLoadErrors(first *Error, further []*Error) (*Error, []*E
 }
 
 // unsure tells entities that may have attributes and parents nobody knows of.
-func (p *program) unsure(e *types.Entity) bool {
+func (p *Program) unsure(e *types.Entity) bool {
 	return slices.ContainsFunc(
-		p.info[e.Number].ancestry(),
-		func(e *types.Entity) bool { return p.info[e.Number].broken },
+		p.Info[e.Number].Ancestry(),
+		func(e *types.Entity) bool { return p.Info[e.Number].broken },
 	)
 }

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"cmp"
@@ -104,7 +104,7 @@ func (e *PluginError) Raised() *diag.Exception {
 	return nil
 }
 
-func loadErrors(err error) (first *Error, further []*Error) {
+func LoadErrors(err error) (first *Error, further []*Error) {
 	var several interface{ Further() []error }
 	if errors.As(err, &several) {
 		for _, other := range several.Further() {
@@ -125,7 +125,7 @@ func loadError(err error) *Error {
 	if e, ok := err.(*Error); ok {
 		return e
 	}
-	e := &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), bare: true}
+	e := &Error{Kind: "CompilerException", Message: fmt.Sprintf("Unable to load the plug-ins: %s", err), Bare: true}
 	var raised loadFailure
 	if !errors.As(err, &raised) {
 		if e.code = diag.Code("PluginModuleLoadException"); noInterpreter(err) {
@@ -138,44 +138,44 @@ func loadError(err error) *Error {
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, cmp.Or(raised.Hint(), cause.Notes)
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as upstream
-		e.Kind, e.Message, e.foreign = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
-		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
+		e.Kind, e.Message, e.Builtin = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // upstream names no place
 	case cause.Unread != nil: // upstream has the line that imports it; none where it is the file itself
-		e.focus = cause.Unread
+		e.Focus = cause.Unread
 		if cause.Line == 0 {
 			e.File = ""
-			if e.focus.Start.Line > 0 {
-				e.about, e.PythonTrace = e.focus, ""
+			if e.Focus.Start.Line > 0 {
+				e.About, e.PythonTrace = e.Focus, ""
 			}
 		}
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
-		e.foreign = cause.Class == "TypeError"                              // upstream that is what Python makes of it
-		e.File, e.Line, e.about = "", 0, outside(cause.File, cause.Line, 1) // upstream names no place
+		e.Builtin = cause.Class == "TypeError"                                   // upstream that is what Python makes of it
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // upstream names no place
 	}
 	return e
 }
 
 // exited is the error for Python code that asks the process to end.
-func exited(err PluginError) *Error {
+func Exited(err PluginError) *Error {
 	return &Error{
 		Kind:        strings.TrimPrefix(err.Class, "builtins."),
 		Message:     err.Message,
-		foreign:     true,
-		bare:        true,
+		Builtin:     true,
+		Bare:        true,
 		PythonTrace: err.Trace,
-		about:       outside(err.File, err.Line, 1),
+		About:       PlaceOutside(err.File, err.Line, 1),
 		code:        diag.Code("ExternalException"),
 	}
 }
 
 // outside is a place in a file that is no model file.
-func outside(path string, line, col int) *place {
+func PlaceOutside(path string, line, col int) *Place {
 	if path == "" || line == 0 {
 		return nil
 	}
 	at := syntax.Pos{Line: int32(line), Col: int32(col)}
-	return &place{File: &syntax.File{Path: path}, Start: at, End: at}
+	return &Place{File: &syntax.File{Path: path}, Start: at, End: at}
 }
 
 // loadFailure is an exception of Python code that is imported.
@@ -207,9 +207,9 @@ func (e *PluginError) Hint(typeOf func(name string) any) string {
 	if !ok {
 		return e.Notes
 	}
-	hint := suggest("attribute", m[2], attributeNames(entity))
+	hint := Suggest("attribute", m[2], AttributeNames(entity))
 	if hint == "" {
-		names := attributeNames(entity)
+		names := AttributeNames(entity)
 		slices.Sort(names)
 		hint = m[1] + " has the attributes " + strings.Join(names, ", ")
 	}

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"strings"
@@ -9,17 +9,17 @@ import (
 
 // bare turns an error of looking in a namespace that has no file, which the
 // reference lacks, into what it says then.
-func (ns *namespace) bare(err *Error) {
-	if ns.name == "std" && ns.file == nil {
-		err.Kind, err.Hint, err.Message, err.foreign = "AssertionError", err.Message, "", true
+func (ns *Namespace) bare(err *Error) {
+	if ns.Name == "std" && ns.file == nil {
+		err.Kind, err.Hint, err.Message, err.Builtin = "AssertionError", err.Message, "", true
 	}
 }
 
 func noNamespace(ns string) *Error {
-	return notFound("Namespace %s not found.\nTry importing it with `import %s`", ns, ns)
+	return NotFound("Namespace %s not found.\nTry importing it with `import %s`", ns, ns)
 }
 
-func cutLast(name string) (ns, last string, qualified bool) {
+func CutName(name string) (ns, last string, qualified bool) {
 	i := strings.LastIndex(name, "::")
 	if i < 0 {
 		return "", name, false
@@ -28,26 +28,26 @@ func cutLast(name string) (ns, last string, qualified bool) {
 }
 
 // infoOf finds an entity by its full name; nil when there is none.
-func (p *program) infoOf(name string) *entityInfo {
-	prefix, last, ok := cutLast(name)
+func (p *Program) infoOf(name string) *EntityInfo {
+	prefix, last, ok := CutName(name)
 	if !ok {
 		return nil
 	}
-	space := p.spaces[prefix]
+	space := p.Namespaces[prefix]
 	if space == nil {
 		return nil
 	}
-	info, _ := space.things[last].(*entityInfo)
+	info, _ := space.Things[last].(*EntityInfo)
 	return info
 }
 
 // collect registers names and sorts the definitions by kind.
-func (p *program) collect(d *definitions) {
-	std := p.spaces["std"]
-	if std.things["Entity"] == nil && !definesEntity(std.file) {
+func (p *Program) collect(d *definitions) {
+	std := p.Namespaces["std"]
+	if std.Things["Entity"] == nil && !definesEntity(std.file) {
 		p.builtinEntity(std)
 	}
-	for _, ns := range p.order {
+	for _, ns := range p.Order {
 		if ns.file == nil {
 			continue
 		}
@@ -57,7 +57,7 @@ func (p *program) collect(d *definitions) {
 			}
 		}
 	}
-	for _, ns := range p.order {
+	for _, ns := range p.Order {
 		if ns.file == nil {
 			continue
 		}
@@ -80,7 +80,7 @@ func definesEntity(f *syntax.File) bool {
 }
 
 // builtinEntity makes std::Entity with requires and provides.
-func (p *program) builtinEntity(std *namespace) {
+func (p *Program) builtinEntity(std *Namespace) {
 	e := &types.Entity{Name: "std::Entity"}
 	info := p.addEntity(e, nil, std)
 	requires := &types.Attribute{
@@ -97,55 +97,55 @@ func (p *program) builtinEntity(std *namespace) {
 	}
 	requires.End.Inverse, provides.End.Inverse = provides, requires
 	info.own = []*types.Attribute{requires, provides}
-	std.things["Entity"] = info
+	std.Things["Entity"] = info
 }
 
-func (p *program) addEntity(e *types.Entity, ast *syntax.Entity, ns *namespace) *entityInfo {
-	e.Number = len(p.entities)
-	info := &entityInfo{entity: e, ast: ast, ns: ns, places: map[string]*place{}}
-	p.entities = append(p.entities, e)
-	p.info = append(p.info, info)
+func (p *Program) addEntity(e *types.Entity, ast *syntax.Entity, ns *Namespace) *EntityInfo {
+	e.Number = len(p.Entities)
+	info := &EntityInfo{Entity: e, ast: ast, Namespace: ns, places: map[string]*Place{}}
+	p.Entities = append(p.Entities, e)
+	p.Info = append(p.Info, info)
 	return info
 }
 
-func (p *program) addImport(ns *namespace, im *syntax.Import) *Error {
+func (p *Program) addImport(ns *Namespace, im *syntax.Import) *Error {
 	name := im.Alias
 	if name == "" {
 		name = im.Module.Text
 	}
-	space := p.spaces[im.Module.Text]
+	space := p.Namespaces[im.Module.Text]
 	if space == nil {
 		return nil // a loader that let it pass has said so
 	}
 	if first := ns.importedAt[name]; first != nil {
-		e := fail("DuplicateException", "Two import statements have the same name")
-		e.at = coarse(im.At)
+		e := NewError("DuplicateException", "Two import statements have the same name")
+		e.Place = coarse(im.At)
 		e.Hint = "give one of them another name with `as`, or take it away"
-		return e.twice(coarse(im.At), coarse(*first))
+		return e.Twice(coarse(im.At), coarse(*first))
 	}
 	if ns.importedAt == nil {
-		ns.importedAt = map[string]*place{}
+		ns.importedAt = map[string]*Place{}
 	}
 	ns.importedAt[name] = &im.At
 	ns.imports[name] = space
 	return nil
 }
 
-func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Error {
+func (p *Program) collectOne(d *definitions, ns *Namespace, st syntax.Stmt) *Error {
 	switch st := st.(type) {
 	case *syntax.Entity:
-		info := p.addEntity(&types.Entity{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At, Source: st}, st, ns)
+		info := p.addEntity(&types.Entity{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At, Source: st}, st, ns)
 		d.entities = append(d.entities, info)
 		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
 	case *syntax.Typedef:
-		info := &typedefInfo{t: &types.Typedef{Name: ns.name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
+		info := &TypedefInfo{Type: &types.Typedef{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
 		d.typedefs = append(d.typedefs, info)
-		p.typedefs = append(p.typedefs, info)
+		p.Typedefs = append(p.Typedefs, info)
 		return p.name(ns, st.Name.Name, info, "TypeConstraint", st.Name.At)
 	case *syntax.Implementation:
-		info := &implementationInfo{impl: &implementation{name: ns.name + "::" + st.Name.Name, ns: ns, at: &st.Name.At}, ast: st, ns: ns}
+		info := &ImplementationInfo{impl: &Implementation{Name: ns.Name + "::" + st.Name.Name, Namespace: ns, At: &st.Name.At}, ast: st, ns: ns}
 		d.impls = append(d.impls, info)
-		p.impls = append(p.impls, info)
+		p.Implementations = append(p.Implementations, info)
 		d.targeted = append(d.targeted, info)
 		return p.name(ns, st.Name.Name, info, "Implementation", st.Name.At)
 	case *syntax.Relation:
@@ -158,48 +158,48 @@ func (p *program) collectOne(d *definitions, ns *namespace, st syntax.Stmt) *Err
 		// `a::x = e` makes a variable of that name too, as upstream: it never gets
 		// a value, which goes to the x of a.
 		if target, ok := st.Target.(*syntax.Ref); ok {
-			if _, have := ns.vars[target.Name.Text]; !have {
-				ns.vars[target.Name.Text] = len(ns.names)
-				ns.first = append(ns.first, st.At)
-				ns.names = append(ns.names, target.Name.Text)
+			if _, have := ns.Vars[target.Name.Text]; !have {
+				ns.Vars[target.Name.Text] = len(ns.Names)
+				ns.First = append(ns.First, st.At)
+				ns.Names = append(ns.Names, target.Name.Text)
 			}
 		}
 	}
 	return nil
 }
 
-func (p *program) name(ns *namespace, name string, thing any, what string, at syntax.Span) *Error {
-	have, twice := ns.things[name]
-	ns.things[name] = thing
+func (p *Program) name(ns *Namespace, name string, thing any, what string, at syntax.Span) *Error {
+	have, twice := ns.Things[name]
+	ns.Things[name] = thing
 	if !twice {
 		return nil
 	}
-	full := ns.name + "::" + name
-	if impl, is := thing.(*implementationInfo); is {
+	full := ns.Name + "::" + name
+	if impl, is := thing.(*ImplementationInfo); is {
 		full += " for type " + impl.ast.For.Text
 	}
-	e := fail("DuplicateException", "%s %s is already defined", what, full)
-	e.at = &at
+	e := NewError("DuplicateException", "%s %s is already defined", what, full)
+	e.Place = &at
 	other := placeOf(have)
-	return e.twice(&at, other)
+	return e.Twice(&at, other)
 }
 
-func placeOf(thing any) *place {
+func placeOf(thing any) *Place {
 	switch thing := thing.(type) {
-	case *entityInfo:
+	case *EntityInfo:
 		if thing.ast != nil {
 			return &thing.ast.Name.At
 		}
-	case *typedefInfo:
+	case *TypedefInfo:
 		return &thing.ast.Name.At
-	case *implementationInfo:
+	case *ImplementationInfo:
 		return &thing.ast.Name.At
 	}
-	return &place{}
+	return &Place{}
 }
 
 // typeNamed finds a type for a definition.
-func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (types.Type, *Error) {
+func (p *Program) typeNamed(ns *Namespace, name syntax.Name, stmt syntax.Node) (types.Type, *Error) {
 	thing, err := ns.find(name)
 	if err != nil {
 		err.Stmt = syntax.Render(stmt)
@@ -208,19 +208,19 @@ func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (
 	switch thing := thing.(type) {
 	case types.Primitive:
 		if thing == types.Number {
-			p.warn("TypeDeprecationWarning", name.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
+			p.Warn("TypeDeprecationWarning", name.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
 		}
 		return thing, nil
-	case *entityInfo:
-		return thing.entity, nil
-	case *typedefInfo:
-		return thing.t, nil
+	case *EntityInfo:
+		return thing.Entity, nil
+	case *TypedefInfo:
+		return thing.Type, nil
 	}
 	if t := nominal(thing); t != nil {
 		return t, nil
 	}
-	e := typingError("%s is not a type", name.Text)
-	e.Stmt, e.at = syntax.Render(stmt), &name.At
+	e := TypingError("%s is not a type", name.Text)
+	e.Stmt, e.Place = syntax.Render(stmt), &name.At
 	return nil, e
 }
 
@@ -228,31 +228,31 @@ func (p *program) typeNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (
 // named as one: any value is of it, as upstream.
 func nominal(thing any) types.Type {
 	switch thing := thing.(type) {
-	case *implementationInfo:
-		return types.Nominal(thing.impl.name)
-	case *pluginInfo:
-		return types.Nominal(thing.sig.Name)
+	case *ImplementationInfo:
+		return types.Nominal(thing.impl.Name)
+	case *PluginInfo:
+		return types.Nominal(thing.Signature.Name)
 	}
 	return nil
 }
 
-func (p *program) entityNamed(ns *namespace, name syntax.Name, stmt syntax.Node) (*entityInfo, *Error) {
+func (p *Program) entityNamed(ns *Namespace, name syntax.Name, stmt syntax.Node) (*EntityInfo, *Error) {
 	t, err := p.typeNamed(ns, name, stmt)
 	if err != nil {
 		return nil, err
 	}
 	e, ok := t.(*types.Entity)
 	if !ok {
-		err := typingError("%s is not an entity", name.Text)
-		err.Stmt, err.at = syntax.Render(stmt), &name.At
+		err := TypingError("%s is not an entity", name.Text)
+		err.Stmt, err.Place = syntax.Render(stmt), &name.At
 		return nil, err
 	}
-	return p.info[e.Number], nil
+	return p.Info[e.Number], nil
 }
 
-func (p *program) infoNamed(name string) *entityInfo {
-	for _, info := range p.info {
-		if info.entity.Name == name {
+func (p *Program) infoNamed(name string) *EntityInfo {
+	for _, info := range p.Info {
+		if info.Entity.Name == name {
 			return info
 		}
 	}
@@ -260,7 +260,7 @@ func (p *program) infoNamed(name string) *entityInfo {
 }
 
 // coarse is a place of which only the line is shown.
-func coarse(at place) *place {
+func coarse(at Place) *Place {
 	at.Coarse = true
 	return &at
 }
@@ -296,90 +296,90 @@ func TypeNames(files []*syntax.File) []string {
 }
 
 // namespace is one module file: its names, what it imports, its variables.
-type namespace struct {
-	name    string
+type Namespace struct {
+	Name    string
 	file    *syntax.File
-	things  map[string]any // *entityInfo, *typedefInfo, *implementation info, *pluginInfo
-	imports map[string]*namespace
+	Things  map[string]any // *entityInfo, *typedefInfo, *implementation info, *pluginInfo
+	imports map[string]*Namespace
 	// importedAt tells where an import of a visible name stands.
-	importedAt map[string]*place
+	importedAt map[string]*Place
 	// vars gives the place of a module-level variable in scope.
-	vars  map[string]int
-	names []string
-	first []syntax.Span // where each of names is assigned first
-	p     *program
-	body  *block
+	Vars  map[string]int
+	Names []string
+	First []syntax.Span // where each of names is assigned first
+	p     *Program
+	Body  *Block
 	// missing: its file could not be read, so nobody knows what is in it.
 	missing bool
 }
 
-func (ns *namespace) parent() *namespace {
-	up, _, qualified := cutLast(ns.name)
+func (ns *Namespace) parent() *Namespace {
+	up, _, qualified := CutName(ns.Name)
 	if !qualified {
 		return nil
 	}
-	return ns.p.spaces[up]
+	return ns.p.Namespaces[up]
 }
 
 // visible finds the namespace that a prefix means in this file.
-func (ns *namespace) visible(prefix string) *namespace {
+func (ns *Namespace) Visible(prefix string) *Namespace {
 	if space, ok := ns.imports[prefix]; ok {
 		return space
 	}
-	if prefix == ns.name {
+	if prefix == ns.Name {
 		return ns
 	}
 	if prefix == "std" {
-		return ns.p.spaces["std"]
+		return ns.p.Namespaces["std"]
 	}
 	return nil
 }
 
 // find resolves the name of a type, an implementation or a plug-in.
-func (ns *namespace) find(name syntax.Name) (any, *Error) {
-	prefix, last, qualified := cutLast(name.Text)
+func (ns *Namespace) find(name syntax.Name) (any, *Error) {
+	prefix, last, qualified := CutName(name.Text)
 	if qualified {
-		space := ns.visible(prefix)
+		space := ns.Visible(prefix)
 		if space == nil {
-			err := fail(
+			err := NewError(
 				"MissingImportException",
 				"could not find type %s in namespace %s.\nTry importing the module with `import %s`",
 				name.Text,
-				ns.name,
+				ns.Name,
 				prefix,
 			)
 			if ns.file != nil {
 				err.Message += " in " + ns.file.Path
 			}
 			err.Hint = ns.suggestImport(prefix)
-			err.topic = "import " + prefix
-			err.at = new(name.At)
+			err.Topic = "import " + prefix
+			err.Place = new(name.At)
 			return nil, err
 		}
-		if thing, ok := space.things[last]; ok {
+		if thing, ok := space.Things[last]; ok {
 			return thing, nil
 		}
 		if space.missing {
-			return nil, excused()
+			return nil, Excused()
 		}
-		err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.name)
+		err := NewError("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, space.Name)
 		err.Hint = suggestThing(prefix+"::", last, space)
-		err.at = new(name.At)
+		err.Place = new(name.At)
 		return nil, err
 	}
 	if p, ok := types.LookupPrimitive(last); ok {
 		return p, nil
 	}
 	for space := ns; space != nil; space = space.parent() {
-		if thing, ok := space.things[last]; ok {
+		if thing, ok := space.Things[last]; ok {
 			return thing, nil
 		}
 		if space.missing {
-			return nil, excused()
+			return nil, Excused()
 		}
 	}
-	err := fail("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.name)
+	err := NewError("TypeNotFoundException", "could not find type %s in namespace %s", name.Text, ns.Name)
 	err.Hint = suggestThing("", last, ns)
-	err.at = new(name.At)
+	err.Place = new(name.At)
 	return nil, err
 }

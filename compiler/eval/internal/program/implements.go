@@ -1,19 +1,19 @@
-package eval
+package program
 
 import (
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
 
-type implementationInfo struct {
-	impl *implementation
+type ImplementationInfo struct {
+	impl *Implementation
 	ast  *syntax.Implementation
-	ns   *namespace
+	ns   *Namespace
 	// target is what it is for; nil when that could not be resolved.
-	target *entityInfo
+	target *EntityInfo
 }
 
-func (p *program) defineImplements(d *definitions) {
+func (p *Program) defineImplements(d *definitions) {
 	for _, im := range d.implements {
 		info, err := p.entityNamed(im.ns, im.ast.Entity, im.ast)
 		if err != nil {
@@ -26,48 +26,48 @@ func (p *program) defineImplements(d *definitions) {
 		if len(im.ast.Using) == 0 {
 			continue
 		}
-		n := &implement{at: at{im.ast, im.ast.Entity.At}, info: info}
+		n := &Implement{Written: Written{im.ast, im.ast.Entity.At}, Info: info}
 		for _, name := range im.ast.Using {
 			impl, err := p.usable(im, info, name)
 			if err != nil {
 				p.report(err)
 				continue
 			}
-			n.using = append(n.using, impl)
+			n.Using = append(n.Using, impl)
 		}
-		info.implements = append(info.implements, n)
+		info.Implements = append(info.Implements, n)
 		info.implDefs = append(info.implDefs, im)
 	}
 }
 
 // usable finds an implementation that an implement statement names.
-func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name syntax.Name) (*implementation, *Error) {
+func (p *Program) usable(im placed[*syntax.Implement], info *EntityInfo, name syntax.Name) (*Implementation, *Error) {
 	thing, err := im.ns.find(name)
 	if err != nil {
 		err.Stmt = syntax.Render(im.ast)
 		return nil, err
 	}
-	impl, ok := thing.(*implementationInfo)
+	impl, ok := thing.(*ImplementationInfo)
 	if !ok {
 		return nil, &Error{
 			Kind:    "AssertionError",
 			Message: name.Text + " is not an implementation",
-			foreign: true,
-			focus:   &name.At,
+			Builtin: true,
+			Focus:   &name.At,
 		}
 	}
 	target := impl.target
-	if target == nil || !info.entity.IsSubclassOf(target.entity) && p.unsure(info.entity) {
-		return nil, excused()
+	if target == nil || !info.Entity.IsSubclassOf(target.Entity) && p.unsure(info.Entity) {
+		return nil, Excused()
 	}
-	if !info.entity.IsSubclassOf(target.entity) {
-		e := typingError(
+	if !info.Entity.IsSubclassOf(target.Entity) {
+		e := TypingError(
 			"Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s",
 			name.Text,
-			info.entity.Name,
-			target.entity.Name,
+			info.Entity.Name,
+			target.Entity.Name,
 		)
-		e.Stmt, e.at = syntax.Render(im.ast), &im.ast.At
+		e.Stmt, e.Place = syntax.Render(im.ast), &im.ast.At
 		return nil, e
 	}
 	return impl.impl, nil
@@ -75,29 +75,29 @@ func (p *program) usable(im placed[*syntax.Implement], info *entityInfo, name sy
 
 // allImplements are the implement statements of an entity, and those of its
 // parents where it inherits them.
-func (p *program) allImplements(info *entityInfo, seen map[*entityInfo]bool) []*implement {
+func (p *Program) allImplements(info *EntityInfo, seen map[*EntityInfo]bool) []*Implement {
 	if seen[info] {
 		return nil
 	}
 	seen[info] = true
-	out := append([]*implement(nil), info.ownImplements()...)
+	out := append([]*Implement(nil), info.ownImplements()...)
 	if info.inherits {
-		for _, parent := range info.entity.Parents {
-			out = append(out, p.allImplements(p.info[parent.Number], seen)...)
+		for _, parent := range info.Entity.Parents {
+			out = append(out, p.allImplements(p.Info[parent.Number], seen)...)
 		}
 	}
 	return out
 }
 
-func (info *entityInfo) ownImplements() []*implement {
-	return info.implements[:len(info.implDefs)]
+func (info *EntityInfo) ownImplements() []*Implement {
+	return info.Implements[:len(info.implDefs)]
 }
 
 // summary describes an implementation to other packages.
-func (info *implementationInfo) summary() *types.Implementation {
-	t := &types.Implementation{Name: info.impl.name, Doc: info.ast.Doc, At: info.impl.at}
+func (info *ImplementationInfo) Summary() *types.Implementation {
+	t := &types.Implementation{Name: info.impl.Name, Doc: info.ast.Doc, At: info.impl.At}
 	if info.target != nil {
-		t.For = info.target.entity
+		t.For = info.target.Entity
 	}
 	return t
 }

@@ -1,40 +1,40 @@
-package eval
+package program
 
 import "ordain.dev/ordain/compiler/types"
 
 // resolveBodies normalises all that is left: entities with their defaults and
 // conditions, implementations, and the top level of each file.
-func (p *program) resolveBodies(d *definitions) {
-	for _, info := range p.info {
+func (p *Program) resolveBodies(d *definitions) {
+	for _, info := range p.Info {
 		p.findDefaults(info)
 		p.newNames(info)
 		for i, def := range info.implDefs {
-			n := info.implements[i]
+			n := info.Implements[i]
 			b := &builder{p: p, ns: def.ns, stmt: def.ast}
 			b.top = newNaming(nil)
 			b.top.body = true
 			if def.ast.When == nil {
-				n.when = root{&literal{standing(def.ast), types.Bool(true)}, 0}
+				n.When = Root{&Literal{standing(def.ast), types.Bool(true)}, 0}
 			} else {
-				n.when = b.root(def.ast.When)
+				n.When = b.root(def.ast.When)
 			}
 			p.take(b)
 		}
 	}
-	for _, info := range p.info {
+	for _, info := range p.Info {
 		p.defaults(info)
-		info.implements = p.allImplements(info, map[*entityInfo]bool{})
+		info.Implements = p.allImplements(info, map[*EntityInfo]bool{})
 	}
 	for _, info := range d.impls {
 		b := &builder{p: p, ns: info.ns, stmt: info.ast}
 		b.top = p.moduleNaming(info.ns)
 		if info.target != nil {
-			b.self = info.target.entity
+			b.self = info.target.Entity
 		}
-		info.impl.body = b.block(info.ast.Body, nil, true)
+		info.impl.Body = b.block(info.ast.Body, nil, true)
 		p.take(b)
 	}
-	for _, ns := range p.order {
+	for _, ns := range p.Order {
 		if ns.file == nil {
 			continue
 		}
@@ -44,27 +44,27 @@ func (p *program) resolveBodies(d *definitions) {
 
 // moduleNaming is the naming above an implementation: it only serves warnings
 // about shadowed variables, names are found through the namespace.
-func (p *program) moduleNaming(ns *namespace) *naming {
+func (p *Program) moduleNaming(ns *Namespace) *naming {
 	n := newNaming(nil)
 	n.module = ns
 	return n
 }
 
 // topLevel resolves the statements of a file, in source order.
-func (p *program) topLevel(ns *namespace) {
+func (p *Program) topLevel(ns *Namespace) {
 	b := &builder{p: p, ns: ns, sure: true}
-	b.top = &naming{vars: ns.vars, names: ns.names, first: ns.first}
-	ns.body = &block{ns: ns}
+	b.top = &naming{vars: ns.Vars, names: ns.Names, first: ns.First}
+	ns.Body = &Block{Namespace: ns}
 	for _, st := range ns.file.Statements {
 		if n := b.statement(st); n != nil {
-			ns.body.stmts = append(ns.body.stmts, n)
+			ns.Body.Stmts = append(ns.Body.Stmts, n)
 		}
 	}
 	p.take(b)
 }
 
 // take reports what a builder found.
-func (p *program) take(b *builder) {
-	p.warnings = append(p.warnings, b.warnings...)
+func (p *Program) take(b *builder) {
+	p.Warnings = append(p.Warnings, b.warnings...)
 	p.report(b.errs...)
 }

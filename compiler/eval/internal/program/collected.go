@@ -1,4 +1,4 @@
-package eval
+package program
 
 import "sort"
 
@@ -6,7 +6,7 @@ import "sort"
 const mostErrors = 20
 
 // collected are errors without their repetitions.
-type collected struct {
+type Collected struct {
 	list []*Error
 	seen map[topic]*Error
 	// definition: one name that is missing is one error, wherever it is used,
@@ -18,15 +18,15 @@ type collected struct {
 // the same way for another instance is a repetition.
 type topic struct {
 	kind  string
-	at    place
+	at    Place
 	about string
 }
 
 func topicOf(e *Error) topic {
-	t := topic{kind: e.Kind, about: e.topic}
-	at := e.at
+	t := topic{kind: e.Kind, about: e.Topic}
+	at := e.Place
 	if at == nil {
-		at = e.about
+		at = e.About
 	}
 	if at != nil {
 		t.at = *at
@@ -37,20 +37,20 @@ func topicOf(e *Error) topic {
 	return t
 }
 
-func newCollected(first *Error) *collected {
-	c := &collected{seen: map[topic]*Error{}}
-	c.add(first)
+func NewCollected(first *Error) *Collected {
+	c := &Collected{seen: map[topic]*Error{}}
+	c.Add(first)
 	return c
 }
 
 // add keeps an error, unless it is a repetition or a mere consequence.
-func (c *collected) add(e *Error) {
-	if e == nil || e.excused || e.final && len(c.list) > 0 {
+func (c *Collected) Add(e *Error) {
+	if e == nil || e.excused || e.Final && len(c.list) > 0 {
 		return
 	}
 	t := topicOf(e)
 	if c.definition && (e.Kind == "TypeNotFoundException" || e.Kind == "MissingImportException") {
-		if t.at = (place{}); e.topic == "" {
+		if t.at = (Place{}); e.Topic == "" {
 			t.about = e.Message
 		}
 	}
@@ -59,8 +59,8 @@ func (c *collected) add(e *Error) {
 		case have == e:
 		case !c.definition:
 			have.repeats++
-		case e.at != nil && *e.at != *have.at:
-			have.also = append(have.also, e.at)
+		case e.Place != nil && *e.Place != *have.Place:
+			have.also = append(have.also, e.Place)
 		}
 		return
 	}
@@ -69,10 +69,10 @@ func (c *collected) add(e *Error) {
 	c.list = append(c.list, e)
 }
 
-func (c *collected) full() bool { return len(c.list) >= mostErrors }
+func (c *Collected) Full() bool { return len(c.list) >= mostErrors }
 
 // further are the errors after the first, by place.
-func (c *collected) further() []*Error {
+func (c *Collected) Further() []*Error {
 	if len(c.list) < 2 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // builder resolves the trees of one namespace: names become slots, types and
 // plug-ins. It keeps the errors and goes on with what it can.
 type builder struct {
-	p    *program
-	ns   *namespace
+	p    *Program
+	ns   *Namespace
 	top  *naming
 	stmt syntax.Node // the statement that errors are reported in
 	errs []*Error
@@ -38,7 +38,7 @@ type naming struct {
 	first []syntax.Span // where each of names is first assigned
 	// module is set above the body of an implementation: what it would hide is
 	// only told of, not found here.
-	module *namespace
+	module *Namespace
 	// body is set for the outermost block of an implementation, whose names
 	// are those of the instance too.
 	body bool
@@ -76,8 +76,8 @@ func (b *builder) warn(kind string, at syntax.Span, text string, args ...any) {
 
 // failAt records an error at a name, reported in the current statement.
 func (b *builder) failAt(err *Error, at syntax.Span) {
-	if err.at == nil {
-		err.at = &at
+	if err.Place == nil {
+		err.Place = &at
 	}
 	if err.Stmt == "" && b.stmt != nil {
 		err.Stmt = syntax.Render(b.stmt)
@@ -108,7 +108,7 @@ func (l *lhs) whole() *lhs {
 }
 
 // block resolves the statements of a nested block.
-func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementation bool) *block {
+func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementation bool) *Block {
 	defer b.perhaps()()
 	up := b.top
 	b.top = newNaming(up)
@@ -118,11 +118,11 @@ func (b *builder) block(body []syntax.Stmt, loopVar *syntax.Ident, implementatio
 	}
 	b.declareVars(body)
 	b.warnShadowed()
-	out := &block{ns: b.ns, vars: b.top.names}
+	out := &Block{Namespace: b.ns, Vars: b.top.names}
 	for i := len(body) - 1; i >= 0; i-- {
 		if st := b.statement(body[i]); st != nil {
-			out.stmts = append(out.stmts, st)
-			out.promises = append(out.promises, b.promisesOf(body[i])...)
+			out.Stmts = append(out.Stmts, st)
+			out.Promises = append(out.Promises, b.promisesOf(body[i])...)
 		}
 	}
 	b.top = up
@@ -151,8 +151,8 @@ func (b *builder) warnShadowed() {
 					b.top.first[i],
 					"Variable `%s` shadowed: originally declared at %s, shadowed at %s",
 					name,
-					short(first),
-					short(&b.top.first[i]),
+					Short(first),
+					Short(&b.top.first[i]),
 				)
 				break
 			}
@@ -169,16 +169,16 @@ func (n *naming) declared(name string) *syntax.Span {
 	if n.module == nil {
 		return nil
 	}
-	if i, have := n.module.vars[name]; have {
-		return &n.module.first[i]
+	if i, have := n.module.Vars[name]; have {
+		return &n.module.First[i]
 	}
 	return nil
 }
 
 // promisesOf lists the assignments to attributes in a statement of a block
 // whose instance is known outside of the block.
-func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
-	var specs []promiseSpec
+func (b *builder) promisesOf(st syntax.Stmt) []PromiseSpec {
+	var specs []PromiseSpec
 	hidden := map[string]int{}
 	for _, name := range b.top.names {
 		hidden[name]++
@@ -190,7 +190,7 @@ func (b *builder) promisesOf(st syntax.Stmt) []promiseSpec {
 	return specs
 }
 
-func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *[]promiseSpec) {
+func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *[]PromiseSpec) {
 	nested := func(body []syntax.Stmt, loopVar string) {
 		var names []string
 		if loopVar != "" {
@@ -222,8 +222,8 @@ func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *
 		stmt := b.stmt
 		b.stmt = st
 		of := b.root(target.X)
-		passUnset(of.expr)
-		*specs = append(*specs, promiseSpec{of: of, attr: target.Attr.Name, n: &assignNode{standing(st)}})
+		passUnset(of.Expr)
+		*specs = append(*specs, PromiseSpec{Of: of, Attr: target.Attr.Name, Node: &assignNode{standing(st)}})
 		b.stmt = stmt
 	case *syntax.If:
 		if b.assigns(st) {
@@ -278,7 +278,7 @@ func rootName(x syntax.Expr) string {
 }
 
 // statement resolves one statement; nil for definitions.
-func (b *builder) statement(st syntax.Stmt) stmt {
+func (b *builder) statement(st syntax.Stmt) Stmt {
 	outer := b.stmt
 	b.stmt = st
 	defer func() { b.stmt = outer }()
@@ -286,57 +286,57 @@ func (b *builder) statement(st syntax.Stmt) stmt {
 	case *syntax.Assign:
 		return b.assign(st)
 	case *syntax.For:
-		return &forLoop{at: standing(st), iter: newRoot(b.assigned(st.Iter, &lhs{gradual: true})), body: b.block(st.Body, &st.Var, false)}
+		return &For{Written: standing(st), Iter: newRoot(b.assigned(st.Iter, &lhs{gradual: true})), Body: b.block(st.Body, &st.Var, false)}
 	case *syntax.If:
-		n := &ifStmt{at: standing(st), cond: b.root(st.Cond), then: b.block(st.Then, nil, false), els: b.block(st.Else, nil, false)}
-		n.promises = append(append(n.promises, n.then.promises...), n.els.promises...)
+		n := &If{Written: standing(st), Cond: b.root(st.Cond), Then: b.block(st.Then, nil, false), Else: b.block(st.Else, nil, false)}
+		n.Promises = append(append(n.Promises, n.Then.Promises...), n.Else.Promises...)
 		return n
 	case *syntax.Relation:
 		if len(st.Annotations) == 0 {
 			return nil
 		}
-		n := &annotations{at: standing(st), ends: b.p.annotated[st]}
+		n := &Annotations{Written: standing(st), Ends: b.p.annotated[st]}
 		for _, x := range st.Annotations {
-			n.notes = append(n.notes, &bare{standing(x), b.root(x)})
+			n.Notes = append(n.Notes, &ExprStmt{standing(x), b.root(x)})
 		}
 		return n
 	case syntax.Expr:
-		return &bare{standing(st), b.root(st)}
+		return &ExprStmt{standing(st), b.root(st)}
 	}
 	return nil
 }
 
-func (b *builder) assign(st *syntax.Assign) stmt {
+func (b *builder) assign(st *syntax.Assign) Stmt {
 	switch target := st.Target.(type) {
 	case *syntax.Ref:
 		index, ok := b.top.vars[target.Name.Text]
-		if ns, last, qualified := cutLast(target.Name.Text); qualified {
+		if ns, last, qualified := CutName(target.Name.Text); qualified {
 			ok = false
-			if space := b.ns.visible(ns); space != nil {
-				if index, ok = space.vars[last]; ok {
-					return &assign{at: standing(st), of: space, index: index, value: b.root(st.Value)}
+			if space := b.ns.Visible(ns); space != nil {
+				if index, ok = space.Vars[last]; ok {
+					return &Assign{Written: standing(st), Of: space, Index: index, Value: b.root(st.Value)}
 				}
 			}
 		}
 		if !ok {
-			ns, last, _ := cutLast(target.Name.Text)
-			err := notFound("variable %s not found", last)
+			ns, last, _ := CutName(target.Name.Text)
+			err := NotFound("variable %s not found", last)
 			err.Hint = "a variable of another namespace can only be assigned there"
-			if space := b.ns.visible(ns); space == nil {
-				err = noNamespace(ns).hinted(b.ns.suggestImport(ns))
+			if space := b.ns.Visible(ns); space == nil {
+				err = noNamespace(ns).Hinted(b.ns.suggestImport(ns))
 			} else {
 				space.bare(err)
 			}
-			n := &assign{at: standing(st), value: b.root(st.Value)}
-			if n.absent = err; b.p.in.Lint {
+			n := &Assign{Written: standing(st), Value: b.root(st.Value)}
+			if n.Absent = err; b.p.in.Lint {
 				b.failAt(err, *coarse(st.At))
 			}
 			return n
 		}
-		return &assign{at: standing(st), index: index, value: b.root(st.Value)}
+		return &Assign{Written: standing(st), Index: index, Value: b.root(st.Value)}
 	case *syntax.AttrRef:
 		left := &lhs{of: target.X, attr: target.Attr.Name, gradual: true}
-		return &setAttr{at: standing(st), of: b.root(target.X), attr: target.Attr.Name, extend: st.Extend, value: newRoot(b.assigned(st.Value, left))}
+		return &SetAttr{Written: standing(st), Of: b.root(target.X), Attr: target.Attr.Name, Extend: st.Extend, Value: newRoot(b.assigned(st.Value, left))}
 	}
 	return nil
 }

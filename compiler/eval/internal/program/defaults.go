@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -8,21 +8,21 @@ import (
 
 // defaultArguments are the defaults of an entity as arguments of a constructor
 // in which nothing is written: those of indexes, and the others.
-type defaultArguments struct{ direct, indirect []argument }
+type defaultArguments struct{ direct, indirect []Argument }
 
 // defaultArguments are made for entities that are constructed only: see ancestry.
-func (info *entityInfo) defaultArguments() *defaultArguments {
+func (info *EntityInfo) defaultArguments() *defaultArguments {
 	if info.asArguments != nil {
 		return info.asArguments
 	}
-	e, made := info.entity, &defaultArguments{}
+	e, made := info.Entity, &defaultArguments{}
 	for _, d := range info.defaults {
-		a := argument{name: d.name, slot: slotNumber(e, d.name), x: root{expr: d.literal}}
+		a := Argument{Name: d.name, Slot: SlotNumber(e, d.name), X: Root{Expr: d.Literal}}
 		if e.Indexed(d.name) {
 			made.direct = append(made.direct, a)
 			continue
 		}
-		a.known = true
+		a.Known = true
 		made.indirect = append(made.indirect, a)
 	}
 	info.asArguments = made
@@ -32,15 +32,15 @@ func (info *entityInfo) defaultArguments() *defaultArguments {
 // defaultValue is the default of an attribute, without literal where an
 // inherited one is taken away.
 type defaultValue struct {
-	*literal
+	*Literal
 	name string
 }
 
 // taken reports whether a default was taken away.
-func (d defaultValue) taken() bool { return d.literal == nil }
+func (d defaultValue) taken() bool { return d.Literal == nil }
 
 // findDefaults checks the default values that an entity gives itself.
-func (p *program) findDefaults(info *entityInfo) {
+func (p *Program) findDefaults(info *EntityInfo) {
 	if info.ast == nil {
 		return
 	}
@@ -51,43 +51,43 @@ func (p *program) findDefaults(info *entityInfo) {
 		}
 		v, ok := constant(a.Default)
 		if !ok {
-			e := runtimeError("%s is not a constant", shown(inconstant(a.Default)))
-			e.Stmt, e.at = syntax.Render(a), &a.Name.At
+			e := RuntimeError("%s is not a constant", shown(inconstant(a.Default)))
+			e.Stmt, e.Place = syntax.Render(a), &a.Name.At
 			p.report(e)
 			continue
 		}
-		attr := info.entity.Attribute(a.Name.Name)
+		attr := info.Entity.Attribute(a.Name.Name)
 		invalid := attr.Type.Validate(v)
-		if own, is := invalid.(*Error); is && (own.foreign || own.at != nil) {
+		if own, is := invalid.(*Error); is && (own.Builtin || own.Place != nil) {
 			p.report(own) // of the condition of a typedef, which says where
 			continue
 		}
-		if err := typeError(invalid); err != nil {
-			err.at, err.Stmt = nil, ""
-			p.report(err.located(renderer{a}, &a.Name.At))
+		if err := TypeError(invalid); err != nil {
+			err.Place, err.Stmt = nil, ""
+			p.report(err.Located(renderer{a}, &a.Name.At))
 			continue
 		}
-		info.ownDefaults = append(info.ownDefaults, defaultValue{&literal{standing(a.Default), v}, a.Name.Name})
+		info.ownDefaults = append(info.ownDefaults, defaultValue{&Literal{standing(a.Default), v}, a.Name.Name})
 	}
 }
 
 // defaults collects the default values of an entity: a descendant's take the
 // place of an ancestor's, and the first parent's that of the others'. An attribute
 // that is declared again without one takes it away.
-func (p *program) defaults(info *entityInfo) {
+func (p *Program) defaults(info *EntityInfo) {
 	if info.defaultsDone {
 		return
 	}
 	info.defaultsDone = true
-	if parents := info.entity.Parents; len(
+	if parents := info.Entity.Parents; len(
 		parents,
 	) == 1 { // the same as the walk, in time that does not grow with the depth
-		up := p.info[parents[0].Number]
+		up := p.Info[parents[0].Number]
 		p.defaults(up)
 		info.allDefaults = overlaid(up.allDefaults, info.ownDefaults)
 	} else {
-		for _, e := range info.entity.Downwards() {
-			info.allDefaults = overlaid(info.allDefaults, p.info[e.Number].ownDefaults)
+		for _, e := range info.Entity.Downwards() {
+			info.allDefaults = overlaid(info.allDefaults, p.Info[e.Number].ownDefaults)
 		}
 	}
 	info.defaults = info.allDefaults

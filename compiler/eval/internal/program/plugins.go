@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -12,16 +12,16 @@ import (
 // runsAhead reports whether calls of a plug-in may be posted: nothing that
 // belongs to the model goes in or comes out, and no other plug-in decides
 // whether an argument belongs to its type.
-func runsAhead(info *pluginInfo) bool {
-	if info.sig.Context || info.sig.Deprecated || info.sig.AllowUnknown || info.sig.Emits {
+func runsAhead(info *PluginInfo) bool {
+	if info.Signature.Context || info.Signature.Deprecated || info.Signature.AllowUnknown || info.Signature.Emits {
 		return false
 	}
-	for _, t := range info.params {
+	for _, t := range info.Params {
 		if !isPlainType(t) {
 			return false
 		}
 	}
-	switch info.result {
+	switch info.Result {
 	case nil, types.String, types.IntType, types.FloatT, types.BoolT:
 		return true
 	}
@@ -44,59 +44,59 @@ func isPlainType(t types.Type) bool {
 }
 
 // pluginInfo is a plug-in with its annotations resolved.
-type pluginInfo struct {
-	sig    *Signature
-	params []types.Type // nil: anything goes
-	result types.Type   // nil: anything goes
-	ahead  bool         // may run before its turn: see ahead.go
+type PluginInfo struct {
+	Signature *Signature
+	Params    []types.Type // nil: anything goes
+	Result    types.Type   // nil: anything goes
+	Ahead     bool         // may run before its turn: see ahead.go
 }
 
 // addPlugins registers the plug-ins as names of their namespaces. One in a
 // namespace that is not loaded does not exist.
-func (p *program) addPlugins(plugins []*Signature) {
+func (p *Program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
-		prefix, last, _ := cutLast(sig.Name)
-		ns := p.spaces[prefix]
+		prefix, last, _ := CutName(sig.Name)
+		ns := p.Namespaces[prefix]
 		if ns == nil {
 			continue
 		}
-		info := &pluginInfo{sig: sig}
-		switch have := ns.things[last].(type) {
+		info := &PluginInfo{Signature: sig}
+		switch have := ns.Things[last].(type) {
 		case nil:
-			ns.things[last] = info
-		case *pluginInfo: // the first one stays
+			ns.Things[last] = info
+		case *PluginInfo: // the first one stays
 		default:
-			e := fail("DuplicateException", "Type %s is already defined", sig.Name)
+			e := NewError("DuplicateException", "Type %s is already defined", sig.Name)
 			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
 			e.Hint = fmt.Sprintf("plug-in and type need different names; the type is at %s", placeOf(have))
-			e.bare = true
+			e.Bare = true
 			p.report(e)
 			continue
 		}
-		p.plugins = append(p.plugins, info)
+		p.Plugins = append(p.Plugins, info)
 	}
 }
 
 // resolvePlugins resolves the annotations once all types are known.
-func (p *program) resolvePlugins(*definitions) {
-	for _, info := range p.plugins {
-		prefix, _, _ := cutLast(info.sig.Name)
-		said := len(p.warnings)
-		for _, param := range info.sig.Params {
-			t, err := p.annotation(p.spaces[prefix], param.Type)
+func (p *Program) resolvePlugins(*definitions) {
+	for _, info := range p.Plugins {
+		prefix, _, _ := CutName(info.Signature.Name)
+		said := len(p.Warnings)
+		for _, param := range info.Signature.Params {
+			t, err := p.annotation(p.Namespaces[prefix], param.Type)
 			if err != nil {
-				p.report(err.inPlugin(info.sig))
+				p.report(err.inPlugin(info.Signature))
 			}
-			info.params = append(info.params, t)
+			info.Params = append(info.Params, t)
 		}
-		t, err := p.annotation(p.spaces[prefix], info.sig.Return)
+		t, err := p.annotation(p.Namespaces[prefix], info.Signature.Return)
 		if err != nil {
-			p.report(err.inPlugin(info.sig))
+			p.report(err.inPlugin(info.Signature))
 		}
-		info.result = t
-		info.ahead = runsAhead(info)
-		for i := range p.warnings[said:] {
-			p.warnings[said+i].At = info.sig.span()
+		info.Result = t
+		info.Ahead = runsAhead(info)
+		for i := range p.Warnings[said:] {
+			p.Warnings[said+i].At = info.Signature.span()
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (e *Error) inPlugin(sig *Signature) *Error {
 }
 
 // annotation turns the annotation of a plug-in into a type; nil stands for any.
-func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) {
+func (p *Program) annotation(ns *Namespace, a *Annotation) (types.Type, *Error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -139,11 +139,11 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 		return p.dsl(ns, a.Name)
 	case "dataclass":
 		for _, class := range append([]*Annotation{a}, a.Of...) {
-			if info := p.twinOf(class.Name); info != nil {
-				return info.entity, nil
+			if info := p.TwinOf(class.Name); info != nil {
+				return info.Entity, nil
 			}
 		}
-		e := fail(
+		e := NewError(
 			"TypingException",
 			"invalid type <class '%s'>, this dataclass has no associated inmanta entity",
 			a.Text,
@@ -195,11 +195,11 @@ func (p *program) annotation(ns *namespace, a *Annotation) (types.Type, *Error) 
 // referable tells why there can be no reference to a value of a type: one to
 // something that may be a reference itself, or to an instance that is no
 // dataclass. Like the reference, it names no place.
-func (p *program) referable(t types.Type, a *Annotation) *Error {
+func (p *Program) referable(t types.Type, a *Annotation) *Error {
 	if mayBeReference(t) {
 		return &Error{
 			Kind:    "AssertionError",
-			foreign: true,
+			Builtin: true,
 			nowhere: true,
 			Hint:    a.Text + " is a reference to what may be a reference itself",
 		}
@@ -208,11 +208,11 @@ func (p *program) referable(t types.Type, a *Annotation) *Error {
 	if !is ||
 		slices.ContainsFunc(
 			p.dataclasses,
-			func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.twinOf(d.Class) != nil },
+			func(d Dataclass) bool { return d.Class != "" && d.Name == entity.Name && p.TwinOf(d.Class) != nil },
 		) {
 		return nil
 	}
-	e := typingError(
+	e := TypingError(
 		"References to entities must always be references to dataclasses. Got %s, which is not a dataclass",
 		entity.Name,
 	)
@@ -233,7 +233,7 @@ func mayBeReference(t types.Type) bool {
 }
 
 // dsl resolves a type as the language writes it.
-func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
+func (p *Program) dsl(ns *Namespace, text string) (types.Type, *Error) {
 	switch text {
 	case "any", "expression":
 		return nil, nil
@@ -260,27 +260,27 @@ func (p *program) dsl(ns *namespace, text string) (types.Type, *Error) {
 }
 
 // named finds a type of the model by its name.
-func (p *program) named(ns *namespace, text string) (types.Type, *Error) {
+func (p *Program) named(ns *Namespace, text string) (types.Type, *Error) {
 	if prim, ok := types.LookupPrimitive(text); ok {
 		if prim == types.Number {
-			p.warn("TypeDeprecationWarning", syntax.Span{}, "Type 'number' is deprecated, use 'float' or 'int' instead")
+			p.Warn("TypeDeprecationWarning", syntax.Span{}, "Type 'number' is deprecated, use 'float' or 'int' instead")
 		}
 		return prim, nil
 	}
 	thing, err := ns.find(syntax.Name{Text: text})
 	if err != nil {
-		err.at = nil
-		err.bare = true
+		err.Place = nil
+		err.Bare = true
 		return nil, err
 	}
 	switch thing := thing.(type) {
-	case *entityInfo:
-		return thing.entity, nil
-	case *typedefInfo:
-		return thing.t, nil
+	case *EntityInfo:
+		return thing.Entity, nil
+	case *TypedefInfo:
+		return thing.Type, nil
 	}
 	if t := nominal(thing); t != nil {
 		return t, nil
 	}
-	return nil, typingError("%s is not a type", text)
+	return nil, TypingError("%s is not a type", text)
 }

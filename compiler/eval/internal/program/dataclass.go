@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // findTwin looks for the Python package in which the twin of an entity would
 // be. Upstream a package must be there, but not the class: an entity without
 // one is like any other.
-func (p *program) findTwin(info *entityInfo) *Error {
+func (p *Program) findTwin(info *EntityInfo) *Error {
 	root := p.infoOf("std::Dataclass")
-	if root == nil || info == root || info.ast == nil || info.broken || !info.entity.IsSubclassOf(root.entity) {
+	if root == nil || info == root || info.ast == nil || info.broken || !info.Entity.IsSubclassOf(root.Entity) {
 		return nil
 	}
-	names := strings.Split(info.ns.name, "::")
+	names := strings.Split(info.Namespace.Name, "::")
 	for known := range names {
 		if p.hasPackage(names[:known+1]) {
 			continue
@@ -25,8 +25,8 @@ func (p *program) findTwin(info *entityInfo) *Error {
 		e := &Error{
 			Kind:    "ModuleNotFoundError",
 			Message: fmt.Sprintf("No module named 'inmanta_plugins.%s'", strings.Join(names[:known+1], ".")),
-			foreign: true,
-			about:   &info.ast.Name.At,
+			Builtin: true,
+			About:   &info.ast.Name.At,
 		}
 		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(
 			names,
@@ -38,17 +38,17 @@ func (p *program) findTwin(info *entityInfo) *Error {
 
 // askTwin sees to an entity whose name is in Python that of something else than
 // a class that Load told of. Upstream takes it for the twin, whatever it is.
-func (p *program) askTwin(info *entityInfo) *Error {
-	name := info.entity.Name
+func (p *Program) askTwin(info *EntityInfo) *Error {
+	name := info.Entity.Name
 	host, can := p.in.Host.(Twins)
-	if !can || p.wrong() || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Name == name }) {
+	if !can || p.Wrong() || slices.ContainsFunc(p.dataclasses, func(d Dataclass) bool { return d.Name == name }) {
 		return nil
 	}
-	twin, err := host.Twin(info.ns.name, info.entity.Short())
+	twin, err := host.Twin(info.Namespace.Name, info.Entity.Short())
 	if err != nil {
 		return loadError(err)
 	}
-	p.output = append(p.output, taken(p.in.Host)...)
+	p.Output = append(p.Output, TakeOutput(p.in.Host)...)
 	switch {
 	case twin.Refused != nil:
 		return p.noTwin(info, twin.Refused)
@@ -61,18 +61,18 @@ func (p *program) askTwin(info *entityInfo) *Error {
 }
 
 // noTwin is an exception about what has an entity's name in Python.
-func (p *program) noTwin(info *entityInfo, raised *PluginError) *Error {
+func (p *Program) noTwin(info *EntityInfo, raised *PluginError) *Error {
 	e := &Error{
 		Kind:    strings.TrimPrefix(raised.Class, "builtins."),
 		Message: raised.Message,
-		foreign: true,
-		about:   &info.ast.Name.At,
+		Builtin: true,
+		About:   &info.ast.Name.At,
 	}
-	return e.hinted(
+	return e.Hinted(
 		fmt.Sprintf(
 			"an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is called %s in %s is none",
 			info.ast.Name.Name,
-			packageOf(strings.Split(info.ns.name, "::")),
+			packageOf(strings.Split(info.Namespace.Name, "::")),
 		),
 	)
 }
@@ -89,7 +89,7 @@ func packageOf(names []string) string {
 }
 
 // hasPackage reports whether a namespace has a Python module or package.
-func (p *program) hasPackage(names []string) bool {
+func (p *Program) hasPackage(names []string) bool {
 	for _, m := range p.in.Modules {
 		if m.Name != names[0] || m.Dir == "" {
 			continue
@@ -103,29 +103,29 @@ func (p *program) hasPackage(names []string) bool {
 }
 
 // checkDataclasses holds the pairs against each other.
-func (p *program) checkDataclasses(*definitions) {
-	std := p.spaces["std"]
+func (p *Program) checkDataclasses(*definitions) {
+	std := p.Namespaces["std"]
 	if std == nil {
 		return
 	}
-	root, ok := std.things["Dataclass"].(*entityInfo)
+	root, ok := std.Things["Dataclass"].(*EntityInfo)
 	if !ok {
 		return
 	}
 	p.report(p.nameless...)
 	for i := range p.dataclasses {
 		d := &p.dataclasses[i]
-		prefix, last, _ := cutLast(d.Name)
-		space := p.spaces[prefix]
+		prefix, last, _ := CutName(d.Name)
+		space := p.Namespaces[prefix]
 		if space == nil {
 			continue
 		}
-		info, ok := space.things[last].(*entityInfo)
-		if !ok || info == root || info.ast == nil || !info.entity.IsSubclassOf(root.entity) || p.unsure(info.entity) {
+		info, ok := space.Things[last].(*EntityInfo)
+		if !ok || info == root || info.ast == nil || !info.Entity.IsSubclassOf(root.Entity) || p.unsure(info.Entity) {
 			continue
 		}
 		if err := p.checkDataclass(info, d); err != nil {
-			err.at = &info.ast.Name.At
+			err.Place = &info.ast.Name.At
 			p.report(err)
 		}
 	}
@@ -135,8 +135,8 @@ func (p *program) checkDataclasses(*definitions) {
 // reference says of it, and what people want to know.
 type mismatch struct{ message, plain string }
 
-func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
-	e := info.entity
+func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
+	e := info.Entity
 	if d.Plain || !d.Frozen {
 		what := "is not a dataclass"
 		if !d.Plain {
@@ -144,9 +144,9 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		}
 		called := d.Name
 		if d.Called != "" {
-			called = info.ns.name + "::" + d.Called
+			called = info.Namespace.Name + "::" + d.Called
 		}
-		err := fail(
+		err := NewError(
 			"DataClassMismatchException",
 			"The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
 			strings.ReplaceAll(called, "::", "."),
@@ -155,7 +155,7 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 			what,
 		)
 		if d.Line == 0 || d.Kind != "" && d.Kind != "type" {
-			return err.hinted(
+			return err.Hinted(
 				fmt.Sprintf(
 					"what is called %s in Python is of type %s: give it another name, or declare a class of that name with @dataclass(frozen=True)",
 					info.ast.Name.Name,
@@ -175,7 +175,7 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 		for _, m := range problems {
 			told, plain = append(told, "    -"+m.message), append(plain, m.plain)
 		}
-		err := fail(
+		err := NewError(
 			"DataClassMismatchException",
 			"The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d errors:\n%s\n",
 			e.Name,
@@ -193,8 +193,8 @@ func (p *program) checkDataclass(info *entityInfo, d *Dataclass) *Error {
 
 // mismatches are all that tells the fields of an entity and of its twin apart,
 // in the reference's order: attributes of the entity, then what only Python has.
-func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error) {
-	e := info.entity
+func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error) {
+	e := info.Entity
 	var problems []mismatch
 	say := func(message, plain string, args ...any) {
 		problems = append(problems, mismatch{message, fmt.Sprintf(plain, args...)})
@@ -245,8 +245,8 @@ func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error
 			identical,
 		)
 		if f.Type.Kind == "unfit" && f.Type.Name == "TypeError" { // upstream that is what Python makes of it
-			e := &Error{Kind: "TypeError", Message: f.Type.Text, foreign: true, about: &info.ast.Name.At}
-			return nil, e.hinted(
+			e := &Error{Kind: "TypeError", Message: f.Type.Text, Builtin: true, About: &info.ast.Name.At}
+			return nil, e.Hinted(
 				"the field " + f.Name + " of the Python class at " + d.File + " cannot have such a type",
 			)
 		}
@@ -254,7 +254,7 @@ func (p *program) mismatches(info *entityInfo, d *Dataclass) ([]mismatch, *Error
 			say(other, "the field %s of the Python class: %s", f.Name, f.Type.Text)
 			continue
 		}
-		t, err := p.annotation(info.ns, f.Type)
+		t, err := p.annotation(info.Namespace, f.Type)
 		if err != nil {
 			return nil, err
 		}
@@ -287,13 +287,13 @@ func primitive(t types.Type) bool {
 }
 
 // plainValue reports what a dataclass may not have beside its fields.
-func (p *program) plainValue(info *entityInfo) *Error {
-	e, at := info.entity, info.ast.Name.At
+func (p *Program) plainValue(info *EntityInfo) *Error {
+	e, at := info.Entity, info.ast.Name.At
 	var err *Error
 	for _, im := range info.implDefs {
 		for _, name := range im.ast.Using {
-			if err == nil && name.Text != "std::none" && !(name.Text == "none" && im.ns.name == "std") {
-				err = fail(
+			if err == nil && name.Text != "std::none" && !(name.Text == "none" && im.ns.Name == "std") {
+				err = NewError(
 					"DataClassException",
 					"The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. Dataclasses can only have std::none as implemenation.",
 					e.Name,
@@ -307,10 +307,10 @@ func (p *program) plainValue(info *entityInfo) *Error {
 		var places []string
 		for _, x := range e.Indexes {
 			if x.Entity == e {
-				places = append(places, short(&x.At))
+				places = append(places, Short(&x.At))
 			}
 		}
-		err = fail(
+		err = NewError(
 			"DataClassException",
 			"The dataclass %s defined at %s has an indexes defined at %s. Dataclasses can not have any indexes.",
 			e.Name,
@@ -357,13 +357,13 @@ func corresponds(attr, field types.Type) bool {
 func loose(t types.Type) bool { return t == types.Any || t == types.Literal }
 
 // twinOf gives the entity that is paired with a Python class; nil when none is.
-func (p *program) twinOf(class string) *entityInfo {
+func (p *Program) TwinOf(class string) *EntityInfo {
 	if p.twins == nil {
-		p.twins = map[string]*entityInfo{}
+		p.twins = map[string]*EntityInfo{}
 		root := p.infoOf("std::Dataclass")
 		for _, d := range p.dataclasses {
 			if info := p.infoOf(d.Name); d.Class != "" && root != nil && info != nil && info != root &&
-				info.entity.IsSubclassOf(root.entity) {
+				info.Entity.IsSubclassOf(root.Entity) {
 				p.twins[d.Class] = info
 			}
 		}

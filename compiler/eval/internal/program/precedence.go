@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -16,14 +16,14 @@ type PrecedenceRule struct {
 
 // applyPrecedence gives the relations of the policy their place in the freeze
 // order: a topological order of the rules, first mentioned first.
-func (p *program) applyPrecedence(*definitions) {
-	if p.wrong() {
+func (p *Program) applyPrecedence(*definitions) {
+	if p.Wrong() {
 		return // a rule may name what could not be defined
 	}
 	p.report(p.precedence())
 }
 
-func (p *program) precedence() *Error {
+func (p *Program) precedence() *Error {
 	var order []*types.Attribute
 	after := map[*types.Attribute][]*types.Attribute{}
 	waits := map[*types.Attribute]int{}
@@ -51,7 +51,7 @@ func (p *program) precedence() *Error {
 			e := &Error{
 				Kind:    "inmanta.execute.scheduler.CycleInRelationPrecedencePolicyError",
 				Message: "A cycle exists in the relation precedence policy",
-				bare:    true,
+				Bare:    true,
 			}
 			e.Hint = "mend relation_precedence_policy in project.yml"
 			return e
@@ -66,13 +66,13 @@ func (p *program) precedence() *Error {
 	return nil
 }
 
-func (p *program) ruled(entity, relation string) (*types.Attribute, *Error) {
+func (p *Program) ruled(entity, relation string) (*types.Attribute, *Error) {
 	invalid := func(format string, args ...any) *Error {
-		e := fail(
+		e := NewError(
 			"inmanta.execute.scheduler.InvalidRelationPrecedenceRuleError",
 			"A relation precedence rule was defined for "+format,
 			args...)
-		e.bare = true
+		e.Bare = true
 		e.Hint = "mend relation_precedence_policy in project.yml"
 		return e
 	}
@@ -80,9 +80,9 @@ func (p *program) ruled(entity, relation string) (*types.Attribute, *Error) {
 	if info == nil {
 		return nil, invalid("%s, but no such type was defined", entity)
 	}
-	attr := info.entity.Attribute(relation)
+	attr := info.Entity.Attribute(relation)
 	switch {
-	case attr == nil || attr.Entity != info.entity:
+	case attr == nil || attr.Entity != info.Entity:
 		return nil, invalid("%s.%s, but entity %s doesn't have an attribute %s.", entity, relation, entity, relation)
 	case attr.End == nil:
 		return nil, invalid("%s.%s, but attribute %s is not a relationship attribute.", entity, relation, relation)

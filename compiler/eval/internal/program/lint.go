@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -15,26 +15,26 @@ func (b *builder) perhaps() (over func()) {
 }
 
 // absent tells of a name that stands for nothing.
-func (b *builder) absent(n *ref) {
-	if !b.p.in.Lint || b.outside || n.kind == refMember && b.known(n.name) {
+func (b *builder) absent(n *Ref) {
+	if !b.p.in.Lint || b.outside || n.Kind == RefMember && b.known(n.Name) {
 		return
 	}
-	if e := *n.absent; b.sure {
-		b.failAt(&e, n.span)
+	if e := *n.Absent; b.sure {
+		b.failAt(&e, n.Span)
 		return
 	}
-	hint := n.absent.Hint
-	if n.absent.hint != nil {
-		hint = n.absent.hint()
+	hint := n.Absent.Hint
+	if n.Absent.MakeHint != nil {
+		hint = n.Absent.MakeHint()
 	}
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
 	b.warn(
 		"inmanta.ast.NotFoundException",
-		n.span,
+		n.Span,
 		"%s, which is an error as soon as this runs%s",
-		n.absent.Message,
+		n.Absent.Message,
 		hint,
 	)
 }

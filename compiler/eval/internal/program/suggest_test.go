@@ -1,4 +1,4 @@
-package eval
+package program
 
 import "testing"
 
@@ -15,7 +15,7 @@ func TestSuggestTheNearest(t *testing.T) {
 		{"colour", []string{"size", "weight"}, ""},
 		{"x", []string{"y"}, ""},
 	} {
-		if got := suggest("attribute", c.wrong, c.names); got != c.want {
+		if got := Suggest("attribute", c.wrong, c.names); got != c.want {
 			t.Errorf("for %s among %v: %q, want %q", c.wrong, c.names, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -64,11 +64,11 @@ type ModuleCode struct {
 }
 
 // code is the Python side of the modules, with the namespaces of the files.
-func (in *Input) code() []ModuleCode {
+func (in *Input) Code() []ModuleCode {
 	below := map[string][]string{}
 	for _, f := range in.Files {
 		top, _, _ := strings.Cut(f.Namespace, "::")
-		for name, qualified := f.Namespace, f.Namespace != top; qualified && name != top; name, _, _ = cutLast(name) {
+		for name, qualified := f.Namespace, f.Namespace != top; qualified && name != top; name, _, _ = CutName(name) {
 			below[top] = append(below[top], name)
 		}
 	}

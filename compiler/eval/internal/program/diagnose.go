@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func (e *Error) Class() string {
 	switch {
 	case strings.Contains(e.Kind, "."):
 		return e.Kind
-	case e.foreign:
+	case e.Builtin:
 		return "builtins." + e.Kind
 	}
 	return "inmanta.ast." + e.Kind
@@ -24,9 +24,9 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 	if e.Kind != "MultiException" {
 		return []diag.Diagnostic{e.Diagnostic()}
 	}
-	found := collected{seen: map[topic]*Error{}}
+	found := Collected{seen: map[topic]*Error{}}
 	for _, cause := range e.Causes {
-		found.add(cause)
+		found.Add(cause)
 	}
 	out := make([]diag.Diagnostic, len(found.list))
 	for i, cause := range found.list {
@@ -37,8 +37,8 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 
 // Diagnostic is the error with its place, source line, causes and hint.
 func (e *Error) Diagnostic() diag.Diagnostic {
-	if e.Hint == "" && e.hint != nil {
-		e.Hint = e.hint()
+	if e.Hint == "" && e.MakeHint != nil {
+		e.Hint = e.MakeHint()
 	}
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
@@ -47,32 +47,32 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 	if e.code != "" {
 		d.Code = e.code
 	}
-	at := e.at
+	at := e.Place
 	if at == nil {
-		at = e.about
+		at = e.About
 	}
 	if at != nil && at.File != nil && at.Start.Line > 0 {
-		d.Location, d.Source = locate(*at)
+		d.Location, d.Source = Locate(*at)
 	} else if e.File != "" {
 		d.Location = &diag.Location{File: e.File, Line: e.Line, Column: e.Column}
 	}
-	if e.focus != nil && e.focus.File != nil && e.focus.Start.Line > 0 && e.focus.Start.Col > 0 {
-		d.Focus, d.Source = locate(*e.focus)
+	if e.Focus != nil && e.Focus.File != nil && e.Focus.Start.Line > 0 && e.Focus.Start.Col > 0 {
+		d.Focus, d.Source = Locate(*e.Focus)
 		if d.Location != nil && *d.Focus == *d.Location {
 			d.Focus = nil
 		}
 	}
-	for _, r := range e.related {
-		l, source := locate(*r.at)
+	for _, r := range e.Related {
+		l, source := Locate(*r.at)
 		d.Related = append(d.Related, diag.Related{Label: r.label, Location: *l, Source: source})
 	}
-	if !e.foreign { // told by the error that it caused
+	if !e.Builtin { // told by the error that it caused
 		d.Python = frames(e.PythonTrace)
 	} else if d.Code == diag.Code("") {
 		d.Code = "" // it is Python's
 	}
 	for _, at := range e.also {
-		if l, _ := locate(*at); l != nil {
+		if l, _ := Locate(*at); l != nil {
 			d.Also = append(d.Also, *l)
 		}
 	}
@@ -83,13 +83,13 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 }
 
 func (e *Error) chain() []diag.Step {
-	if e.by == nil {
+	if e.By == nil {
 		return nil
 	}
-	return e.by.Steps()
+	return e.By.Steps()
 }
 
-func locate(at syntax.Span) (*diag.Location, string) {
+func Locate(at syntax.Span) (*diag.Location, string) {
 	l := &diag.Location{
 		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col),
 	}

@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -13,18 +13,18 @@ import (
 // related is a place with what it has to do with an error.
 type related struct {
 	label string
-	at    *place
+	at    *Place
 }
 
 // place is where a node stands.
-type place = syntax.Span
+type Place = syntax.Span
 
 // short is a place without a column.
-func short(p *place) string {
+func Short(p *Place) string {
 	return fmt.Sprintf("%s:%d", fileOf(p), p.Start.Line)
 }
 
-func fileOf(p *place) string {
+func fileOf(p *Place) string {
 	if p == nil || p.File == nil {
 		return "internal"
 	}
@@ -45,7 +45,7 @@ type Error struct {
 	// Hint says how to mend it, where more can be said than the message does.
 	Hint string
 	// hint makes Hint, where that takes work and most likely is never needed.
-	hint func() string
+	MakeHint func() string
 	// Importance orders the errors of a MultiException: lower comes first.
 	Importance int
 
@@ -59,40 +59,40 @@ type Error struct {
 	// nowhere: the annotation of a plug-in is at fault, and upstream names no place.
 	nowhere bool
 
-	at *place
+	Place *Place
 	// stmtAt is where Stmt stands: what another statement that takes the error
 	// over may replace, as long as at is nothing more exact.
-	stmtAt *place
+	StmtAt *Place
 	// by is in whose name it arose: the first link of the chain.
-	by Chain
+	By Chain
 	// code replaces the one of the kind, where that is too wide for people.
 	code string
 	// topic tells errors at one place apart, repeats counts what is the same.
-	topic   string
+	Topic   string
 	repeats int
-	also    []*place // where a name that is missing is used too
+	also    []*Place // where a name that is missing is used too
 	// excused is set for what only follows from another error, final for what
 	// ends a compile without more to tell.
-	excused, final bool
+	excused, Final bool
 	// Expected and Found say in words what type or token would have been right,
 	// and what is there.
 	Expected, Found string
 	// subject is what package eval knows of an error of assigning, for its data trace.
-	subject any
+	Subject any
 	// focus is nearer to what is wrong than at, for people.
-	focus *place
+	Focus *Place
 	// related are other places that have a part in it.
-	related []related
+	Related []related
 	// about is a place for readers of an error that has none upstream.
-	about *place
+	About *Place
 	// tail follows the message in the trace: the places of what is there twice.
 	tail string
 	// bare is set for errors that keep their text free of a place.
-	bare bool
+	Bare bool
 	// whole is set when Message names the places already.
 	whole bool
 	// foreign is set for an error that is no CompilerException upstream.
-	foreign bool
+	Builtin bool
 }
 
 // Error implements error with the text that is printed for people.
@@ -100,10 +100,10 @@ func (e *Error) Error() string { return e.Trace() }
 
 // At gives the place; ok is false when the error has none.
 func (e *Error) At() (at syntax.Span, ok bool) {
-	if e.at == nil || e.at.File == nil {
+	if e.Place == nil || e.Place.File == nil {
 		return syntax.Span{}, false
 	}
-	return *e.at, true
+	return *e.Place, true
 }
 
 // Trace is the whole text of the error, with its causes.
@@ -113,10 +113,10 @@ func (e *Error) head() string {
 	switch {
 	case e.whole:
 		return e.Message + e.tail
-	case e.Stmt != "" && e.at != nil:
-		return fmt.Sprintf("%s (reported in %s (%s))", e.Message, e.Stmt, e.at)
-	case e.at != nil && !e.bare:
-		return fmt.Sprintf("%s (%s)", e.Message, e.at)
+	case e.Stmt != "" && e.Place != nil:
+		return fmt.Sprintf("%s (reported in %s (%s))", e.Message, e.Stmt, e.Place)
+	case e.Place != nil && !e.Bare:
+		return fmt.Sprintf("%s (%s)", e.Message, e.Place)
 	}
 	return e.Message
 }
@@ -138,45 +138,45 @@ func (e *Error) trace(prefix, indent string) string {
 }
 
 // located fills in where the error arose, unless it knows already.
-func (e *Error) located(stmt fmt.Stringer, at *place) *Error {
+func (e *Error) Located(stmt fmt.Stringer, at *Place) *Error {
 	if e == nil {
 		return nil
 	}
-	if e.bare {
+	if e.Bare {
 		return e
 	}
-	if !e.foreign {
+	if !e.Builtin {
 		for _, c := range e.Causes {
-			c.located(stmt, at)
+			c.Located(stmt, at)
 		}
 	}
-	if e.at == nil {
-		e.at = at
+	if e.Place == nil {
+		e.Place = at
 	}
 	if e.Stmt == "" && stmt != nil {
-		e.Stmt, e.stmtAt = stmt.String(), at
+		e.Stmt, e.StmtAt = stmt.String(), at
 	}
 	return e
 }
 
 // claimed is located for a statement that takes the error over from the part
 // of it that raised it: only a place more exact than that part's stays.
-func (e *Error) claimed(stmt fmt.Stringer, at *place) *Error {
-	if e == nil || e.foreign || e.bare {
+func (e *Error) Claimed(stmt fmt.Stringer, at *Place) *Error {
+	if e == nil || e.Builtin || e.Bare {
 		return e
 	}
 	for _, c := range e.Causes {
-		c.claimed(stmt, at)
+		c.Claimed(stmt, at)
 	}
-	if e.at == nil || e.Stmt != "" && alike(e.at, e.stmtAt) {
-		e.at = at
+	if e.Place == nil || e.Stmt != "" && alike(e.Place, e.StmtAt) {
+		e.Place = at
 	}
-	e.Stmt, e.stmtAt = stmt.String(), at
+	e.Stmt, e.StmtAt = stmt.String(), at
 	return e
 }
 
 // alike compares places as the reference does: by line where it knows no more.
-func alike(a, b *place) bool {
+func alike(a, b *Place) bool {
 	switch {
 	case a == b:
 		return true
@@ -189,85 +189,85 @@ func alike(a, b *place) bool {
 }
 
 // near is a place for readers of an error that nobody reports as its own.
-func (e *Error) near(n node) *Error {
-	if e.at == nil && e.about == nil {
-		e.about = n.where()
+func (e *Error) Near(n Node) *Error {
+	if e.Place == nil && e.About == nil {
+		e.About = n.Where()
 	}
 	return e
 }
 
 // drawn is claimed by a node that reports all errors of its parts as its own.
-func (e *Error) drawn(n node) *Error {
-	if e = e.claimed(n, n.where()); e != nil && !e.foreign && !e.bare {
-		e.at = n.where()
+func (e *Error) Drawn(n Node) *Error {
+	if e = e.Claimed(n, n.Where()); e != nil && !e.Builtin && !e.Bare {
+		e.Place = n.Where()
 	}
 	return e
 }
 
-func fail(kind, format string, args ...any) *Error {
+func NewError(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Importance: 10}
 }
 
-func runtimeError(format string, args ...any) *Error {
-	return fail("RuntimeException", format, args...)
+func RuntimeError(format string, args ...any) *Error {
+	return NewError("RuntimeException", format, args...)
 }
 
-func typingError(format string, args ...any) *Error {
-	return fail("TypingException", format, args...)
+func TypingError(format string, args ...any) *Error {
+	return NewError("TypingException", format, args...)
 }
 
-func notFound(format string, args ...any) *Error {
-	return fail("NotFoundException", format, args...)
+func NotFound(format string, args ...any) *Error {
+	return NewError("NotFoundException", format, args...)
 }
 
 // twice says where both of two that exclude each other stand.
-func (e *Error) twice(original, duplicate any) *Error {
+func (e *Error) Twice(original, duplicate any) *Error {
 	e.tail = fmt.Sprintf(" (original at (%s)) (duplicate at (%s))", original, duplicate)
 	e.whole = true
 	for _, place := range []any{original, duplicate} {
-		if at, is := place.(*syntax.Span); is && (e.at == nil || at.File != e.at.File || at.Start != e.at.Start) {
-			e.with("the other one is", at)
+		if at, is := place.(*syntax.Span); is && (e.Place == nil || at.File != e.Place.File || at.Start != e.Place.Start) {
+			e.With("the other one is", at)
 		}
 	}
 	return e
 }
 
 // Foreign tells an error that is no CompilerException upstream.
-func (e *Error) Foreign() bool { return e.foreign }
+func (e *Error) Foreign() bool { return e.Builtin }
 
 // focused says where people should look.
-func (e *Error) focused(at *place) *Error {
-	if e != nil && e.focus == nil {
-		e.focus = at
+func (e *Error) Focused(at *Place) *Error {
+	if e != nil && e.Focus == nil {
+		e.Focus = at
 	}
 	return e
 }
 
 // with names another place that has a part in it.
-func (e *Error) with(label string, at *place) *Error {
+func (e *Error) With(label string, at *Place) *Error {
 	if at != nil && at.File != nil && at.Start.Line > 0 {
-		e.related = append(e.related, related{label, at})
+		e.Related = append(e.Related, related{label, at})
 	}
 	return e
 }
 
 // hinted says how to mend it.
-func (e *Error) hinted(hint string) *Error {
+func (e *Error) Hinted(hint string) *Error {
 	e.Hint = hint
 	return e
 }
 
 // coded gives the error a code of its own.
-func (e *Error) coded(code string) *Error {
+func (e *Error) Coded(code string) *Error {
 	e.code = code
 	return e
 }
 
 // in names the node that raised the error.
-func (e *Error) in(n node) *Error { return e.located(n, n.where()) }
+func (e *Error) In(n Node) *Error { return e.Located(n, n.Where()) }
 
 // together makes one error of several, in the order that the reference prints.
-func together(errs []*Error) *Error {
+func Combine(errs []*Error) *Error {
 	switch len(errs) {
 	case 0:
 		return nil
@@ -284,37 +284,37 @@ func together(errs []*Error) *Error {
 		}
 		return a.lineOf() < b.lineOf()
 	})
-	return &Error{Kind: "MultiException", Causes: errs, bare: true}
+	return &Error{Kind: "MultiException", Causes: errs, Bare: true}
 }
 
 func (e *Error) fileOf() string {
-	if e.at == nil {
+	if e.Place == nil {
 		return ""
 	}
-	return fileOf(e.at)
+	return fileOf(e.Place)
 }
 
 func (e *Error) lineOf() int32 {
-	if e.at == nil {
+	if e.Place == nil {
 		return 0
 	}
-	return e.at.Start.Line
+	return e.Place.Start.Line
 }
 
 // excused is an error that only follows from another one.
-func excused() *Error { return &Error{excused: true} }
+func Excused() *Error { return &Error{excused: true} }
 
 // typeError turns the error of a type into an error of the language.
-func typeError(err error) *Error {
+func TypeError(err error) *Error {
 	switch err := err.(type) {
 	case nil:
 		return nil
 	case *Error:
 		return err
 	case types.PythonError:
-		return &Error{Kind: err.Class, Message: err.Text, foreign: true}
+		return &Error{Kind: err.Class, Message: err.Text, Builtin: true}
 	case *types.Mismatch:
-		e := runtimeError("%s", err.Message).coded(diag.WrongType)
+		e := RuntimeError("%s", err.Message).Coded(diag.WrongType)
 		if err.Typing {
 			e.Kind = "TypingException"
 		}
@@ -323,10 +323,10 @@ func typeError(err error) *Error {
 		}
 		if err.Typedef != nil {
 			e.Stmt = err.Typedef.Name
-			e.at, _ = err.Typedef.At.(*place)
+			e.Place, _ = err.Typedef.At.(*Place)
 		}
 		return e
 	default:
-		return runtimeError("%s", err)
+		return RuntimeError("%s", err)
 	}
 }

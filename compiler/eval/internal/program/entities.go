@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -9,17 +9,17 @@ import (
 )
 
 // entityInfo is what the engine knows of an entity besides its type.
-type entityInfo struct {
-	entity *types.Entity
-	ast    *syntax.Entity
-	ns     *namespace
-	own    []*types.Attribute
+type EntityInfo struct {
+	Entity    *types.Entity
+	ast       *syntax.Entity
+	Namespace *Namespace
+	own       []*types.Attribute
 	// ownDefaults are those that its text has; defaults are those of all
 	// attributes, inherited ones too, in the order in which they are set;
 	// allDefaults also has what was taken away.
 	ownDefaults, defaults, allDefaults []defaultValue
 	defaultsDone                       bool
-	implements                         []*implement
+	Implements                         []*Implement
 	implDefs                           []placed[*syntax.Implement]
 	inherits                           bool            // `using parents`
 	lineage                            []*types.Entity // see ancestry
@@ -30,21 +30,21 @@ type entityInfo struct {
 	// broken is set when a parent or an end of a relation could not be
 	// resolved: the entity may have attributes that nobody knows of.
 	broken bool
-	places map[string]*place
+	places map[string]*Place
 }
 
-func (p *program) defineEntities(d *definitions) {
+func (p *Program) defineEntities(d *definitions) {
 	for _, info := range d.entities {
 		p.parents(info, nil)
 	}
 	for _, info := range p.parentsFirst() {
 		p.ownAttributes(info)
 		if info.twice {
-			e := typingError("same parent defined twice")
-			e.Stmt, e.at = syntax.Render(info.ast), &info.ast.Word
+			e := TypingError("same parent defined twice")
+			e.Stmt, e.Place = syntax.Render(info.ast), &info.ast.Word
 			p.report(e)
 		}
-		info.entity.Lay(info.own)
+		info.Entity.Lay(info.own)
 		p.checkInherited(info)
 		p.report(p.findTwin(info))
 	}
@@ -52,57 +52,57 @@ func (p *program) defineEntities(d *definitions) {
 
 // parents resolves the parents of an entity, theirs next, and reports one that
 // is its own parent; it loses its parents.
-func (p *program) parents(info *entityInfo, chain []string) {
+func (p *Program) parents(info *EntityInfo, chain []string) {
 	if info.state == 2 || info.ast == nil {
 		return
 	}
-	chain = append(chain, info.entity.Name)
+	chain = append(chain, info.Entity.Name)
 	if info.state == 1 {
-		chain = chain[slices.Index(chain, info.entity.Name) : len(chain)-1]
+		chain = chain[slices.Index(chain, info.Entity.Name) : len(chain)-1]
 		slices.Reverse(chain)
-		e := fail("CycleException", "Entity can not be its own parent %s", strings.Join(chain, ","))
+		e := NewError("CycleException", "Entity can not be its own parent %s", strings.Join(chain, ","))
 		last := p.infoNamed(chain[0])
-		e.Stmt, e.at = syntax.Render(last.ast), &last.ast.Word
+		e.Stmt, e.Place = syntax.Render(last.ast), &last.ast.Word
 		p.report(e)
-		info.entity.Parents, info.broken = nil, true
+		info.Entity.Parents, info.broken = nil, true
 		return
 	}
 	info.state = 1
 	p.ownParents(info)
-	for _, parent := range info.entity.Parents {
-		p.parents(p.info[parent.Number], chain)
+	for _, parent := range info.Entity.Parents {
+		p.parents(p.Info[parent.Number], chain)
 	}
 	info.state = 2
 }
 
-func (p *program) ownParents(info *entityInfo) {
-	if len(info.ast.Parents) == 0 && info.entity.Name != "std::Entity" {
+func (p *Program) ownParents(info *EntityInfo) {
+	if len(info.ast.Parents) == 0 && info.Entity.Name != "std::Entity" {
 		root, err := p.root(info)
 		if err != nil {
 			info.broken = true
 			p.report(err)
 		}
 		if root != nil {
-			info.entity.Parents = []*types.Entity{root.entity}
+			info.Entity.Parents = []*types.Entity{root.Entity}
 		}
 	}
 	for _, name := range info.ast.Parents {
-		parent, err := p.entityNamed(info.ns, name, info.ast)
+		parent, err := p.entityNamed(info.Namespace, name, info.ast)
 		if err != nil {
 			info.broken = true
 			p.report(err)
 			continue
 		}
-		if slices.Contains(info.entity.Parents, parent.entity) {
+		if slices.Contains(info.Entity.Parents, parent.Entity) {
 			info.twice = true
 			continue
 		}
-		info.entity.Parents = append(info.entity.Parents, parent.entity)
+		info.Entity.Parents = append(info.Entity.Parents, parent.Entity)
 	}
 }
 
 // internal is where the reference says that a name stands which nobody wrote.
-var internal = place{
+var internal = Place{
 	File:  &syntax.File{Path: "__internal__"},
 	Start: syntax.Pos{Line: 1, Col: 1},
 	End:   syntax.Pos{Line: 1, Col: 1},
@@ -110,37 +110,37 @@ var internal = place{
 
 // root is the parent of entities that name none: std::Entity, as its namespace
 // sees it, where `import x as std` may have put another one.
-func (p *program) root(info *entityInfo) (*entityInfo, *Error) {
-	space := info.ns.visible("std")
-	if space == nil || space == p.spaces["std"] {
-		root, _ := p.spaces["std"].things["Entity"].(*entityInfo)
+func (p *Program) root(info *EntityInfo) (*EntityInfo, *Error) {
+	space := info.Namespace.Visible("std")
+	if space == nil || space == p.Namespaces["std"] {
+		root, _ := p.Namespaces["std"].Things["Entity"].(*EntityInfo)
 		return root, nil
 	}
-	return p.entityNamed(info.ns, syntax.Name{Text: "std::Entity", At: internal}, info.ast)
+	return p.entityNamed(info.Namespace, syntax.Name{Text: "std::Entity", At: internal}, info.ast)
 }
 
 // parentsFirst are the entities, each after its parents.
-func (p *program) parentsFirst() []*entityInfo {
-	var sorted []*entityInfo
-	seen := make([]bool, len(p.info))
-	var visit func(info *entityInfo)
-	visit = func(info *entityInfo) {
-		if seen[info.entity.Number] {
+func (p *Program) parentsFirst() []*EntityInfo {
+	var sorted []*EntityInfo
+	seen := make([]bool, len(p.Info))
+	var visit func(info *EntityInfo)
+	visit = func(info *EntityInfo) {
+		if seen[info.Entity.Number] {
 			return
 		}
-		seen[info.entity.Number] = true
-		for _, parent := range info.entity.Parents {
-			visit(p.info[parent.Number])
+		seen[info.Entity.Number] = true
+		for _, parent := range info.Entity.Parents {
+			visit(p.Info[parent.Number])
 		}
 		sorted = append(sorted, info)
 	}
-	for _, info := range p.info {
+	for _, info := range p.Info {
 		visit(info)
 	}
 	return sorted
 }
 
-func (p *program) ownAttributes(info *entityInfo) {
+func (p *Program) ownAttributes(info *EntityInfo) {
 	if info.ast == nil {
 		return
 	}
@@ -156,24 +156,24 @@ func (p *program) ownAttributes(info *entityInfo) {
 			continue
 		}
 		info.places[a.Name.Name] = &at
-		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.entity, At: at})
+		info.own = append(info.own, &types.Attribute{Name: a.Name.Name, Type: t, Entity: info.Entity, At: at})
 	}
 }
 
-func duplicateAttribute(name string, info *entityInfo, first, second *place) *Error {
-	e := fail("DuplicateException", "attribute '%s' already exists on entity '%s'", name, info.entity.Short())
-	e.at = first
-	return e.twice(first, second)
+func duplicateAttribute(name string, info *EntityInfo, first, second *Place) *Error {
+	e := NewError("DuplicateException", "attribute '%s' already exists on entity '%s'", name, info.Entity.Short())
+	e.Place = first
+	return e.Twice(first, second)
 }
 
-func (p *program) attributeType(info *entityInfo, a *syntax.Attribute) (types.Type, *Error) {
-	t, err := p.typeNamed(info.ns, a.Type.Name, a)
+func (p *Program) attributeType(info *EntityInfo, a *syntax.Attribute) (types.Type, *Error) {
+	t, err := p.typeNamed(info.Namespace, a.Type.Name, a)
 	if err != nil {
 		return nil, err
 	}
 	if e, is := t.(*types.Entity); is {
-		err := typingError("Entity attributes can only have primitive types, %s is an entity: use a relation", e.Name)
-		err.Stmt, err.at = syntax.Render(a), &a.Name.At
+		err := TypingError("Entity attributes can only have primitive types, %s is an entity: use a relation", e.Name)
+		err.Stmt, err.Place = syntax.Render(a), &a.Name.At
 		return nil, err
 	}
 	if a.Type.List {
@@ -188,7 +188,7 @@ func (p *program) attributeType(info *entityInfo, a *syntax.Attribute) (types.Ty
 // ancestry is the entity and all above it, each once. It is made for entities
 // that have instances only: all of them together grow with the square of the
 // depth.
-func (info *entityInfo) ancestry() []*types.Entity {
+func (info *EntityInfo) Ancestry() []*types.Entity {
 	if info.lineage != nil {
 		return info.lineage
 	}
@@ -204,15 +204,15 @@ func (info *entityInfo) ancestry() []*types.Entity {
 			walk(parent)
 		}
 	}
-	walk(info.entity)
+	walk(info.Entity)
 	return info.lineage
 }
 
 // checkInherited compares the attributes of an entity with those of its
 // parents, and theirs with each other; there are no relations yet but the
 // built-in ones.
-func (p *program) checkInherited(info *entityInfo) {
-	e := info.entity
+func (p *Program) checkInherited(info *EntityInfo) {
+	e := info.Entity
 	for _, own := range info.own {
 		for _, parent := range e.Parents {
 			if have := parent.Attribute(own.Name); have != nil {
@@ -231,12 +231,12 @@ func (p *program) checkInherited(info *entityInfo) {
 	}
 }
 
-func (p *program) override(info *entityInfo, own, have *types.Attribute) *Error {
+func (p *Program) override(info *EntityInfo, own, have *types.Attribute) *Error {
 	if have.End != nil || own.End != nil || own.Type.String() == have.Type.String() {
 		return nil // an attribute may take the place of a relation
 	}
 	first, second := &have.At, &own.At
-	e := fail("DuplicateException", "Incompatible attributes")
-	e.at = second
-	return e.twice(second, first)
+	e := NewError("DuplicateException", "Incompatible attributes")
+	e.Place = second
+	return e.Twice(second, first)
 }

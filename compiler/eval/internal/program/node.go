@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -8,33 +8,33 @@ import (
 
 // node is a resolved piece of the program. String is the text that the
 // reference prints for it.
-type node interface {
+type Node interface {
 	fmt.Stringer
-	where() *place
-	tree() syntax.Node
+	Where() *Place
+	Tree() syntax.Node
 }
 
 // expr is a resolved expression.
-type expr interface {
-	node
+type Expr interface {
+	Node
 	// layout gives the node and its parts their places in the frame of the
 	// expression that they belong to.
 	layout(l *layouter)
 }
 
 // at is embedded in nodes: where they stand.
-type at struct {
-	ast  syntax.Node
-	span place
+type Written struct {
+	Syntax syntax.Node
+	Span   Place
 }
 
-func (a *at) tree() syntax.Node { return a.ast }
+func (a *Written) Tree() syntax.Node { return a.Syntax }
 
-func (a *at) where() *place { return &a.span }
+func (a *Written) Where() *Place { return &a.Span }
 
-func (a *at) String() string { return syntax.Render(a.ast) }
+func (a *Written) String() string { return syntax.Render(a.Syntax) }
 
-func standing(n syntax.Node) at { return at{n, n.Where()} }
+func standing(n syntax.Node) Written { return Written{n, n.Where()} }
 
 // layouter deals out the places of one frame.
 type layouter struct {
@@ -61,16 +61,16 @@ func (l *layouter) name(name string) int {
 }
 
 // root is an expression with a frame of its own.
-type root struct {
-	expr expr
-	size int // of the frame
+type Root struct {
+	Expr Expr
+	Size int // of the frame
 }
 
-func newRoot(x expr) root {
-	if _, constant := x.(*literal); constant {
-		return root{expr: x}
+func newRoot(x Expr) Root {
+	if _, constant := x.(*Literal); constant {
+		return Root{Expr: x}
 	}
 	l := &layouter{}
 	x.layout(l)
-	return root{x, l.size}
+	return Root{x, l.size}
 }

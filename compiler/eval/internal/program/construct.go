@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"fmt"
@@ -11,19 +11,19 @@ import (
 
 // construct resolves a constructor call: which arguments an index needs first
 // and which can follow.
-func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
+func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	info := b.entity(x.Type, left, x)
-	n := &construct{at: standing(x), info: info}
+	n := &Construct{Written: standing(x), Info: info}
 	if info == nil {
-		return &literal{standing(x), types.Null{}}
+		return &Literal{standing(x), types.Null{}}
 	}
-	e := info.entity
+	e := info.Entity
 	written := map[string]bool{}
 	var names []string // of written, in their order
 	for _, a := range x.Named {
 		if written[a.Name.Name] {
 			b.failAt(
-				runtimeError(
+				RuntimeError(
 					"The attribute %s in the constructor call of %s is already set.",
 					a.Name.Name,
 					x.Type.Text,
@@ -37,12 +37,12 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 		}
 	}
 	if len(x.Splats) > 0 {
-		n.explicit, n.class = names, x.Type.Text
+		n.Explicit, n.Class = names, x.Type.Text
 	}
 	defaults := info.defaultArguments()
-	n.direct, n.indirect = slices.Clone(defaults.direct), slices.Clone(defaults.indirect)
-	n.lacks = b.lacking(n, left, written, len(x.Splats) > 0)
-	directDefaults, indirectDefaults := len(n.direct), len(n.indirect)
+	n.Direct, n.Indirect = slices.Clone(defaults.direct), slices.Clone(defaults.indirect)
+	n.Lacks = b.lacking(n, left, written, len(x.Splats) > 0)
+	directDefaults, indirectDefaults := len(n.Direct), len(n.Indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -50,34 +50,34 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) expr {
 			return
 		}
 		if attr == nil {
-			err := typingError("no attribute %s on type %s", name, e.Name)
+			err := TypingError("no attribute %s on type %s", name, e.Name)
 			err.Stmt = name
-			err.Hint = suggest("attribute", name, attributeNames(e))
+			err.Hint = Suggest("attribute", name, AttributeNames(e))
 			b.failAt(err, at)
 			return
 		}
 		if e.Indexed(name) {
-			n.direct = give(n.direct, directDefaults, argument{name: name, slot: slotNumber(e, name), x: root{expr: b.expr(value)}})
+			n.Direct = give(n.Direct, directDefaults, Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}})
 			return
 		}
 		later := b.indirect(attr, value)
-		later.slot = slotNumber(e, name)
-		n.indirect = give(n.indirect, indirectDefaults, later)
+		later.Slot = SlotNumber(e, name)
+		n.Indirect = give(n.Indirect, indirectDefaults, later)
 	}
 	for _, a := range x.Named {
 		add(a.Name.Name, a.Value, a.Name.At)
 	}
 	for _, s := range x.Splats {
-		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
+		n.Splats = append(n.Splats, Splat{b.expr(s.Expr), s.At})
 	}
 	return n
 }
 
 // give adds an argument to those of a constructor, of which the first are
 // defaults: it goes where its default stands, else to the end.
-func give(arguments []argument, defaults int, a argument) []argument {
+func give(arguments []Argument, defaults int, a Argument) []Argument {
 	for i := range arguments[:defaults] {
-		if arguments[i].name == a.name {
+		if arguments[i].Name == a.Name {
 			arguments[i] = a
 			return arguments
 		}
@@ -87,16 +87,16 @@ func give(arguments []argument, defaults int, a argument) []argument {
 
 // indirect resolves an argument that is assigned after the instance exists.
 // A constructor in it may want the instance for its index.
-func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
+func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) Argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
-		if _, constant := x.expr.(*literal); constant && attr.End == nil {
-			return argument{name: attr.Name, x: x, known: true}
+		if _, constant := x.Expr.(*Literal); constant && attr.End == nil {
+			return Argument{Name: attr.Name, X: x, Known: true}
 		}
-		if self, is := x.expr.(*ref); is && self.kind == refSelf && !attr.Gathers() {
-			return argument{name: attr.Name, x: x, known: true}
+		if self, is := x.Expr.(*Ref); is && self.Kind == RefSelf && !attr.Gathers() {
+			return Argument{Name: attr.Name, X: x, Known: true}
 		}
-		return argument{name: attr.Name, x: x}
+		return Argument{Name: attr.Name, X: x}
 	}
 	b.top = newNaming(b.top)
 	own := fmt.Sprintf("\x00%d", b.p.nextHidden())
@@ -105,7 +105,7 @@ func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) argument {
 	left.own = own
 	x := newRoot(b.assigned(value, left))
 	b.top = b.top.up
-	return argument{name: attr.Name, x: x, own: true}
+	return Argument{Name: attr.Name, X: x, Own: true}
 }
 
 func (b *builder) hintFor(attr *types.Attribute) *lhs {
@@ -137,27 +137,27 @@ func constructs(x syntax.Expr) bool {
 // lacking says what indexes want that the constructor does not have written. A
 // `**` may give it, and the left side of an assignment one attribute, as the other
 // end of its relation: whether they do shows when the constructor runs.
-func (b *builder) lacking(n *construct, left *lhs, written map[string]bool, splats bool) *lacking {
-	missing := unwritten(n.info.entity, func(name string) bool {
+func (b *builder) lacking(n *Construct, left *lhs, written map[string]bool, splats bool) *Lacking {
+	missing := unwritten(n.Info.Entity, func(name string) bool {
 		return written[name] ||
-			slices.ContainsFunc(n.info.defaults, func(d defaultValue) bool { return d.name == name })
+			slices.ContainsFunc(n.Info.defaults, func(d defaultValue) bool { return d.name == name })
 	})
 	if len(missing) == 0 {
 		return nil
 	}
 	assigned := left != nil && left.attr != ""
 	if !splats && (!assigned || len(missing) > 1) {
-		err := withoutKey(n.info.entity, missing)
+		err := WithoutKey(n.Info.Entity, missing)
 		err.Stmt = n.String()
-		b.failAt(err, n.span)
+		b.failAt(err, n.Span)
 	}
-	l := &lacking{names: missing}
+	l := &Lacking{Names: missing}
 	switch {
 	case left == nil:
 	case left.own != "":
-		l.left, l.attr = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.span}}), left.attr
+		l.Left, l.Attr = b.ref(&syntax.Ref{Name: syntax.Name{Text: left.own, At: n.Span}}), left.attr
 	case left.of != nil:
-		l.left, l.attr = b.expr(left.of), left.attr
+		l.Left, l.Attr = b.expr(left.of), left.attr
 	}
 	return l
 }
@@ -177,7 +177,7 @@ func unwritten(e *types.Entity, have func(name string) bool) []string {
 }
 
 // withoutKey says that a constructor lacks attributes of indexes.
-func withoutKey(e *types.Entity, missing []string) *Error {
+func WithoutKey(e *types.Entity, missing []string) *Error {
 	text := "Invalid Constructor call:"
 	for _, name := range missing {
 		kind := "attribute"
@@ -186,29 +186,29 @@ func withoutKey(e *types.Entity, missing []string) *Error {
 		}
 		text += fmt.Sprintf("\n\t* Missing %s '%s'. The %s %s.%s is part of an index.", kind, name, kind, e.Name, name)
 	}
-	return fail("IndexAttributeMissingInConstructorException", "%s", text)
+	return NewError("IndexAttributeMissingInConstructorException", "%s", text)
 }
 
-func (b *builder) lookup(x *syntax.Lookup) expr {
-	n := &lookup{at: standing(x), info: b.entity(x.Type, nil, x)}
+func (b *builder) lookup(x *syntax.Lookup) Expr {
+	n := &Lookup{Written: standing(x), Info: b.entity(x.Type, nil, x)}
 	b.query(n, x.Named, x.Splats)
 	return n
 }
 
-func (b *builder) query(n *lookup, named []syntax.Argument, splats []syntax.Splat) {
+func (b *builder) query(n *Lookup, named []syntax.Argument, splats []syntax.Splat) {
 	for _, a := range named {
-		n.named = append(n.named, argument{name: a.Name.Name, x: root{expr: b.expr(a.Value)}})
+		n.Named = append(n.Named, Argument{Name: a.Name.Name, X: Root{Expr: b.expr(a.Value)}})
 	}
 	for _, s := range splats {
-		n.splats = append(n.splats, splat{b.expr(s.Expr), s.At})
+		n.Splats = append(n.Splats, Splat{b.expr(s.Expr), s.At})
 	}
-	n.parts = newRoot(lookupParts{n})
+	n.Parts = newRoot(LookupParts{n})
 }
 
 // entity resolves the type of a constructor or lookup.
-func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entityInfo {
+func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *EntityInfo {
 	if left != nil && left.plain != nil {
-		err := typingError("Can not assign a value of type %s to a variable of type %s", name.Text, left.plain)
+		err := TypingError("Can not assign a value of type %s to a variable of type %s", name.Text, left.plain)
 		err.Stmt = syntax.Render(whole)
 		b.failAt(err, whole.Where())
 		return nil
@@ -223,20 +223,20 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *entity
 		b.failAt(err, name.At)
 		return nil
 	}
-	info, ok := thing.(*entityInfo)
+	info, ok := thing.(*EntityInfo)
 	if !ok {
-		err := typingError("%s is not an entity and can not be constructed", name.Text)
-		if _, is := thing.(*pluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
-			err.Kind, err.foreign = "AssertionError", true
+		err := TypingError("%s is not an entity and can not be constructed", name.Text)
+		if _, is := thing.(*PluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
+			err.Kind, err.Builtin = "AssertionError", true
 			err.Message, err.Hint = "Should not happen because all entity types start with a capital letter", "a plug-in whose name begins with a capital letter cannot be called"
 		}
 		b.failAt(err, name.At)
 		return nil
 	}
-	if left != nil && left.hint != nil && !info.entity.IsSubclassOf(left.hint) && !b.p.unsure(info.entity) {
-		err := typingError(
+	if left != nil && left.hint != nil && !info.Entity.IsSubclassOf(left.hint) && !b.p.unsure(info.Entity) {
+		err := TypingError(
 			"Can not assign a value of type %s to a variable of type %s",
-			info.entity.Name,
+			info.Entity.Name,
 			left.hint.Name,
 		)
 		err.Stmt = syntax.Render(whole)
@@ -268,7 +268,7 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	case 0:
 		return nil
 	case 1:
-		return b.p.info[found[0].Number]
+		return b.p.Info[found[0].Number]
 	}
 	names := make([]string, len(found))
 	for i, e := range found {
@@ -276,7 +276,7 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	}
 	slices.Sort(names)
 	b.failAt(
-		fail(
+		NewError(
 			"AmbiguousTypeException",
 			"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
 			name.Text,
@@ -285,11 +285,11 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 		),
 		name.At,
 	)
-	return b.p.info[found[0].Number]
+	return b.p.Info[found[0].Number]
 }
 
 // slotNumber is the position of an attribute in slots, or -1 for self.
-func slotNumber(e *types.Entity, name string) int {
+func SlotNumber(e *types.Entity, name string) int {
 	if name == "self" {
 		return -1
 	}

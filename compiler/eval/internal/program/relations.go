@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 
 // defineRelations resolves implementations' targets and both ends of relations,
 // and then lays out the entities, parents first.
-func (p *program) defineRelations(d *definitions) {
+func (p *Program) defineRelations(d *definitions) {
 	for _, def := range d.targeted {
 		switch def := def.(type) {
-		case *implementationInfo:
+		case *ImplementationInfo:
 			target, err := p.entityNamed(def.ns, def.ast.For, def.ast)
 			p.report(err)
 			def.target = target
@@ -21,11 +21,11 @@ func (p *program) defineRelations(d *definitions) {
 		}
 	}
 	for _, info := range p.parentsFirst() {
-		info.entity.Lay(info.own)
+		info.Entity.Lay(info.own)
 	}
 }
 
-func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
+func (p *Program) relation(ns *Namespace, rel *syntax.Relation) *Error {
 	left, err := p.entityNamed(ns, rel.Left.Entity, rel)
 	if err != nil {
 		err.Stmt = ""
@@ -35,7 +35,7 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		err2.Stmt = ""
 	}
 	if left == nil || right == nil {
-		for _, have := range []*entityInfo{left, right} {
+		for _, have := range []*EntityInfo{left, right} {
 			if have != nil {
 				have.broken = true // it lacks the relation
 			}
@@ -43,7 +43,7 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		p.report(err)
 		return err2
 	}
-	end := func(side *syntax.RelationEnd, of, to *entityInfo) (*types.Attribute, *Error) {
+	end := func(side *syntax.RelationEnd, of, to *EntityInfo) (*types.Attribute, *Error) {
 		name := side.Attribute.Name
 		if name == "" {
 			return nil, nil
@@ -54,12 +54,12 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 		of.places[name] = &side.Attribute.At
 		a := &types.Attribute{
 			Name:   name,
-			Type:   to.entity,
-			Entity: of.entity,
+			Type:   to.Entity,
+			Entity: of.Entity,
 			Doc:    rel.Doc,
 			At:     side.Attribute.At,
 			End: &types.End{
-				Target: to.entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
+				Target: to.Entity, Low: side.Multiplicity.Low, High: side.Multiplicity.High,
 			},
 		}
 		of.own = append(of.own, a)
@@ -98,7 +98,7 @@ func (p *program) relation(ns *namespace, rel *syntax.Relation) *Error {
 
 // newNames reports relations of an entity that take the name of something that
 // it inherits. An attribute may take the place of an inherited relation.
-func (p *program) newNames(info *entityInfo) {
+func (p *Program) newNames(info *EntityInfo) {
 	for _, a := range info.own {
 		if a.End == nil || info.ast == nil {
 			continue
@@ -107,27 +107,27 @@ func (p *program) newNames(info *entityInfo) {
 		if inherited == nil {
 			continue
 		}
-		e := fail(
+		e := NewError(
 			"DuplicateException",
 			"Attribute name %s is already defined in %s, unable to define relationship",
 			a.Name,
 			inherited.Short(),
 		)
-		e.at = &a.At
-		p.report(e.twice(&a.At, p.placeIn(inherited, a.Name)))
+		e.Place = &a.At
+		p.report(e.Twice(&a.At, p.placeIn(inherited, a.Name)))
 	}
 }
 
-func (p *program) placeIn(e *types.Entity, name string) string {
-	if at := p.info[e.Number].places[name]; at != nil {
+func (p *Program) placeIn(e *types.Entity, name string) string {
+	if at := p.Info[e.Number].places[name]; at != nil {
 		return at.String()
 	}
 	return "internal:1:0"
 }
 
-func (p *program) inherited(info *entityInfo, name string) *types.Entity {
-	for _, parent := range info.entity.Parents {
-		up := p.info[parent.Number]
+func (p *Program) inherited(info *EntityInfo, name string) *types.Entity {
+	for _, parent := range info.Entity.Parents {
+		up := p.Info[parent.Number]
 		for _, a := range up.own {
 			if a.Name == name {
 				return parent
@@ -140,61 +140,61 @@ func (p *program) inherited(info *entityInfo, name string) *types.Entity {
 	return nil
 }
 
-func (p *program) defineIndexes(d *definitions) {
+func (p *Program) defineIndexes(d *definitions) {
 	for _, x := range d.indexes {
 		p.report(p.index(x))
 	}
 }
 
-func (p *program) index(x placed[*syntax.Index]) *Error {
+func (p *Program) index(x placed[*syntax.Index]) *Error {
 	info, err := p.entityNamed(x.ns, x.ast.Entity, x.ast)
 	if err != nil {
 		return err
 	}
-	index := &types.Index{Entity: info.entity, At: x.ast.At}
+	index := &types.Index{Entity: info.Entity, At: x.ast.At}
 	for _, id := range x.ast.Attributes {
 		if slices.Contains(index.Attributes, id.Name) {
 			index.Twice = id.Name
 		}
 		index.Attributes = append(index.Attributes, id.Name)
-		attr := info.entity.Attribute(id.Name)
+		attr := info.Entity.Attribute(id.Name)
 		var e *Error
 		switch {
-		case attr == nil && p.unsure(info.entity):
-			return excused()
+		case attr == nil && p.unsure(info.Entity):
+			return Excused()
 		case attr == nil:
-			e = notFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.entity.Name)
-			e.Hint = suggest("attribute", id.Name, attributeNames(info.entity))
+			e = NotFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.Entity.Name)
+			e.Hint = Suggest("attribute", id.Name, AttributeNames(info.Entity))
 		case attr.End != nil && attr.End.Low == 0:
-			e = fail(
+			e = NewError(
 				"IndexException",
 				"Index can not contain optional relations, Relation ' %s.%s' is optional",
 				id.Name,
-				info.entity.Name,
+				info.Entity.Name,
 			)
 		case attr.End != nil && attr.End.High != 1:
-			e = fail(
+			e = NewError(
 				"IndexException",
 				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
 				id.Name,
 				attr.End.Target.Name,
 			)
 		case attr.End == nil && isList(attr.Type):
-			e = fail(
+			e = NewError(
 				"IndexException",
 				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
 				id.Name,
-				info.entity.Name,
+				info.Entity.Name,
 			)
 		default:
 			continue
 		}
-		e.Stmt, e.at = syntax.Render(x.ast), &x.ast.At
+		e.Stmt, e.Place = syntax.Render(x.ast), &x.ast.At
 		return e
 	}
 	written := index.Attributes
 	index.Attributes = slices.Sorted(slices.Values(written))
-	p.addIndex(info.entity, index, written)
+	p.addIndex(info.Entity, index, written)
 	return nil
 }
 
@@ -211,7 +211,7 @@ func isList(t types.Type) bool {
 // already is known by its attributes in order of the alphabet: an index that is
 // written in another order counts twice, as upstream, which shows where a
 // constructor looks for what its indexes lack.
-func (p *program) addIndex(e *types.Entity, x *types.Index, written []string) {
+func (p *Program) addIndex(e *types.Entity, x *types.Index, written []string) {
 	for _, have := range e.Indexes {
 		if slices.Equal(have.Attributes, written) {
 			return

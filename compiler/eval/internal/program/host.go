@@ -1,4 +1,4 @@
-package eval
+package program
 
 import (
 	"ordain.dev/ordain/compiler/syntax"
@@ -102,7 +102,7 @@ type Read struct {
 }
 
 // Slot is a place that will have a value; opaque to the host.
-type Slot interface{ slot() }
+type Slot interface{ IsSlot() }
 
 // Outcome is how a plug-in call ended. Exactly one of Value, Unset and Err is set.
 type Outcome struct {
@@ -120,7 +120,7 @@ type Outcome struct {
 // printer is a host that keeps what is printed outside of calls.
 type printer interface{ TakeOutput() []string }
 
-func taken(h Host) []string {
+func TakeOutput(h Host) []string {
 	if p, ok := h.(printer); ok {
 		return p.TakeOutput()
 	}
