@@ -48,7 +48,7 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *program.Error) {
 	return args, named, nil
 }
 
-// bind gives the arguments to the parameters, with Python's own errors, and
+// bind returns the arguments to the parameters, with Python's own errors, and
 // checks their types. It reports whether the plug-in is called: not with an
 // argument that is unknown, unless it takes those.
 func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error) {

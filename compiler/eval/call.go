@@ -50,7 +50,7 @@ func (u *callUnit) blame(err *program.Error) *program.Error {
 	if u.calling {
 		return err.Claimed(u.n, u.n.Where())
 	}
-	if err.Kind == "OptionalValueException" { // of an argument: upstream reads all before it evaluates any, and names no place
+	if err.Kind == "OptionalValueException" { // of an argument: in the reference reads all before it evaluates any, and names no place
 		return err.Near(u.n)
 	}
 	return err.In(u.n)
@@ -148,7 +148,7 @@ func (u *callUnit) retry(r *run, slots []program.Slot) {
 	r.start(next, f)
 }
 
-// repeats tells units that may find only when they run that they have to wait:
+// repeats reports whether units that may find only when they run that they have to wait:
 // they keep their place among those that do.
 func mayRepeat(w waiter) bool {
 	u, is := w.(*callUnit)
@@ -219,9 +219,9 @@ func (u *callUnit) failed(err *program.PluginError, direct bool) *program.Error 
 	}
 	var e *program.Error
 	switch {
-	case err.Kind == "exit": // it passes everything by, as upstream
+	case err.Kind == "exit": // it passes everything by, as in the reference
 		return program.Exited(*err)
-	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // as do all of these, which upstream lets through
+	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // as do all of these, which in the reference lets through
 		return u.raised(err).In(u.n)
 	case u.n.Plugin.Signature.Emits:
 		return program.Exited(*err)

@@ -197,7 +197,7 @@ func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments
 	return nil
 }
 
-// late gives what is known of the arguments only now: those of `**d`, and the
+// late returns what is known of the arguments only now: those of `**d`, and the
 // other end of the relation that the instance is assigned to, if an index wants
 // it; and the indirect arguments that are left then. It comes before any other
 // argument is evaluated.
@@ -223,7 +223,7 @@ func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.
 
 func (g given) same(other given) bool { return g.name == other.name }
 
-// splat gives the arguments of `**d`.
+// splat returns the arguments of `**d`.
 func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, *program.Error) {
 	var late []given
 	for _, x := range n.Splats {

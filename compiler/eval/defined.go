@@ -105,7 +105,7 @@ type definedUnit struct {
 	target  *variable
 	// listening is set from when the list knows of it until an element is added:
 	// after that it is not blocked any more, though the elements that were there
-	// before do not count, as upstream.
+	// before do not count, as in the reference.
 	listening bool
 }
 

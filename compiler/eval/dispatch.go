@@ -55,7 +55,7 @@ func (r *run) need(x program.Expr, s *scope, f frame) *program.Error {
 		return r.need(n.Text, s, f).In(n)
 	case *program.Format:
 		return r.needFormat(n, s, f)
-	case *program.Fstring:
+	case *program.FString:
 		return r.needFString(n, s, f)
 	case *program.Comprehension:
 		return r.needComprehension(n, s, f)
@@ -128,7 +128,7 @@ func (r *run) eval(x program.Expr, s *scope, f frame) (types.Value, *program.Err
 		return r.evalMatching(n, s, f)
 	case *program.Format:
 		return r.evalFormat(n, s, f)
-	case *program.Fstring:
+	case *program.FString:
 		return r.evalFString(n, s, f)
 	}
 	panic(fmt.Sprintf("no way to evaluate a %T", x))

@@ -91,7 +91,7 @@ func (r *run) stuck() *program.Error {
 	return e.In(at)
 }
 
-// helper tells the units that only serve a statement, which waits as well.
+// helper reports whether the units that only serve a statement, which waits as well.
 func helper(w waiter) bool {
 	switch w.(type) {
 	case *attrHook, *conditionUnit, *branchUnit, *comprehensionUnit, *comprehensionEnd, *definedHook, *definedUnit, *promiseUnit, *lazyUnit, *lookupUnit, *setAttrUnit:

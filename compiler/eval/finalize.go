@@ -53,7 +53,7 @@ func finalize(h program.Host, after program.Heap, result *Result) {
 	result.Err = program.Combine(failed)
 }
 
-// finalizerError is about one finalizer. Upstream it has no place.
+// finalizerError is about one finalizer. In the reference it has no place.
 func finalizerError(err error) *program.Error {
 	e := &program.Error{Kind: "CompilerException", Message: err.Error(), Bare: true}
 	var raised interface{ Raised() *program.PluginError }

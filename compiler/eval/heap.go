@@ -86,13 +86,13 @@ type afterwards struct{ heap }
 // Variable implements Heap.
 func (*afterwards) Variable(string) program.Read { return program.Read{State: program.Missing} }
 
-// Call gives nothing: no call runs.
+// Call returns nothing: no call runs.
 func (*afterwards) Call() *syntax.Call { return nil }
 
 // TypeNames lists the types that the model defines: see TypeNames.
 func (h *heap) TypeNames() []string { return program.TypeNames(h.r.prog.Files()) }
 
-// Call gives the call as it is written.
+// Call returns the call as it is written.
 func (h *heap) Call() *syntax.Call {
 	written, _ := h.n.Syntax.(*syntax.Call)
 	return written

@@ -75,7 +75,7 @@ func floatsOf(e *types.Entity, x *types.Index) []types.Type {
 }
 
 // keyOf returns the key of an index from the values that a lookup or a
-// constructor gives for its attributes.
+// constructor returns for its attributes.
 func (t *indexTable) keyOf(values []given) (string, *program.Error) {
 	var room [64]byte
 	b := room[:0]
@@ -262,7 +262,7 @@ func (r *run) register(i *Instance, info *program.EntityInfo, n program.Node) *p
 	return nil
 }
 
-// claimKey gives an instance the key of a step, unless another one has it.
+// claimKey returns an instance the key of a step, unless another one has it.
 func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
 	var room [64]byte
 	b := room[:0]
@@ -284,7 +284,7 @@ func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
 	return key, nil
 }
 
-// answer gives an instance to the lookups that wait for its key.
+// answer returns an instance to the lookups that wait for its key.
 func (t *indexTable) answer(r *run, key string, i *Instance) {
 	for _, p := range t.waiting[key] {
 		p.target.put(r, i, &p.n.Span)

@@ -169,7 +169,7 @@ func (u *evalUnit) run(r *run) *program.Error {
 	return nil
 }
 
-// inOrder gives the elements of a list to a collector.
+// inOrder returns the elements of a list to a collector.
 func inOrder(r *run, v types.Value, at *program.Place, c collector) *program.Error {
 	if l, ok := v.(*types.List); ok {
 		for _, item := range l.Items {

@@ -131,7 +131,7 @@ func (u *lazyUnit) run(r *run) *program.Error {
 	if err != nil {
 		return err
 	}
-	if isUnknown(left) && r.direct { // upstream it passes for a bool first
+	if isUnknown(left) && r.direct { // in the reference it passes for a bool first
 		e := &program.Error{
 			Kind:    "AssertionError",
 			Builtin: true,

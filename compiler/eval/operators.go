@@ -38,7 +38,7 @@ func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *pr
 	case "in":
 		return r.contains(n, a, b)
 	case "not in":
-		if isUnknown(b) && !isUnknown(a) { // upstream does not get as far as its own message
+		if isUnknown(b) && !isUnknown(a) { // in the reference does not get as far as its own message
 			e := &program.Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", Builtin: true}
 			return nil, e.In(n)
 		}

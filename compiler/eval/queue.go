@@ -54,7 +54,7 @@ func (l *waitingList) append(w waiter) {
 	l.units = append(l.units, w)
 }
 
-// replace gives the number of a unit to another one that goes on in its stead.
+// replace returns the number of a unit to another one that goes on in its stead.
 func (l *waitingList) replace(old, w waiter) {
 	if old.base().number > 0 {
 		w.base().number = old.base().number

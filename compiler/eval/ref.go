@@ -75,13 +75,13 @@ func late(x program.Expr) bool {
 	return is
 }
 
-// told tells whether it has; if not, who evaluates the expression is to tell.
+// told reports whether it has; if not, who evaluates the expression is to tell.
 func told(x program.Expr, f frame) bool {
 	n, is := x.(*program.AttrRef)
 	return is && f[n.Slot].passesOn()
 }
 
-// unheard tells whether a collector has yet to receive the value of an
+// unheard reports whether a collector has yet to receive the value of an
 // expression, now that it is known.
 func unheard(x program.Expr, f frame, report bool) bool { return report || late(x) && !told(x, f) }
 

@@ -86,7 +86,7 @@ func (r *Result) Diagnostics() []diag.Diagnostic {
 		out = append(out, further.Diagnostic())
 	}
 	for i := range out {
-		if out[i].Code == "" { // one of Python's exceptions, which upstream lets through
+		if out[i].Code == "" { // one of Python's exceptions, which in the reference lets through
 			out[i].Code = diag.Code("RuntimeException")
 		}
 	}

@@ -75,11 +75,11 @@ func noReference(v types.Value, field string, n program.Node) *program.Error {
 	return e.In(n)
 }
 
-func (r *run) needFString(n *program.Fstring, s *scope, f frame) *program.Error {
+func (r *run) needFString(n *program.FString, s *scope, f frame) *program.Error {
 	return program.EachField(n.Pieces, func(x program.Expr) *program.Error { return r.need(x, s, f) }).In(n)
 }
 
-func (r *run) evalFString(n *program.Fstring, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalFString(n *program.FString, s *scope, f frame) (types.Value, *program.Error) {
 	open := false
 	err := program.EachField(n.Pieces, func(x program.Expr) *program.Error {
 		if open { // the reference looks no further
@@ -112,7 +112,7 @@ func (r *run) evalFString(n *program.Fstring, s *scope, f frame) (types.Value, *
 }
 
 // render appends what pieces give.
-func (r *run) renderFString(n *program.Fstring, b []byte, s *scope, f frame, pieces []program.Fpiece) ([]byte, *program.Error) {
+func (r *run) renderFString(n *program.FString, b []byte, s *scope, f frame, pieces []program.FPiece) ([]byte, *program.Error) {
 	for i := range pieces {
 		p := &pieces[i]
 		if !p.IsField {
@@ -149,7 +149,7 @@ func (r *run) renderFString(n *program.Fstring, b []byte, s *scope, f frame, pie
 }
 
 // format is what a field of an f-string makes of its value.
-func formatField(n *program.Fstring, v types.Value, conversion rune, spec string) (string, *program.Error) {
+func formatField(n *program.FString, v types.Value, conversion rune, spec string) (string, *program.Error) {
 	v, _ = types.Whole(v) // eval has looked at the error
 	switch conversion {
 	case 0:

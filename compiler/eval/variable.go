@@ -174,7 +174,7 @@ func (v *variable) waiters() []waiter {
 	return v.pending.waiters
 }
 
-// wake tells units that a variable which they waited for has its value.
+// wake reports whether units that a variable which they waited for has its value.
 func (r *run) wake(waiters []waiter) {
 	for _, w := range waiters {
 		r.arrived(w)
@@ -520,7 +520,7 @@ func (v *variable) passesOn() bool {
 	return false
 }
 
-// listen gives a collector the elements that are there, located where they are
+// listen returns a collector the elements that are there, located where they are
 // read, and those that will come. Of a plain variable it gives nothing: the unit
 // that evaluates it does.
 func (v *variable) listen(r *run, c collector, at *program.Place) *program.Error {

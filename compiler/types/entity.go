@@ -154,7 +154,7 @@ func (e *Entity) lay(attributes []*Attribute) {
 	}
 }
 
-// Downwards gives an entity and all above it, each once and after its parents, the
+// Downwards returns an entity and all above it, each once and after its parents, the
 // first of which comes last: what comes later goes before (LANGUAGE.md section 4).
 func (e *Entity) Downwards() []*Entity {
 	var list []*Entity
@@ -192,7 +192,7 @@ func (e *Entity) SlotOf(a *Attribute) int {
 	return e.Slot(a.Name)
 }
 
-// Slot gives the position of an attribute in Attributes, or -1.
+// Slot returns the position of an attribute in Attributes, or -1.
 func (e *Entity) Slot(name string) int {
 	if i, ok := e.slots[name]; ok {
 		return i
@@ -222,7 +222,7 @@ func (e *Entity) IsSubclassOf(other *Entity) bool {
 	return e == other || len(e.Parents) > 0 && e.above()[other]
 }
 
-// above gives an entity with several parents and all its ancestors.
+// above returns an entity with several parents and all its ancestors.
 func (e *Entity) above() map[*Entity]bool {
 	if known := e.ancestors.Load(); known != nil {
 		return *known

@@ -427,7 +427,7 @@ func general(a float64, precision int, alternate, keep bool) string {
 	return s
 }
 
-// pointed gives a number its point, which the alternate form always has.
+// pointed returns a number its point, which the alternate form always has.
 func pointed(s string) string {
 	if strings.Contains(s, ".") {
 		return s

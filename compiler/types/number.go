@@ -32,7 +32,7 @@ func asBig(v Value) *big.Int {
 	return nil
 }
 
-// asFloat gives a number as a float. As in Python, an integer that no float
+// asFloat returns a number as a float. As in Python, an integer that no float
 // comes near is an Overflow.
 func asFloat(v Value) (float64, error) {
 	switch v := v.(type) {

@@ -73,7 +73,7 @@ func Plain(v Value) Value {
 	return v
 }
 
-// isA tells whether Python counts the object among a primitive type's values.
+// isA reports whether Python counts the object among a primitive type's values.
 func (o *Object) isA(p Primitive) bool {
 	if o.Base != nil {
 		return p.has(o.Base)

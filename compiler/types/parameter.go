@@ -57,12 +57,12 @@ type View struct{ *Entity }
 
 // Stand is an instance that may stand for a reference to a dataclass.
 type Stand interface {
-	// StandsFor gives the reference; nil when the instance is one like others.
+	// StandsFor returns the reference; nil when the instance is one like others.
 	StandsFor() *Reference
-	// MadeOf gives the handle of the reference, or of the object of Python, that
+	// MadeOf returns the handle of the reference, or of the object of Python, that
 	// the instance was made of; 0 for others.
 	MadeOf() uint64
-	// Field gives the value of an attribute, when it is set.
+	// Field returns the value of an attribute, when it is set.
 	Field(name string) (Value, bool)
 }
 
@@ -73,7 +73,7 @@ func standsFor(i Instance) *Reference {
 	return nil
 }
 
-// Shown gives the value that a plug-in gets for one that the type accepted: the
+// Shown returns the value that a plug-in gets for one that the type accepted: the
 // reference to a dataclass itself, where the type names one.
 func Shown(t Type, v Value) Value {
 	switch t := t.(type) {
@@ -152,7 +152,7 @@ func BecomesDataclass(t Type) bool {
 }
 
 // isForeign tells an error of the condition of a typedef that is an exception of
-// Python upstream, and no answer: nothing else is tried.
+// Python in the reference, and no answer: nothing else is tried.
 func isForeign(err error) bool {
 	own, is := err.(interface{ Foreign() bool })
 	return is && own.Foreign()

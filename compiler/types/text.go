@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// Text gives the text of a value as Python's str does it.
+// Text returns the text of a value as Python's str does it.
 func Text(v Value) string {
 	if s, is := v.(Str); is {
 		return string(s)
@@ -50,7 +50,7 @@ func tooManyDigits(n *big.Int) error {
 	}
 }
 
-// Interpolated gives the text of a value in a "{{ }}" field: as Printed, but a
+// Interpolated returns the text of a value in a "{{ }}" field: as Printed, but a
 // float that is a whole number loses its fraction.
 func Interpolated(v Value) (string, error) {
 	v, err := Whole(v)
@@ -85,7 +85,7 @@ func notFinite(f float64) error {
 	return nil
 }
 
-// Repr gives the text of a value as Python's repr does it.
+// Repr returns the text of a value as Python's repr does it.
 func Repr(v Value) string {
 	var b printer
 	b.repr(v, true)

@@ -235,7 +235,7 @@ func (t Union) Validate(v Value) error {
 }
 
 // Nominal is the name of something that is no type, an implementation or a
-// plug-in, where a type is expected. As upstream it takes all values but
+// plug-in, where a type is expected. As in the reference it takes all values but
 // references.
 type Nominal string
 

@@ -69,7 +69,7 @@ type Reference struct {
 	Fields []ReferenceArg
 }
 
-// gives tells whether what the reference stands for is always of type t.
+// gives reports whether what the reference stands for is always of type t.
 func (r *Reference) gives(t Type) bool {
 	switch t := t.(type) {
 	case DictOf:
@@ -125,7 +125,7 @@ type IsValue struct{}
 
 func (IsValue) value() {}
 
-// NewInt gives the one form of a whole number.
+// NewInt returns the one form of a whole number.
 func NewInt(n *big.Int) Value {
 	if n.IsInt64() {
 		return Int(n.Int64())

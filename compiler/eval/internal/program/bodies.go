@@ -2,8 +2,8 @@ package program
 
 import "ordain.dev/ordain/compiler/types"
 
-// resolveBodies normalises all that is left: entities with their defaults and
-// conditions, implementations, and the top level of each file.
+// resolveBodies resolves what is left: entities with their defaults and conditions,
+// implementations, and the top level of each file.
 func (p *Program) resolveBodies(d *definitions) {
 	for _, info := range p.Info {
 		p.findDefaults(info)
@@ -42,8 +42,8 @@ func (p *Program) resolveBodies(d *definitions) {
 	}
 }
 
-// moduleNaming is the naming above an implementation: it only serves warnings
-// about shadowed variables, names are found through the namespace.
+// moduleNaming is the block above an implementation. It only serves warnings about
+// shadowed variables; names are found through the namespace.
 func (p *Program) moduleNaming(ns *Namespace) *naming {
 	n := newNaming(nil)
 	n.module = ns

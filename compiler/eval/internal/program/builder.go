@@ -8,43 +8,42 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// builder resolves the trees of one namespace: names become slots, types and
-// plug-ins. It keeps the errors and goes on with what it can.
+// builder resolves the syntax trees of one namespace: names become variables, slots,
+// types and plug-ins. It collects errors and goes on with what it can.
 type builder struct {
 	p    *Program
 	ns   *Namespace
 	top  *naming
-	stmt syntax.Node // the statement that errors are reported in
+	stmt syntax.Node // the statement in which errors are reported
 	errs []*Error
-	// warnings are what was found beside errors.
 	warnings []Warning
-	self     *types.Entity // of the implementation, where its body is resolved
-	// sure is set while what is resolved will run in any case.
+	self     *types.Entity // the entity of the implementation whose body is being resolved
+	// sure is set while what is resolved will certainly run.
 	sure bool
-	// assigning remembers which blocks hold assignments to attributes.
+	// assigning remembers which statements contain assignments to attributes.
 	assigning map[syntax.Stmt]bool
 	// direct is set in the condition of a typedef, which is evaluated at once.
 	direct bool
-	// outside: names are looked up as from outside of a block, where what is
-	// seen only inside is no error.
+	// outside is set while names are looked up as from outside of a block, where a
+	// name that is only visible inside is no error.
 	outside bool
 }
 
-// naming is a block while it is resolved: the names of its variables.
+// naming has the names of the variables of a block that is being resolved.
 type naming struct {
 	up    *naming
 	vars  map[string]int
 	names []string
 	first []syntax.Span // where each of names is first assigned
-	// module is set above the body of an implementation: what it would hide is
-	// only told of, not found here.
+	// module is set for the block above the body of an implementation: its names are
+	// not found here, but shadowing them is reported.
 	module *Namespace
-	// body is set for the outermost block of an implementation, whose names
-	// are those of the instance too.
+	// body is set for the outermost block of an implementation, in which the
+	// attributes of the instance are visible too.
 	body bool
 }
 
-// holds tells whether a variable of this or an outer block has the name.
+// holds reports whether this block or an outer one has a variable.
 func (n *naming) holds(name string) bool {
 	for ; n != nil; n = n.up {
 		if _, have := n.vars[name]; have {
@@ -74,7 +73,7 @@ func (b *builder) warn(kind string, at syntax.Span, text string, args ...any) {
 	b.warnings = append(b.warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
 }
 
-// failAt records an error at a name, reported in the current statement.
+// failAt records an error at a name, in the current statement.
 func (b *builder) failAt(err *Error, at syntax.Span) {
 	if err.Place == nil {
 		err.Place = &at
@@ -85,19 +84,20 @@ func (b *builder) failAt(err *Error, at syntax.Span) {
 	b.fail(err)
 }
 
-// lhs is what a constructor on the right of an assignment may know of the left.
+// lhs is what a constructor on the right of an assignment may use of the left side.
 type lhs struct {
 	of   syntax.Expr // the instance
-	own  string      // or the hidden variable that holds it
+	own  string      // or the hidden variable that has it
 	attr string
 	hint *types.Entity // the type of the relation, where it is known
-	// plain is the type of an attribute that is no relation: no instance goes there.
+	// plain is the type of an attribute that is no relation and so takes no
+	// instance.
 	plain types.Type
-	// gradual: elements are consumed as they arrive.
+	// gradual means that elements are taken as they arrive.
 	gradual bool
 }
 
-// whole is the same left side for what is needed as a whole.
+// whole returns the left side for an expression that is needed as a whole.
 func (l *lhs) whole() *lhs {
 	if l == nil || !l.gradual {
 		return l
@@ -160,8 +160,8 @@ func (b *builder) warnShadowed() {
 	}
 }
 
-// declared tells where a name of this block is first assigned; nil when it is
-// no name of the block.
+// declared returns the place where a name of this block is first assigned; nil when
+// the block has no such name.
 func (n *naming) declared(name string) *syntax.Span {
 	if i, have := n.vars[name]; have {
 		return &n.first[i]
@@ -175,8 +175,8 @@ func (n *naming) declared(name string) *syntax.Span {
 	return nil
 }
 
-// promisesOf lists the assignments to attributes in a statement of a block
-// whose instance is known outside of the block.
+// promisesOf returns the assignments to attributes in a statement of a block, as far
+// as their instance is known outside of the block.
 func (b *builder) promisesOf(st syntax.Stmt) []PromiseSpec {
 	var specs []PromiseSpec
 	hidden := map[string]int{}
@@ -237,8 +237,8 @@ func (b *builder) collectPromises(st syntax.Stmt, hidden map[string]int, specs *
 	}
 }
 
-// assigns reports whether a statement assigns to an attribute somewhere inside.
-// Each is looked at once, however deep blocks are nested.
+// assigns reports whether a statement contains an assignment to an attribute. It
+// looks at each statement once, however deep blocks are nested.
 func (b *builder) assigns(st syntax.Stmt) bool {
 	var bodies [2][]syntax.Stmt
 	switch st := st.(type) {
@@ -263,7 +263,7 @@ func (b *builder) assigns(st syntax.Stmt) bool {
 	return yes
 }
 
-// rootName is the variable at the beginning of `a.b.c`.
+// rootName returns the variable at the beginning of `a.b.c`.
 func rootName(x syntax.Expr) string {
 	for {
 		switch e := x.(type) {
@@ -277,7 +277,7 @@ func rootName(x syntax.Expr) string {
 	}
 }
 
-// statement resolves one statement; nil for definitions.
+// statement resolves one statement; nil for a definition.
 func (b *builder) statement(st syntax.Stmt) Stmt {
 	outer := b.stmt
 	b.stmt = st

@@ -5,17 +5,17 @@ import "sort"
 // mostErrors is how many different errors of a compile are reported.
 const mostErrors = 20
 
-// collected are errors without their repetitions.
+// Collected collects errors and leaves repetitions out.
 type Collected struct {
 	list []*Error
 	seen map[topic]*Error
-	// definition: one name that is missing is one error, wherever it is used,
-	// and there are no instances yet to repeat one for.
+	// definition is set for the definition phase: a missing name is one error
+	// wherever it is used, and no instance can repeat an error.
 	definition bool
 }
 
-// topic is what makes an error another one: the same statement that fails in
-// the same way for another instance is a repetition.
+// topic is what distinguishes errors: the same statement that fails in the same way
+// for another instance is a repetition.
 type topic struct {
 	kind  string
 	at    Place
@@ -43,7 +43,7 @@ func NewCollected(first *Error) *Collected {
 	return c
 }
 
-// add keeps an error, unless it is a repetition or a mere consequence.
+// Add keeps an error unless it is a repetition or only follows from another one.
 func (c *Collected) Add(e *Error) {
 	if e == nil || e.excused || e.Final && len(c.list) > 0 {
 		return
@@ -71,7 +71,7 @@ func (c *Collected) Add(e *Error) {
 
 func (c *Collected) Full() bool { return len(c.list) >= mostErrors }
 
-// further are the errors after the first, by place.
+// Further returns the errors after the first, by place.
 func (c *Collected) Further() []*Error {
 	if len(c.list) < 2 {
 		return nil

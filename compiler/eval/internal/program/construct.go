@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// construct resolves a constructor call: which arguments an index needs first
-// and which can follow.
+// construct resolves a constructor call and finds out which arguments an index needs
+// first and which can follow.
 func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	info := b.entity(x.Type, left, x)
 	n := &Construct{Written: standing(x), Info: info}
@@ -19,7 +19,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	}
 	e := info.Entity
 	written := map[string]bool{}
-	var names []string // of written, in their order
+	var names []string // those of written, in
 	for _, a := range x.Named {
 		if written[a.Name.Name] {
 			b.failAt(
@@ -46,7 +46,7 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
-			b.expr(value) // for what is wrong in it
+			b.expr(value) // for the errors in it
 			return
 		}
 		if attr == nil {
@@ -73,8 +73,8 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	return n
 }
 
-// give adds an argument to those of a constructor, of which the first are
-// defaults: it goes where its default stands, else to the end.
+// give adds an argument to those of a constructor, of which the first are defaults:
+// it replaces its default, or goes to the end.
 func give(arguments []Argument, defaults int, a Argument) []Argument {
 	for i := range arguments[:defaults] {
 		if arguments[i].Name == a.Name {
@@ -85,8 +85,8 @@ func give(arguments []Argument, defaults int, a Argument) []Argument {
 	return append(arguments, a)
 }
 
-// indirect resolves an argument that is assigned after the instance exists.
-// A constructor in it may want the instance for its index.
+// indirect resolves an argument that is assigned after the instance exists. A
+// constructor in it may need the instance for its index.
 func (b *builder) indirect(attr *types.Attribute, value syntax.Expr) Argument {
 	if attr.End == nil || attr.End.Inverse == nil || !constructs(value) {
 		x := newRoot(b.assigned(value, b.hintFor(attr)))
@@ -115,7 +115,7 @@ func (b *builder) hintFor(attr *types.Attribute) *lhs {
 	return &lhs{attr: attr.Name, hint: attr.End.Target, gradual: attr.End.Multi()}
 }
 
-// constructs reports whether the value of x can be a constructor of its own.
+// constructs reports whether the value of an expression can be a new instance.
 func constructs(x syntax.Expr) bool {
 	switch x := x.(type) {
 	case *syntax.Construct:
@@ -134,9 +134,9 @@ func constructs(x syntax.Expr) bool {
 	return false
 }
 
-// lacking says what indexes want that the constructor does not have written. A
-// `**` may give it, and the left side of an assignment one attribute, as the other
-// end of its relation: whether they do shows when the constructor runs.
+// lacking returns what indexes need that the constructor does not set. A `**` may
+// set it, and the left side of an assignment may set one attribute, as the other end
+// of its relation: whether they do shows when the constructor runs.
 func (b *builder) lacking(n *Construct, left *lhs, written map[string]bool, splats bool) *Lacking {
 	missing := unwritten(n.Info.Entity, func(name string) bool {
 		return written[name] ||
@@ -162,7 +162,7 @@ func (b *builder) lacking(n *Construct, left *lhs, written map[string]bool, spla
 	return l
 }
 
-// unwritten are the attributes of indexes that a constructor does not have, one
+// unwritten returns the attributes of indexes that a constructor does not set; one
 // of several indexes as often as it is in them.
 func unwritten(e *types.Entity, have func(name string) bool) []string {
 	var missing []string
@@ -176,7 +176,7 @@ func unwritten(e *types.Entity, have func(name string) bool) []string {
 	return missing
 }
 
-// withoutKey says that a constructor lacks attributes of indexes.
+// WithoutKey is the error for a constructor that lacks attributes of indexes.
 func WithoutKey(e *types.Entity, missing []string) *Error {
 	text := "Invalid Constructor call:"
 	for _, name := range missing {
@@ -226,7 +226,7 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *Entity
 	info, ok := thing.(*EntityInfo)
 	if !ok {
 		err := TypingError("%s is not an entity and can not be constructed", name.Text)
-		if _, is := thing.(*PluginInfo); is { // only a plug-in can have such a name, and upstream none is thought of
+		if _, is := thing.(*PluginInfo); is { // only a plug-in can have such a name, which the reference does not expect
 			err.Kind, err.Builtin = "AssertionError", true
 			err.Message, err.Hint = "Should not happen because all entity types start with a capital letter", "a plug-in whose name begins with a capital letter cannot be called"
 		}
@@ -246,7 +246,8 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *Entity
 	return info
 }
 
-// hinted looks for an entity among the type of a relation and its descendants.
+// hinted looks for an entity by its short name among the type of a relation and its
+// descendants.
 func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	var found []*types.Entity
 	seen := map[*types.Entity]bool{}
@@ -288,7 +289,8 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	return b.p.Info[found[0].Number]
 }
 
-// slotNumber is the position of an attribute in slots, or -1 for self.
+// SlotNumber returns the position of an attribute among the slots of an instance; -1
+// for self.
 func SlotNumber(e *types.Entity, name string) int {
 	if name == "self" {
 		return -1

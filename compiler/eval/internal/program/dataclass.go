@@ -9,9 +9,13 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// findTwin looks for the Python package in which the twin of an entity would
-// be. Upstream a package must be there, but not the class: an entity without
-// one is like any other.
+// An entity that extends std::Dataclass has a twin in Python: a frozen dataclass of
+// the same name. What a plug-in returns of that class becomes an instance of the
+// entity, a new one each time.
+//
+// findTwin looks for the Python package in which the twin of an entity would be. As
+// in the reference the package must exist, but not the class: an entity without one
+// is like any other.
 func (p *Program) findTwin(info *EntityInfo) *Error {
 	root := p.infoOf("std::Dataclass")
 	if root == nil || info == root || info.ast == nil || info.broken || !info.Entity.IsSubclassOf(root.Entity) {
@@ -36,8 +40,8 @@ func (p *Program) findTwin(info *EntityInfo) *Error {
 	return p.askTwin(info)
 }
 
-// askTwin sees to an entity whose name is in Python that of something else than
-// a class that Load told of. Upstream takes it for the twin, whatever it is.
+// askTwin looks for the twin of an entity where Python has something else under its
+// name than a class that Load reported. The reference takes whatever there is.
 func (p *Program) askTwin(info *EntityInfo) *Error {
 	name := info.Entity.Name
 	host, can := p.in.Host.(Twins)
@@ -60,7 +64,8 @@ func (p *Program) askTwin(info *EntityInfo) *Error {
 	return nil
 }
 
-// noTwin is an exception about what has an entity's name in Python.
+// noTwin is the error for an exception about what Python has under the name of an
+// entity.
 func (p *Program) noTwin(info *EntityInfo, raised *PluginError) *Error {
 	e := &Error{
 		Kind:    strings.TrimPrefix(raised.Class, "builtins."),
@@ -77,7 +82,7 @@ func (p *Program) noTwin(info *EntityInfo, raised *PluginError) *Error {
 	)
 }
 
-// packageOf says in which file the twins of a namespace's entities are.
+// packageOf names the file in which the twins of a namespace's entities are.
 func packageOf(names []string) string {
 	if names[0] == "__config__" {
 		return "move the entity to a module"
@@ -102,7 +107,7 @@ func (p *Program) hasPackage(names []string) bool {
 	return false
 }
 
-// checkDataclasses holds the pairs against each other.
+// checkDataclasses compares the entities with their twins.
 func (p *Program) checkDataclasses(*definitions) {
 	std := p.Namespaces["std"]
 	if std == nil {
@@ -131,8 +136,8 @@ func (p *Program) checkDataclasses(*definitions) {
 	}
 }
 
-// mismatch is what keeps an entity and a dataclass from being a pair: what the
-// reference says of it, and what people want to know.
+// mismatch is a difference between an entity and its twin: in the words of the
+// reference, and in plain ones.
 type mismatch struct{ message, plain string }
 
 func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
@@ -191,8 +196,9 @@ func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
 	return p.plainValue(info)
 }
 
-// mismatches are all that tells the fields of an entity and of its twin apart,
-// in the reference's order: attributes of the entity, then what only Python has.
+// mismatches returns the differences between the fields of an entity and of its
+// twin, in the order of the reference: the attributes of the entity, then what only
+// Python has.
 func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error) {
 	e := info.Entity
 	var problems []mismatch
@@ -244,7 +250,7 @@ func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error
 			attr.Name,
 			identical,
 		)
-		if f.Type.Kind == "unfit" && f.Type.Name == "TypeError" { // upstream that is what Python makes of it
+		if f.Type.Kind == "unfit" && f.Type.Name == "TypeError" { // Python itself raises it in the reference
 			e := &Error{Kind: "TypeError", Message: f.Type.Text, Builtin: true, About: &info.ast.Name.At}
 			return nil, e.Hinted(
 				"the field " + f.Name + " of the Python class at " + d.File + " cannot have such a type",
@@ -272,8 +278,8 @@ func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error
 	return problems, nil
 }
 
-// primitive reports whether a dataclass may have an attribute of a type: one
-// that is no typedef.
+// primitive reports whether a dataclass may have an attribute of a type, which must
+// be no typedef.
 func primitive(t types.Type) bool {
 	switch t := t.(type) {
 	case types.Optional:
@@ -286,7 +292,8 @@ func primitive(t types.Type) bool {
 	return true
 }
 
-// plainValue reports what a dataclass may not have beside its fields.
+// plainValue returns an error when an entity has something that a dataclass may not
+// have.
 func (p *Program) plainValue(info *EntityInfo) *Error {
 	e, at := info.Entity, info.ast.Name.At
 	var err *Error
@@ -324,8 +331,8 @@ func (p *Program) plainValue(info *EntityInfo) *Error {
 	return err
 }
 
-// corresponds reports whether an attribute takes all that a field of the Python
-// class may hold.
+// corresponds reports whether an attribute takes all values that a field of the
+// Python class may have.
 func corresponds(attr, field types.Type) bool {
 	if field == nil || field == types.Any {
 		return true
@@ -353,10 +360,10 @@ func corresponds(attr, field types.Type) bool {
 	return false
 }
 
-// loose is the type of elements of a `list`.
+// loose reports whether a type is that of the elements of a `list`.
 func loose(t types.Type) bool { return t == types.Any || t == types.Literal }
 
-// twinOf gives the entity that is paired with a Python class; nil when none is.
+// TwinOf returns the entity whose twin is a Python class; nil when there is none.
 func (p *Program) TwinOf(class string) *EntityInfo {
 	if p.twins == nil {
 		p.twins = map[string]*EntityInfo{}

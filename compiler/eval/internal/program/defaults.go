@@ -6,11 +6,11 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// defaultArguments are the defaults of an entity as arguments of a constructor
-// in which nothing is written: those of indexes, and the others.
+// defaultArguments are the defaults of an entity as arguments of a constructor that
+// sets nothing: those of indexes, and the others.
 type defaultArguments struct{ direct, indirect []Argument }
 
-// defaultArguments are made for entities that are constructed only: see ancestry.
+// defaultArguments is computed only for entities that are constructed: see Ancestry.
 func (info *EntityInfo) defaultArguments() *defaultArguments {
 	if info.asArguments != nil {
 		return info.asArguments
@@ -29,23 +29,23 @@ func (info *EntityInfo) defaultArguments() *defaultArguments {
 	return made
 }
 
-// defaultValue is the default of an attribute, without literal where an
-// inherited one is taken away.
+// defaultValue is the default of an attribute. It has no literal where an inherited
+// default is taken away.
 type defaultValue struct {
 	*Literal
 	name string
 }
 
-// taken reports whether a default was taken away.
+// taken reports whether the default was taken away.
 func (d defaultValue) taken() bool { return d.Literal == nil }
 
-// findDefaults checks the default values that an entity gives itself.
+// findDefaults checks the defaults in an entity's own text.
 func (p *Program) findDefaults(info *EntityInfo) {
 	if info.ast == nil {
 		return
 	}
 	for _, a := range info.ast.Attributes {
-		if a.Default == nil { // which takes an inherited one away, with or without `= undef`
+		if a.Default == nil { // which takes an inherited default away, with or without `= undef`
 			info.ownDefaults = append(info.ownDefaults, defaultValue{name: a.Name.Name})
 			continue
 		}
@@ -59,7 +59,7 @@ func (p *Program) findDefaults(info *EntityInfo) {
 		attr := info.Entity.Attribute(a.Name.Name)
 		invalid := attr.Type.Validate(v)
 		if own, is := invalid.(*Error); is && (own.Builtin || own.Place != nil) {
-			p.report(own) // of the condition of a typedef, which says where
+			p.report(own) // from the condition of a typedef, which names its place
 			continue
 		}
 		if err := TypeError(invalid); err != nil {
@@ -71,9 +71,9 @@ func (p *Program) findDefaults(info *EntityInfo) {
 	}
 }
 
-// defaults collects the default values of an entity: a descendant's take the
-// place of an ancestor's, and the first parent's that of the others'. An attribute
-// that is declared again without one takes it away.
+// defaults collects the defaults of an entity. Those of a descendant replace those
+// of an ancestor, and those of the first parent those of the others. An attribute
+// that is declared again without a default has none.
 func (p *Program) defaults(info *EntityInfo) {
 	if info.defaultsDone {
 		return
@@ -96,8 +96,8 @@ func (p *Program) defaults(info *EntityInfo) {
 	}
 }
 
-// overlaid gives the defaults of an ancestor with those of a descendant in their
-// places, and others behind. What it is given stays as it is.
+// overlaid returns the defaults of an ancestor, with those of a descendant in their
+// places and the others after them. It does not change its arguments.
 func overlaid(defaults, own []defaultValue) []defaultValue {
 	if len(own) == 0 {
 		return defaults
@@ -112,7 +112,7 @@ func overlaid(defaults, own []defaultValue) []defaultValue {
 			out[i] = d
 			continue
 		}
-		if d.taken() { // nothing is there to be taken away
+		if d.taken() { // there is no default to take away
 			continue
 		}
 		at[d.name] = len(out)

@@ -7,7 +7,8 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// Class is the reference's class with its module: inmanta.ast.DoubleSetException.
+// Class returns the reference's class with its module:
+// inmanta.ast.DoubleSetException.
 func (e *Error) Class() string {
 	switch {
 	case strings.Contains(e.Kind, "."):
@@ -18,8 +19,8 @@ func (e *Error) Class() string {
 	return "inmanta.ast." + e.Kind
 }
 
-// Diagnostics are the errors for the author of the model: each one that a
-// MultiException collects by itself.
+// Diagnostics returns the errors for the author of the model: each error of a
+// MultiException separately.
 func (e *Error) Diagnostics() []diag.Diagnostic {
 	if e.Kind != "MultiException" {
 		return []diag.Diagnostic{e.Diagnostic()}
@@ -35,7 +36,7 @@ func (e *Error) Diagnostics() []diag.Diagnostic {
 	return out
 }
 
-// Diagnostic is the error with its place, source line, causes and hint.
+// Diagnostic returns the error with its place, source line, causes and hint.
 func (e *Error) Diagnostic() diag.Diagnostic {
 	if e.Hint == "" && e.MakeHint != nil {
 		e.Hint = e.MakeHint()
@@ -66,10 +67,10 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 		l, source := Locate(*r.at)
 		d.Related = append(d.Related, diag.Related{Label: r.label, Location: *l, Source: source})
 	}
-	if !e.Builtin { // told by the error that it caused
+	if !e.Builtin { // the error that it caused has the frames
 		d.Python = frames(e.PythonTrace)
 	} else if d.Code == diag.Code("") {
-		d.Code = "" // it is Python's
+		d.Code = "" // an exception of Python's has no code
 	}
 	for _, at := range e.also {
 		if l, _ := Locate(*at); l != nil {

@@ -8,15 +8,15 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// entityInfo is what the engine knows of an entity besides its type.
+// EntityInfo is what the definition knows of an entity besides its type.
 type EntityInfo struct {
 	Entity    *types.Entity
 	ast       *syntax.Entity
 	Namespace *Namespace
 	own       []*types.Attribute
-	// ownDefaults are those that its text has; defaults are those of all
-	// attributes, inherited ones too, in the order in which they are set;
-	// allDefaults also has what was taken away.
+	// ownDefaults are the defaults in the entity's own text. defaults are those of
+	// all attributes, inherited ones included, in the order in which they are set;
+	// allDefaults also has those that were taken away.
 	ownDefaults, defaults, allDefaults []defaultValue
 	defaultsDone                       bool
 	Implements                         []*Implement
@@ -24,11 +24,11 @@ type EntityInfo struct {
 	inherits                           bool            // `using parents`
 	lineage                            []*types.Entity // see ancestry
 	asArguments                        *defaultArguments
-	state                              uint8 // of the search for cycles: 0 new, 1 in work, 2 done
-	// twice: a parent is named more than once.
+	state                              uint8 // in the search for cycles: 0 new, 1 being resolved, 2 done
+	// twice is set when a parent is named more than once.
 	twice bool
-	// broken is set when a parent or an end of a relation could not be
-	// resolved: the entity may have attributes that nobody knows of.
+	// broken is set when a parent or a relation could not be resolved: the entity
+	// may have attributes that are not known.
 	broken bool
 	places map[string]*Place
 }
@@ -50,8 +50,8 @@ func (p *Program) defineEntities(d *definitions) {
 	}
 }
 
-// parents resolves the parents of an entity, theirs next, and reports one that
-// is its own parent; it loses its parents.
+// parents resolves the parents of an entity and their parents. An entity that is its
+// own parent is reported and loses its parents.
 func (p *Program) parents(info *EntityInfo, chain []string) {
 	if info.state == 2 || info.ast == nil {
 		return
@@ -101,14 +101,14 @@ func (p *Program) ownParents(info *EntityInfo) {
 	}
 }
 
-// internal is where the reference says that a name stands which nobody wrote.
+// internal is where the reference locates a name that nobody wrote.
 var internal = Place{
 	File:  &syntax.File{Path: "__internal__"},
 	Start: syntax.Pos{Line: 1, Col: 1},
 	End:   syntax.Pos{Line: 1, Col: 1},
 }
 
-// root is the parent of entities that name none: std::Entity, as its namespace
+// root returns the parent of entities that name none: std::Entity as their namespace
 // sees it, where `import x as std` may have put another one.
 func (p *Program) root(info *EntityInfo) (*EntityInfo, *Error) {
 	space := info.Namespace.Visible("std")
@@ -119,7 +119,7 @@ func (p *Program) root(info *EntityInfo) (*EntityInfo, *Error) {
 	return p.entityNamed(info.Namespace, syntax.Name{Text: "std::Entity", At: internal}, info.ast)
 }
 
-// parentsFirst are the entities, each after its parents.
+// parentsFirst returns the entities, each after its parents.
 func (p *Program) parentsFirst() []*EntityInfo {
 	var sorted []*EntityInfo
 	seen := make([]bool, len(p.Info))
@@ -185,9 +185,9 @@ func (p *Program) attributeType(info *EntityInfo, a *syntax.Attribute) (types.Ty
 	return t, nil
 }
 
-// ancestry is the entity and all above it, each once. It is made for entities
-// that have instances only: all of them together grow with the square of the
-// depth.
+// Ancestry returns the entity and all entities above it, each once. It is computed
+// only for entities that have instances: all of them together grow with the square
+// of the depth.
 func (info *EntityInfo) Ancestry() []*types.Entity {
 	if info.lineage != nil {
 		return info.lineage
@@ -208,8 +208,8 @@ func (info *EntityInfo) Ancestry() []*types.Entity {
 	return info.lineage
 }
 
-// checkInherited compares the attributes of an entity with those of its
-// parents, and theirs with each other; there are no relations yet but the
+// checkInherited compares the attributes of an entity with those of its parents, and
+// those of the parents with each other. At this point there are no relations but the
 // built-in ones.
 func (p *Program) checkInherited(info *EntityInfo) {
 	e := info.Entity
@@ -233,7 +233,7 @@ func (p *Program) checkInherited(info *EntityInfo) {
 
 func (p *Program) override(info *EntityInfo, own, have *types.Attribute) *Error {
 	if have.End != nil || own.End != nil || own.Type.String() == have.Type.String() {
-		return nil // an attribute may take the place of a relation
+		return nil // an attribute may replace a relation
 	}
 	first, second := &have.At, &own.At
 	e := NewError("DuplicateException", "Incompatible attributes")

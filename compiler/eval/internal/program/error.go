@@ -10,16 +10,16 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// related is a place with what it has to do with an error.
+// related is another place that has to do with an error.
 type related struct {
 	label string
 	at    *Place
 }
 
-// place is where a node stands.
+// Place is where something stands in the model.
 type Place = syntax.Span
 
-// short is a place without a column.
+// Short returns a place without its column.
 func Short(p *Place) string {
 	return fmt.Sprintf("%s:%d", fileOf(p), p.Start.Line)
 }
@@ -31,7 +31,8 @@ func fileOf(p *Place) string {
 	return p.File.Path
 }
 
-// Chain is the way on which a compile came to an error.
+// Chain is how the compile came to an error: the implementations that ran, and the
+// instances they ran for.
 type Chain interface{ Steps() []diag.Step }
 
 // Error is an error of the model: what the reference calls a CompilerException.
@@ -39,12 +40,12 @@ type Error struct {
 	// Kind is the reference's class without its module: DoubleSetException.
 	Kind    string
 	Message string
-	// Stmt is the text of the statement that raised it, where there is one.
+	// Stmt is the text of the statement that raised the error, if there is one.
 	Stmt   string
 	Causes []*Error
-	// Hint says how to mend it, where more can be said than the message does.
+	// Hint says how to mend the error, where that says more than the message.
 	Hint string
-	// hint makes Hint, where that takes work and most likely is never needed.
+	// MakeHint makes Hint when the error is shown, where that takes work.
 	MakeHint func() string
 	// Importance orders the errors of a MultiException: lower comes first.
 	Importance int
@@ -52,53 +53,56 @@ type Error struct {
 	// Raised is the PluginException that a plug-in raised; nil for other errors.
 	Raised *diag.Exception
 
-	// File, Line and PythonTrace tell where a plug-in raised it.
+	// File, Line and PythonTrace say where a plug-in raised it.
 	File         string
 	Line, Column int
 	PythonTrace  string
-	// nowhere: the annotation of a plug-in is at fault, and upstream names no place.
+	// nowhere is set for an error in the annotation of a plug-in for which the
+	// reference names no place.
 	nowhere bool
 
 	Place *Place
-	// stmtAt is where Stmt stands: what another statement that takes the error
-	// over may replace, as long as at is nothing more exact.
+	// StmtAt is the place of Stmt. A statement that takes the error over replaces
+	// it, unless Place is more exact.
 	StmtAt *Place
-	// by is in whose name it arose: the first link of the chain.
+	// By is the implementation that ran when the error arose.
 	By Chain
-	// code replaces the one of the kind, where that is too wide for people.
+	// code replaces the diagnostic code of Kind where that is too general.
 	code string
-	// topic tells errors at one place apart, repeats counts what is the same.
+	// Topic distinguishes errors at one place; repeats counts equal ones.
 	Topic   string
 	repeats int
-	also    []*Place // where a name that is missing is used too
-	// excused is set for what only follows from another error, final for what
-	// ends a compile without more to tell.
+	also    []*Place // other places that use the same missing name
+	// excused is set for an error that only follows from another one, Final for one
+	// after which nothing more can be found.
 	excused, Final bool
-	// Expected and Found say in words what type or token would have been right,
-	// and what is there.
+	// Expected and Found say in words which type or token would have been right, and
+	// what is there.
 	Expected, Found string
-	// subject is what package eval knows of an error of assigning, for its data trace.
+	// Subject is what package eval knows of an error of assigning, for its data trace.
 	Subject any
-	// focus is nearer to what is wrong than at, for people.
+	// Focus is a place closer to the mistake than Place, for people.
 	Focus *Place
-	// related are other places that have a part in it.
+	// Related are other places that have to do with the error.
 	Related []related
-	// about is a place for readers of an error that has none upstream.
+	// About is a place for people where the reference names none.
 	About *Place
-	// tail follows the message in the trace: the places of what is there twice.
+	// tail follows the message in the trace: the places of two definitions that
+	// exclude each other.
 	tail string
-	// bare is set for errors that keep their text free of a place.
+	// Bare is set when the text of the error must not name a place.
 	Bare bool
 	// whole is set when Message names the places already.
 	whole bool
-	// foreign is set for an error that is no CompilerException upstream.
+	// Builtin is set for an exception that is no CompilerException in the reference,
+	// but one of Python's own.
 	Builtin bool
 }
 
-// Error implements error with the text that is printed for people.
+// Error implements error with the text that people see.
 func (e *Error) Error() string { return e.Trace() }
 
-// At gives the place; ok is false when the error has none.
+// At returns the place of the error, if it has one.
 func (e *Error) At() (at syntax.Span, ok bool) {
 	if e.Place == nil || e.Place.File == nil {
 		return syntax.Span{}, false
@@ -106,7 +110,7 @@ func (e *Error) At() (at syntax.Span, ok bool) {
 	return *e.Place, true
 }
 
-// Trace is the whole text of the error, with its causes.
+// Trace returns the whole text of the error, with its causes.
 func (e *Error) Trace() string { return strings.TrimRight(e.trace("", "  "), "\n") }
 
 func (e *Error) head() string {
@@ -137,7 +141,7 @@ func (e *Error) trace(prefix, indent string) string {
 	return b.String()
 }
 
-// located fills in where the error arose, unless it knows already.
+// Located sets the statement and the place of an error that does not have them yet.
 func (e *Error) Located(stmt fmt.Stringer, at *Place) *Error {
 	if e == nil {
 		return nil
@@ -159,8 +163,8 @@ func (e *Error) Located(stmt fmt.Stringer, at *Place) *Error {
 	return e
 }
 
-// claimed is located for a statement that takes the error over from the part
-// of it that raised it: only a place more exact than that part's stays.
+// Claimed is Located for a statement that takes the error over from the part of it
+// that raised it: the place of the part stays only if it is more exact.
 func (e *Error) Claimed(stmt fmt.Stringer, at *Place) *Error {
 	if e == nil || e.Builtin || e.Bare {
 		return e
@@ -175,7 +179,7 @@ func (e *Error) Claimed(stmt fmt.Stringer, at *Place) *Error {
 	return e
 }
 
-// alike compares places as the reference does: by line where it knows no more.
+// alike compares places as the reference does: by line where that is all it knows.
 func alike(a, b *Place) bool {
 	switch {
 	case a == b:
@@ -188,7 +192,7 @@ func alike(a, b *Place) bool {
 	return *a == *b
 }
 
-// near is a place for readers of an error that nobody reports as its own.
+// Near sets a place for people in an error that no node reports as its own.
 func (e *Error) Near(n Node) *Error {
 	if e.Place == nil && e.About == nil {
 		e.About = n.Where()
@@ -196,7 +200,7 @@ func (e *Error) Near(n Node) *Error {
 	return e
 }
 
-// drawn is claimed by a node that reports all errors of its parts as its own.
+// Drawn is Claimed for a node that reports all errors of its parts as its own.
 func (e *Error) Drawn(n Node) *Error {
 	if e = e.Claimed(n, n.Where()); e != nil && !e.Builtin && !e.Bare {
 		e.Place = n.Where()
@@ -220,7 +224,7 @@ func NotFound(format string, args ...any) *Error {
 	return NewError("NotFoundException", format, args...)
 }
 
-// twice says where both of two that exclude each other stand.
+// Twice sets the places of two definitions that exclude each other.
 func (e *Error) Twice(original, duplicate any) *Error {
 	e.tail = fmt.Sprintf(" (original at (%s)) (duplicate at (%s))", original, duplicate)
 	e.whole = true
@@ -232,10 +236,10 @@ func (e *Error) Twice(original, duplicate any) *Error {
 	return e
 }
 
-// Foreign tells an error that is no CompilerException upstream.
+// Foreign reports whether the error is no CompilerException in the reference.
 func (e *Error) Foreign() bool { return e.Builtin }
 
-// focused says where people should look.
+// Focused sets the place at which people should look.
 func (e *Error) Focused(at *Place) *Error {
 	if e != nil && e.Focus == nil {
 		e.Focus = at
@@ -243,7 +247,7 @@ func (e *Error) Focused(at *Place) *Error {
 	return e
 }
 
-// with names another place that has a part in it.
+// With adds another place that has to do with the error.
 func (e *Error) With(label string, at *Place) *Error {
 	if at != nil && at.File != nil && at.Start.Line > 0 {
 		e.Related = append(e.Related, related{label, at})
@@ -251,22 +255,23 @@ func (e *Error) With(label string, at *Place) *Error {
 	return e
 }
 
-// hinted says how to mend it.
+// Hinted sets the hint.
 func (e *Error) Hinted(hint string) *Error {
 	e.Hint = hint
 	return e
 }
 
-// coded gives the error a code of its own.
+// Coded sets a code of the error's own.
 func (e *Error) Coded(code string) *Error {
 	e.code = code
 	return e
 }
 
-// in names the node that raised the error.
+// In sets the node that raised the error.
 func (e *Error) In(n Node) *Error { return e.Located(n, n.Where()) }
 
-// together makes one error of several, in the order that the reference prints.
+// Combine makes one error of several, in the order in which the reference prints
+// them.
 func Combine(errs []*Error) *Error {
 	switch len(errs) {
 	case 0:
@@ -301,10 +306,11 @@ func (e *Error) lineOf() int32 {
 	return e.Place.Start.Line
 }
 
-// excused is an error that only follows from another one.
+// Excused returns an error that only follows from another one, so that it is not
+// reported.
 func Excused() *Error { return &Error{excused: true} }
 
-// typeError turns the error of a type into an error of the language.
+// TypeError turns the error of a type into an error of the language.
 func TypeError(err error) *Error {
 	switch err := err.(type) {
 	case nil:

@@ -13,7 +13,7 @@ func (b *builder) root(x syntax.Expr) Root { return newRoot(b.expr(x)) }
 
 func (b *builder) expr(x syntax.Expr) Expr { return b.assigned(x, nil) }
 
-// assigned resolves an expression that stands on the right of left.
+// assigned resolves an expression on the right side of an assignment.
 func (b *builder) assigned(x syntax.Expr, left *lhs) Expr {
 	if v, ok := constant(x); ok {
 		return &Literal{standing(x), v}
@@ -21,7 +21,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) Expr {
 	if b.direct {
 		if err := b.unusable(x); err != nil {
 			b.direct = false
-			b.assigned(x, left) // for what is wrong with its names
+			b.assigned(x, left) // for the errors in its names
 			b.direct = true
 			return &Unusable{standing(x), err}
 		}
@@ -58,7 +58,7 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) Expr {
 		}
 		return n
 	case *syntax.FString:
-		return &Fstring{Written: standing(x), Pieces: b.pieces(x.Pieces, map[string]Expr{})}
+		return &FString{Written: standing(x), Pieces: b.pieces(x.Pieces, map[string]Expr{})}
 	case *syntax.Conditional:
 		defer b.perhaps()()
 		return &Conditional{Written: standing(x), Cond: b.root(x.Cond), Then: newRoot(b.assigned(x.Then, left)), Else: newRoot(b.assigned(x.Else, left))}
@@ -98,13 +98,13 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) Expr {
 	return &Literal{standing(x), types.Null{}}
 }
 
-// pieces resolves the fields of an f-string. Behind braces that are escaped the
-// reference forgets fields, but still finds one that stood before them; known has
-// these, by what is written in the braces.
-func (b *builder) pieces(pieces []syntax.FPiece, known map[string]Expr) []Fpiece {
-	out := make([]Fpiece, 0, len(pieces))
+// pieces resolves the fields of an f-string. After escaped braces the reference
+// forgets fields, but still finds one that stood before them; known has those by
+// their text.
+func (b *builder) pieces(pieces []syntax.FPiece, known map[string]Expr) []FPiece {
+	out := make([]FPiece, 0, len(pieces))
 	for _, p := range pieces {
-		piece := Fpiece{Text: p.Text, Conversion: p.Conversion, Field: p.Field, IsField: p.IsField}
+		piece := FPiece{Text: p.Text, Conversion: p.Conversion, Field: p.Field, IsField: p.IsField}
 		if p.Ref != nil {
 			piece.X = b.expr(p.Ref)
 			known[p.Field] = piece.X
@@ -117,7 +117,8 @@ func (b *builder) pieces(pieces []syntax.FPiece, known map[string]Expr) []Fpiece
 	return out
 }
 
-// constant folds literals, and lists and dicts of them; lists are flattened.
+// constant returns the value of a literal, or of a list or dict of literals. Lists
+// in lists are flattened.
 func constant(x syntax.Expr) (types.Value, bool) {
 	switch x := x.(type) {
 	case *syntax.Literal:
@@ -161,7 +162,7 @@ func constant(x syntax.Expr) (types.Value, bool) {
 	return nil, false
 }
 
-// inconstant finds what keeps an expression from being a constant.
+// inconstant returns the part that keeps an expression from being a constant.
 func inconstant(x syntax.Expr) syntax.Expr {
 	var parts []syntax.Expr
 	switch x := x.(type) {
@@ -180,7 +181,7 @@ func inconstant(x syntax.Expr) syntax.Expr {
 	return x
 }
 
-// shown is how an error shows an expression by itself: an f-string as its text.
+// shown returns the text of an expression in an error: of an f-string its own text.
 func shown(x syntax.Expr) string {
 	if f, is := x.(*syntax.FString); is {
 		return pytext.Quote(f.Text)
@@ -188,8 +189,8 @@ func shown(x syntax.Expr) string {
 	return syntax.Render(x)
 }
 
-// ref resolves a variable. What is found nowhere is an error only when it is
-// needed: a block that never runs may name what does not exist.
+// ref resolves a variable. One that does not exist is an error only when it is
+// needed, since a block that never runs may name it.
 func (b *builder) ref(x *syntax.Ref) *Ref {
 	name := x.Name.Text
 	n := &Ref{Written: standing(x), Name: name}
@@ -229,7 +230,7 @@ func (b *builder) ref(x *syntax.Ref) *Ref {
 	return n
 }
 
-// refAt resolves a name as if it stood where a call stands.
+// RefAt resolves a name as if it stood where a call stands.
 func (p *Program) RefAt(n *Call, name string) *Ref {
 	b := &builder{p: p, ns: n.Namespace, top: n.names}
 	return b.ref(&syntax.Ref{Name: syntax.Name{Text: name, At: n.Span}})
@@ -278,8 +279,8 @@ func (b *builder) qualified(n *Ref, ns, last string) {
 	n.Namespace, n.Index = space, i
 }
 
-// namespaceOf checks the namespace at the root of `a::b.c.d`: when there is
-// none, it is the whole that is wrong.
+// namespaceOf checks the namespace at the beginning of `a::b.c.d`. When there is
+// none, the error is that of the whole expression.
 func (b *builder) namespaceOf(x *syntax.AttrRef) bool {
 	ns, _, qualified := CutName(rootName(x))
 	if !qualified || b.ns.Visible(ns) != nil {
@@ -289,7 +290,7 @@ func (b *builder) namespaceOf(x *syntax.AttrRef) bool {
 	return false
 }
 
-// renderer gives the text of a tree that became no node.
+// renderer is a syntax tree with the text that errors show.
 type renderer struct{ syntax.Node }
 
 func (r renderer) String() string { return syntax.Render(r.Node) }
@@ -314,7 +315,7 @@ func (b *builder) comprehension(x *syntax.Comprehension, left *lhs) Expr {
 
 func (b *builder) call(x *syntax.Call) Expr {
 	n := &Call{Written: standing(x), Name: x.Func.Text, Namespace: b.ns, names: b.top}
-	for _, a := range x.Args { // what is wrong in them comes first
+	for _, a := range x.Args { // their errors come first
 		n.Args = append(n.Args, b.expr(a))
 	}
 	for _, a := range x.Named {
@@ -371,7 +372,7 @@ func (b *builder) call(x *syntax.Call) Expr {
 	return n
 }
 
-// unloaded tells names that may be those of plug-ins nobody looked for.
+// unloaded reports whether a name may be that of a plug-in that was not looked for.
 func (b *builder) unloaded(name string) bool {
 	prefix, _, qualified := CutName(name)
 	ns := b.ns
@@ -394,7 +395,7 @@ func (b *builder) matching(x *syntax.Regex) Expr {
 	return &Matching{standing(x), self, compiled, x.Pattern}
 }
 
-// Constant gives the value of an expression, or the part of it that keeps it
+// Constant returns the value of an expression, or the part of it that keeps it
 // from being a constant.
 func Constant(x syntax.Expr) (v types.Value, not syntax.Expr) {
 	if v, is := constant(x); is {

@@ -5,7 +5,8 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// unusable stands for what a condition cannot use.
+// Unusable stands for an expression that cannot be used in the condition of a
+// typedef.
 type Unusable struct {
 	Written
 	Err *Error
@@ -13,7 +14,7 @@ type Unusable struct {
 
 func (n *Unusable) layout(*layouter) {}
 
-// literal is a constant.
+// Literal is a constant.
 type Literal struct {
 	Written
 	Value types.Value
@@ -29,35 +30,36 @@ const (
 	RefSelf                  // self of the implementation
 	RefMember                // attribute of self, else at module level
 	refModule                // at module level of a namespace
-	refAbsent                // nowhere: an error when it is needed
+	refAbsent                // nowhere, which is an error when it is needed
 )
 
-// ref is a variable.
+// Ref is a variable.
 type Ref struct {
 	Written
 	Name      string
 	Kind      refKind
 	Depth     int
 	Index     int
-	Namespace *Namespace // refModule, and refMember's second choice
-	Absent    *Error     // refAbsent, and refMember without a second choice
+	Namespace *Namespace // of refModule, and the second choice of refMember
+	Absent    *Error     // of refAbsent, and of refMember without a second choice
 	Slot      int
 }
 
 func (n *Ref) layout(l *layouter) { n.Slot = l.name(n.Name) }
 
-// attrRef is `x.a`.
+// AttrRef is `x.a`.
 type AttrRef struct {
 	Written
 	X    Root
 	Attr string
 	Slot int
-	// unset: where x is an optional relation without a value, so is this.
+	// Unset means that the value is unset, and no error, when x is an optional
+	// relation without a value.
 	Unset bool
 }
 
-// passUnset says so of `x.a` and all before it. What a promise goes through may
-// be not there: no error, as upstream, until its statement goes there too.
+// passUnset sets Unset of `x.a` and all before it. As in the reference, a promise
+// may go through what is not there: that is an error only when the statement runs.
 func passUnset(x Expr) {
 	for n, is := x.(*AttrRef); is; n, is = n.X.Expr.(*AttrRef) {
 		n.Unset = true
@@ -66,12 +68,12 @@ func passUnset(x Expr) {
 
 func (n *AttrRef) layout(l *layouter) { n.Slot = l.next() }
 
-// listExpr is `[a, b]` of which something is no constant.
+// List is `[a, b]` of which something is no constant.
 type List struct {
 	Written
-	Items []Root // each with a frame of its own, for the gradual case
+	Items []Root // each in a frame of its own, for the gradual case
 	Parts []Expr
-	Slot  int // of the gathered list, in the gradual case
+	Slot  int // that of the gathered list, in the gradual case
 }
 
 func (n *List) layout(l *layouter) {
@@ -81,13 +83,13 @@ func (n *List) layout(l *layouter) {
 	}
 }
 
-// dictEntry is one pair of a dict.
+// DictEntry is one pair of a dict.
 type DictEntry struct {
 	Key   string
 	Value Expr
 }
 
-// dictExpr is `{"k": v}` of which something is no constant.
+// Dict is `{"k": v}` of which something is no constant.
 type Dict struct {
 	Written
 	Entries []DictEntry
@@ -99,7 +101,7 @@ func (n *Dict) layout(l *layouter) {
 	}
 }
 
-// mapLookup is `d["k"]`.
+// MapLookup is `d["k"]`.
 type MapLookup struct {
 	Written
 	X, Key Expr
@@ -110,9 +112,9 @@ func (n *MapLookup) layout(l *layouter) {
 	n.Key.layout(l)
 }
 
-// comprehension is `[e for x in l if g]`; the guard is part of element and of
-// unknown, which takes the place of element where x is unknown: the guard may
-// still leave it out.
+// Comprehension is `[e for x in l if g]`. The guard is part of Element and of
+// Unknown, which replaces Element when x is unknown: the guard may still leave it
+// out.
 type Comprehension struct {
 	Written
 	Element   Root // in a scope of its own with one variable
@@ -122,33 +124,33 @@ type Comprehension struct {
 	Slot      int
 }
 
-// unknownElement takes the place of the element's expression for an unknown
-// element: it is that very element, told like a literal.
+// UnknownElement replaces the expression of an unknown element: its value is that
+// element.
 type UnknownElement struct{ Written }
 
 func (n *UnknownElement) layout(*layouter) {}
 
-// noElement is the other branch of a comprehension's guard. It takes its turn
-// like a literal, which the order of what runs after it depends on.
+// NoElement is the other branch of a comprehension's guard. It takes its turn like a
+// literal, since the order of what runs after it depends on that.
 type NoElement struct{ Written }
 
 func (n *NoElement) layout(*layouter) {}
 
 func (n *Comprehension) layout(l *layouter) { n.Slot = l.next() }
 
-// conditional is `c ? a : b`: the branch that is not taken is never needed.
+// Conditional is `c ? a : b`: the branch that is not taken is never needed.
 type Conditional struct {
 	Written
 	Cond, Then, Else Root
-	// guarded marks the condition of a comprehension: els is noElement.
+	// Guarded marks the guard of a comprehension: Else is a NoElement.
 	Guarded bool
 	Slot    int
 }
 
 func (n *Conditional) layout(l *layouter) { n.Slot = l.next() }
 
-// lazy is `and` or `or`: the right side is needed only when the left does not
-// decide.
+// Logical is `and` or `or`. The right side is needed only when the left side does
+// not decide.
 type Logical struct {
 	Written
 	Op          string
@@ -160,7 +162,7 @@ func (n *Logical) Decides(b types.Bool) bool { return (n.Op == "or") == bool(b) 
 
 func (n *Logical) layout(l *layouter) { n.Slot = l.next() }
 
-// not negates.
+// Not is `not x`.
 type Not struct {
 	Written
 	X Expr
@@ -168,13 +170,13 @@ type Not struct {
 
 func (n *Not) layout(l *layouter) { n.X.layout(l) }
 
-// binary is every other operator with two sides.
+// Binary is any other operator with two sides.
 type Binary struct {
 	Written
 	Op          syntax.Op
 	Left, Right Expr
-	// placeless is set for the half of `a not in b` that the reference gives no
-	// place: to report an error in it is an error of its own there.
+	// Placeless is set for the half of `a not in b` to which the reference gives no
+	// place, so that reporting an error in it fails there.
 	Placeless bool
 }
 
@@ -183,7 +185,7 @@ func (n *Binary) layout(l *layouter) {
 	n.Right.layout(l)
 }
 
-// isDefined is `x.y is defined` or `y is defined`.
+// IsDefined is `x.y is defined` or `y is defined`.
 type IsDefined struct {
 	Written
 	X    *Root // nil: a variable
@@ -194,8 +196,8 @@ type IsDefined struct {
 
 func (n *IsDefined) layout(l *layouter) { n.Slot = l.next() }
 
-// matching is a regular expression as a part of another expression: whether the
-// text that `self` is here begins with it.
+// Matching is a regular expression inside another expression. It is true when the
+// text in self begins with a match.
 type Matching struct {
 	Written
 	Text    Expr // self
@@ -205,7 +207,7 @@ type Matching struct {
 
 func (n *Matching) layout(l *layouter) { n.Text.layout(l) }
 
-// format is a string with {{ a.b }} in it.
+// Format is a string with {{ a.b }} in it.
 type Format struct {
 	Written
 	Text  string
@@ -223,23 +225,23 @@ func (n *Format) layout(l *layouter) {
 	}
 }
 
-// fstring is f"…".
-type Fstring struct {
+// FString is f"…".
+type FString struct {
 	Written
-	Pieces []Fpiece
+	Pieces []FPiece
 }
 
-// fpiece is literal text, or a field when x is set.
-type Fpiece struct {
+// FPiece is literal text, or a field when IsField is set.
+type FPiece struct {
 	Text       string
-	Field      string // as written
+	Field      string // as it is written
 	IsField    bool
 	X          Expr // nil for a field that the reference forgets
 	Conversion rune
-	Spec       []Fpiece
+	Spec       []FPiece
 }
 
-func EachField(pieces []Fpiece, do func(x Expr) *Error) *Error {
+func EachField(pieces []FPiece, do func(x Expr) *Error) *Error {
 	for _, p := range pieces {
 		if p.X == nil {
 			continue
@@ -254,7 +256,7 @@ func EachField(pieces []Fpiece, do func(x Expr) *Error) *Error {
 	return nil
 }
 
-func (n *Fstring) layout(l *layouter) {
+func (n *FString) layout(l *layouter) {
 	_ = EachField(n.Pieces, func(x Expr) *Error {
 		x.layout(l)
 		return nil

@@ -9,7 +9,7 @@ type ImplementationInfo struct {
 	impl *Implementation
 	ast  *syntax.Implementation
 	ns   *Namespace
-	// target is what it is for; nil when that could not be resolved.
+	// target is the entity that it is for; nil when that could not be resolved.
 	target *EntityInfo
 }
 
@@ -73,7 +73,7 @@ func (p *Program) usable(im placed[*syntax.Implement], info *EntityInfo, name sy
 	return impl.impl, nil
 }
 
-// allImplements are the implement statements of an entity, and those of its
+// allImplements returns the implement statements of an entity, and those of its
 // parents where it inherits them.
 func (p *Program) allImplements(info *EntityInfo, seen map[*EntityInfo]bool) []*Implement {
 	if seen[info] {
@@ -93,7 +93,7 @@ func (info *EntityInfo) ownImplements() []*Implement {
 	return info.Implements[:len(info.implDefs)]
 }
 
-// summary describes an implementation to other packages.
+// Summary describes an implementation to other packages.
 func (info *ImplementationInfo) Summary() *types.Implementation {
 	t := &types.Implementation{Name: info.impl.Name, Doc: info.ast.Doc, At: info.impl.At}
 	if info.target != nil {

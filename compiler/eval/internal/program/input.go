@@ -7,7 +7,8 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// Unload leaves Python alone: what plug-ins there are is not asked.
+// Unload makes a compile do without Python: it does not ask which plug-ins there
+// are.
 func (in *Input) Unload() {
 	in.Host, in.Unloaded = nil, map[string]bool{}
 	for _, m := range in.Modules {
@@ -17,32 +18,32 @@ func (in *Input) Unload() {
 	}
 }
 
-// Input is a program to compile.
+// Input is a model to compile.
 type Input struct {
 	// Files in the order in which their top-level statements are emitted.
 	Files []*syntax.File
 	// Modules are the Python sides of the loaded modules, in order.
 	Modules []ModuleCode
-	// Host runs plug-ins; nil when there are none.
+	// Host runs plug-ins; nil means that there are none.
 	Host Host
-	// MaxIterations limits the rounds of freezing, and how many implementations
-	// may stand above an instance; 0 means 100 000.
+	// MaxIterations limits the rounds of freezing and how many implementations may
+	// stand above an instance; 0 means 100,000.
 	MaxIterations int
-	// MemoryMax is how many bytes the process may use before the model is given
-	// up; 0 means no limit.
+	// MemoryMax is how many bytes the process may use before the compile gives up; 0
+	// means no limit.
 	MemoryMax uint64
-	// Static: no plug-in is called, whatever comes.
+	// Static forbids every call of a plug-in.
 	Static bool
-	// Lint tells of variables that nothing assigns before they are needed: as an
-	// error where they certainly will be, else as a warning.
+	// Lint reports variables that nothing assigns before they are needed: as an
+	// error where they certainly will be needed, else as a warning.
 	Lint bool
-	// Missing are namespaces whose files could not be read. Names in them are
-	// not missed.
+	// Missing are the namespaces whose files could not be read. Names in them are
+	// not reported as missing.
 	Missing map[string]bool
-	// Unloaded are the modules whose Python code was not imported: nobody knows
-	// what plug-ins they have.
+	// Unloaded are the modules whose Python code was not imported, so that their
+	// plug-ins are not known.
 	Unloaded map[string]bool
-	// DataTrace: errors of assigning tell where values came from.
+	// DataTrace makes errors of assigning say where the values came from.
 	DataTrace bool
 	// Precedence is the relation precedence policy of the project.
 	Precedence []PrecedenceRule
@@ -55,15 +56,16 @@ type Warning = syntax.Warning
 type ModuleCode struct {
 	Name    string   // top-level name of the module
 	Version string   // as the module says; empty when it does not
-	Root    string   // folder of the module, which modules[…]._path shows
+	Root    string   // the module's folder, which modules[…]._path shows
 	Dir     string   // folder of the Python package; empty when there is none
 	Files   []string // Python files, absolute
-	// Namespaces below the module's own that the model loads: a plug-in of
-	// another one is none. Compile and Check see to them.
+	// Namespaces are those below the module's own that the model loads. A plug-in in
+	// any other namespace does not exist. Compile and Check set this field.
 	Namespaces []string
 }
 
-// code is the Python side of the modules, with the namespaces of the files.
+// Code returns the Python side of the modules, with the namespaces that the files
+// have.
 func (in *Input) Code() []ModuleCode {
 	below := map[string][]string{}
 	for _, f := range in.Files {

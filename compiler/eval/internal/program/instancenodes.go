@@ -2,24 +2,24 @@ package program
 
 import "ordain.dev/ordain/compiler/types"
 
-// call is `f(a, k=v, **d)`: a plug-in or a cast.
+// Call is `f(a, k=v, **d)`: a plug-in or a cast.
 type Call struct {
 	Written
 	Name      string
-	Cast      types.Primitive // a cast, unless plugin is set
+	Cast      types.Primitive // the type of a cast, unless Plugin is set
 	Plugin    *PluginInfo
 	Args      []Expr
 	Named     []Argument
 	Splats    []Splat
 	Parts     Root
 	Namespace *Namespace
-	names     *naming // what is in sight where it stands
+	names     *naming // the names that are visible where it stands
 	Slot      int
 }
 
 func (n *Call) layout(l *layouter) { n.Slot = l.next() }
 
-// callParts evaluates the arguments of a call in one frame.
+// CallParts stands for the arguments of a call, which are evaluated in one frame.
 type CallParts struct{ *Call }
 
 func (n CallParts) Each(do func(x Expr) *Error) *Error {
@@ -48,33 +48,34 @@ func (n CallParts) layout(l *layouter) {
 	})
 }
 
-// construct is `C(k=v, **d)`.
+// Construct is `C(k=v, **d)`.
 type Construct struct {
 	Written
 	Info *EntityInfo
-	// direct arguments must be known before the instance is made: those of
-	// indexes. The others are assigned when it exists.
+	// Direct arguments must be known before the instance is made: those of indexes.
+	// The others are assigned when it exists.
 	Direct   []Argument
 	Indirect []Argument
 	Splats   []Splat
-	Explicit []string // names of the arguments that are written, where there are splats
-	Class    string   // as it is written, there too
-	Lacks    *Lacking // nil: all that indexes want is in direct
-	// converted: the instance stands for an object that a plug-in returned.
+	Explicit []string // names of the written arguments, where there are splats
+	Class    string   // the name as it is written, where there are splats
+	Lacks    *Lacking // nil when Direct has all that indexes need
+	// Converted is set when the instance stands for an object that a plug-in
+	// returned.
 	Converted bool
 }
 
-// argument is `k = v` of a constructor or lookup.
+// Argument is `k = v` of a constructor or lookup.
 type Argument struct {
 	Name string
-	// x has a frame of its own in an indirect argument of a constructor; other
-	// arguments lie in the frame of the whole.
+	// X has a frame of its own in an indirect argument of a constructor. Other
+	// arguments lie in the frame of the whole expression.
 	X    Root
 	Slot int // the position of the attribute in its instance
-	// own: x stands in a scope that has the new instance as its variable.
+	// Own is set when X stands in a scope that has the new instance as its variable.
 	Own bool
-	// known: the value is there before anything runs. x is a *literal, for an
-	// attribute that is no relation, or the *ref of self, for a relation [1].
+	// Known is set when the value is there before anything runs: X is a *Literal,
+	// for an attribute that is no relation, or the *Ref of self, for a relation [1].
 	Known bool
 }
 
@@ -90,21 +91,21 @@ func (n *Construct) layout(l *layouter) {
 	}
 }
 
-// lookup is `C[k=v]`, or `x.rel[k=v]` when x is set.
+// Lookup is `C[k=v]`, or `x.rel[k=v]` when x is set.
 type Lookup struct {
 	Written
-	X      Expr // short lookup: the instance
+	X      Expr // the instance of a short lookup
 	Rel    string
 	Info   *EntityInfo
 	Named  []Argument
 	Splats []Splat
-	Parts  Root // of everything that must be known
+	Parts  Root // everything that must be known first
 	Slot   int
 }
 
 func (n *Lookup) layout(l *layouter) { n.Slot = l.next() }
 
-// lookupParts evaluates all that a lookup needs, in one frame.
+// LookupParts stands for all that a lookup needs, which is evaluated in one frame.
 type LookupParts struct{ *Lookup }
 
 func (n LookupParts) layout(l *layouter) {
@@ -119,15 +120,15 @@ func (n LookupParts) layout(l *layouter) {
 	}
 }
 
-// lacking are attributes of indexes that a constructor has neither written nor
-// as a default: one of several indexes as often as it is in them.
+// Lacking has the attributes of indexes that a constructor does not set and that
+// have no default; one of several indexes as often as it is in them.
 type Lacking struct {
 	Names []string
-	Left  Expr   // the instance on the left of the assignment that the constructor stands in; nil: none
+	Left  Expr   // the instance on the left side of the assignment around the constructor; nil: none
 	Attr  string // and its attribute
 }
 
-// splat is the d of `**d`.
+// Splat is the d of `**d`.
 type Splat struct {
 	X     Expr
 	Stars Place

@@ -6,15 +6,19 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// perhaps notes that what is resolved until the returned function is called
-// may never run.
+// A variable that does not exist is an error when it is read, not before: a block
+// that never runs may name it. A check of the model without running it reports it
+// all the same.
+//
+// perhaps marks what is resolved until the returned function is called as something
+// that may never run.
 func (b *builder) perhaps() (over func()) {
 	sure := b.sure
 	b.sure = false
 	return func() { b.sure = sure }
 }
 
-// absent tells of a name that stands for nothing.
+// absent reports a name that stands for nothing.
 func (b *builder) absent(n *Ref) {
 	if !b.p.in.Lint || b.outside || n.Kind == RefMember && b.known(n.Name) {
 		return
@@ -39,8 +43,8 @@ func (b *builder) absent(n *Ref) {
 	)
 }
 
-// known tells names that an instance may have as an attribute: one of the
-// entity, or of one that extends it.
+// known reports whether an instance may have an attribute: one of its entity, or of
+// an entity that extends it.
 func (b *builder) known(name string) bool {
 	if b.self == nil || b.p.unsure(b.self) {
 		return true

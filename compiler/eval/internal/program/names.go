@@ -7,8 +7,8 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// bare turns an error of looking in a namespace that has no file, which the
-// reference lacks, into what it says then.
+// bare changes the error of a look-up in a namespace that has no file, which the
+// reference lacks, into what the reference says.
 func (ns *Namespace) bare(err *Error) {
 	if ns.Name == "std" && ns.file == nil {
 		err.Kind, err.Hint, err.Message, err.Builtin = "AssertionError", err.Message, "", true
@@ -115,7 +115,7 @@ func (p *Program) addImport(ns *Namespace, im *syntax.Import) *Error {
 	}
 	space := p.Namespaces[im.Module.Text]
 	if space == nil {
-		return nil // a loader that let it pass has said so
+		return nil // the loader has reported it
 	}
 	if first := ns.importedAt[name]; first != nil {
 		e := NewError("DuplicateException", "Two import statements have the same name")
@@ -155,7 +155,7 @@ func (p *Program) collectOne(d *definitions, ns *Namespace, st syntax.Stmt) *Err
 	case *syntax.Implement:
 		d.implements = append(d.implements, placed[*syntax.Implement]{st, ns})
 	case *syntax.Assign:
-		// `a::x = e` makes a variable of that name too, as upstream: it never gets
+		// `a::x = e` makes a variable of that name too, as in the reference: it never gets
 		// a value, which goes to the x of a.
 		if target, ok := st.Target.(*syntax.Ref); ok {
 			if _, have := ns.Vars[target.Name.Text]; !have {
@@ -198,7 +198,7 @@ func placeOf(thing any) *Place {
 	return &Place{}
 }
 
-// typeNamed finds a type for a definition.
+// typeNamed finds the type that a definition names.
 func (p *Program) typeNamed(ns *Namespace, name syntax.Name, stmt syntax.Node) (types.Type, *Error) {
 	thing, err := ns.find(name)
 	if err != nil {
@@ -224,8 +224,8 @@ func (p *Program) typeNamed(ns *Namespace, name syntax.Name, stmt syntax.Node) (
 	return nil, e
 }
 
-// nominal is what has a name in the model and is no type of values, where it is
-// named as one: any value is of it, as upstream.
+// nominal returns the type for the name of an implementation or a plug-in, which is
+// no type of values: as in the reference, it has all values.
 func nominal(thing any) types.Type {
 	switch thing := thing.(type) {
 	case *ImplementationInfo:
@@ -259,7 +259,7 @@ func (p *Program) infoNamed(name string) *EntityInfo {
 	return nil
 }
 
-// coarse is a place of which only the line is shown.
+// coarse returns a place of which only the line is shown.
 func coarse(at Place) *Place {
 	at.Coarse = true
 	return &at
@@ -267,7 +267,7 @@ func coarse(at Place) *Place {
 
 // TypeNames lists the full names of the entities, typedefs and implementations
 // that files define, in the order of their text. std::Entity, which no file
-// has to define, comes last, as upstream.
+// has to define, comes last, as in the reference.
 func TypeNames(files []*syntax.File) []string {
 	var names []string
 	root := true
@@ -295,21 +295,22 @@ func TypeNames(files []*syntax.File) []string {
 	return names
 }
 
-// namespace is one module file: its names, what it imports, its variables.
+// Namespace is one file of a module: its names, its imports, its variables.
 type Namespace struct {
 	Name    string
 	file    *syntax.File
 	Things  map[string]any // *entityInfo, *typedefInfo, *implementation info, *pluginInfo
 	imports map[string]*Namespace
-	// importedAt tells where an import of a visible name stands.
+	// importedAt has the places of the imports.
 	importedAt map[string]*Place
-	// vars gives the place of a module-level variable in scope.
+	// Vars has the index of each variable at module level.
 	Vars  map[string]int
 	Names []string
-	First []syntax.Span // where each of names is assigned first
+	First []syntax.Span // where each of Names is assigned first
 	p     *Program
 	Body  *Block
-	// missing: its file could not be read, so nobody knows what is in it.
+	// missing is set when the file could not be read, so that its names are not
+	// known.
 	missing bool
 }
 
@@ -321,7 +322,7 @@ func (ns *Namespace) parent() *Namespace {
 	return ns.p.Namespaces[up]
 }
 
-// visible finds the namespace that a prefix means in this file.
+// Visible returns the namespace that a prefix stands for in this file; nil for none.
 func (ns *Namespace) Visible(prefix string) *Namespace {
 	if space, ok := ns.imports[prefix]; ok {
 		return space

@@ -6,15 +6,15 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// node is a resolved piece of the program. String is the text that the
-// reference prints for it.
+// Node is a resolved piece of a model. String is the text that the reference prints
+// for it.
 type Node interface {
 	fmt.Stringer
 	Where() *Place
 	Tree() syntax.Node
 }
 
-// expr is a resolved expression.
+// Expr is a resolved expression.
 type Expr interface {
 	Node
 	// layout gives the node and its parts their places in the frame of the
@@ -22,7 +22,7 @@ type Expr interface {
 	layout(l *layouter)
 }
 
-// at is embedded in nodes: where they stand.
+// Written is embedded in nodes. It is the syntax tree of the node and its place.
 type Written struct {
 	Syntax syntax.Node
 	Span   Place
@@ -36,7 +36,7 @@ func (a *Written) String() string { return syntax.Render(a.Syntax) }
 
 func standing(n syntax.Node) Written { return Written{n, n.Where()} }
 
-// layouter deals out the places of one frame.
+// layouter gives out the places of one frame.
 type layouter struct {
 	size  int
 	names map[string]int
@@ -47,7 +47,7 @@ func (l *layouter) next() int {
 	return l.size - 1
 }
 
-// name gives the place of a variable: one for all its mentions.
+// name returns the place of a variable, which all its mentions share.
 func (l *layouter) name(name string) int {
 	if i, ok := l.names[name]; ok {
 		return i
@@ -60,10 +60,10 @@ func (l *layouter) name(name string) int {
 	return i
 }
 
-// root is an expression with a frame of its own.
+// Root is an expression that is evaluated in a frame of its own.
 type Root struct {
 	Expr Expr
-	Size int // of the frame
+	Size int // the number of variables in the frame
 }
 
 func newRoot(x Expr) Root {

@@ -21,8 +21,8 @@ var frameLine = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`^  File "(.*)", line (\d+)(?:, in (.*))?$`) },
 )
 
-// frames reads what Python prints of a stack, and keeps what stands in
-// plug-ins. Of a deep recursion both ends are kept.
+// frames parses the text of a Python stack and keeps the frames in plug-ins. Of a
+// deep recursion it keeps both ends.
 func frames(trace string) []diag.Frame {
 	const ends = 5
 	var list []diag.Frame
@@ -50,40 +50,40 @@ func frames(trace string) []diag.Frame {
 	return list
 }
 
-// ofPlugin tells the files of modules from those of Python's libraries.
+// ofPlugin reports whether a file belongs to a module and not to Python's libraries.
 func ofPlugin(path string) bool {
 	path = strings.ReplaceAll(path, "\\", "/")
 	return strings.Contains(path, "/inmanta_plugins/") || strings.Contains(path, "/plugins/") ||
 		!strings.Contains(path, "/lib/python")
 }
 
-// PluginError is an exception that left a plug-in.
+// PluginError is an exception that a plug-in did not catch.
 type PluginError struct {
-	// Kind: "plugin" for PluginException, "compiler" for another compiler
-	// exception raised by Python, "exit" for what asks the process to end,
-	// "annotation" for an annotation of a plug-in that names no type, where Class
-	// is the reference's, "external" for anything else.
+	// Kind is "plugin" for PluginException, "compiler" for another compiler
+	// exception raised by Python, "exit" for a request to end the process,
+	// "annotation" for an annotation of a plug-in that names no type (Class is then
+	// the reference's), "external" for anything else.
 	Kind    string
 	Class   string // fully qualified Python class
 	Message string
-	// Line and File are those of the innermost plug-in frame, or of that in the
-	// file that is imported; Line 0: none of its lines ran.
+	// File and Line are those of the innermost frame in a plug-in, or in the file
+	// that is imported. Line is 0 when none of its lines ran.
 	File string
 	Line int
-	// Unread is where the text of a SyntaxError is wrong.
+	// Unread is the place of a SyntaxError.
 	Unread *syntax.Span
 	Trace  string // the plug-in's frames only
-	// At is the place in the model that a compiler exception names itself, Causes
-	// are those that it has.
+	// At is the place in the model that a compiler exception has itself, and Causes
+	// are its causes.
 	At     *syntax.Span
 	Causes []PluginError
-	// Notes are those of the exception (PEP 678): how to mend it.
+	// Notes are the exception's own (PEP 678), which say how to mend it.
 	Notes string
-	// Wrapped is the exception that an ExternalException is about; nil for others.
+	// Wrapped is the exception inside an ExternalException; nil for others.
 	Wrapped *PluginError
 }
 
-// Last is the last line of what Python would print.
+// Last returns the last line of what Python would print.
 func (e *PluginError) Last() string {
 	line := strings.TrimPrefix(e.Class, "builtins.")
 	if e.Message != "" {
@@ -92,7 +92,7 @@ func (e *PluginError) Last() string {
 	return line
 }
 
-// Raised is the PluginException that an exception is or wraps, as a compile
+// Raised returns the PluginException that an exception is or wraps, as a compile
 // report shows it; nil where there is none.
 func (e *PluginError) Raised() *diag.Exception {
 	if e.Kind == "plugin" {
@@ -137,10 +137,10 @@ func loadError(err error) *Error {
 	e.Message, e.code = raised.Error(), diag.Code("PluginModuleLoadException")
 	e.File, e.Line, e.PythonTrace, e.Hint = cause.File, cause.Line, cause.Trace, cmp.Or(raised.Hint(), cause.Notes)
 	switch {
-	case cause.Kind == "exit": // it passes everything by, as upstream
+	case cause.Kind == "exit": // it passes everything by, as in the reference
 		e.Kind, e.Message, e.Builtin = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
-		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // upstream names no place
-	case cause.Unread != nil: // upstream has the line that imports it; none where it is the file itself
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // in the reference names no place
+	case cause.Unread != nil: // the reference has the line that imports the file; none when it is the file itself
 		e.Focus = cause.Unread
 		if cause.Line == 0 {
 			e.File = ""
@@ -150,13 +150,13 @@ func loadError(err error) *Error {
 		}
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
-		e.Builtin = cause.Class == "TypeError"                                   // upstream that is what Python makes of it
-		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // upstream names no place
+		e.Builtin = cause.Class == "TypeError"                                   // Python itself raises it in the reference
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // in the reference names no place
 	}
 	return e
 }
 
-// exited is the error for Python code that asks the process to end.
+// Exited is the error for Python code that asked the process to end.
 func Exited(err PluginError) *Error {
 	return &Error{
 		Kind:        strings.TrimPrefix(err.Class, "builtins."),
@@ -169,7 +169,8 @@ func Exited(err PluginError) *Error {
 	}
 }
 
-// outside is a place in a file that is no model file.
+// PlaceOutside returns a place in a file that is no model file; nil for an unknown
+// one.
 func PlaceOutside(path string, line, col int) *Place {
 	if path == "" || line == 0 {
 		return nil
@@ -178,7 +179,7 @@ func PlaceOutside(path string, line, col int) *Place {
 	return &Place{File: &syntax.File{Path: path}, Start: at, End: at}
 }
 
-// loadFailure is an exception of Python code that is imported.
+// loadFailure is an exception of Python code during its import.
 type loadFailure interface {
 	error
 	Raised() *PluginError
@@ -189,9 +190,8 @@ var noAttribute = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`([\w:]+) has no attribute '([^']*)'$`) },
 )
 
-// Hint are the notes of an exception of Python code, and for one that reads an
-// attribute that an instance does not have, which ones it has; typeOf is
-// Heap.Type.
+// Hint returns the notes of an exception. For one about an attribute that an
+// instance does not have, it names those that it has; typeOf is Heap.Type.
 func (e *PluginError) Hint(typeOf func(name string) any) string {
 	if e.Wrapped != nil && e.Notes == "" {
 		return e.Wrapped.Hint(typeOf)
@@ -219,5 +219,5 @@ func (e *PluginError) Hint(typeOf func(name string) any) string {
 	return e.Notes + ": " + hint
 }
 
-// Frames are the lines of plug-ins that led to it.
+// Frames returns the lines of plug-ins that led to the exception.
 func (e *PluginError) Frames() []diag.Frame { return frames(e.Trace) }

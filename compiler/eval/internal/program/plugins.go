@@ -9,10 +9,10 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// runsAhead reports whether calls of a plug-in may be posted: nothing that
-// belongs to the model goes in or comes out, and no other plug-in decides
-// whether an argument belongs to its type.
-func runsAhead(info *PluginInfo) bool {
+// isBatchable reports whether calls of a plug-in may be posted: no part of the model
+// goes in or comes out, and no other plug-in decides whether an argument has its
+// type.
+func isBatchable(info *PluginInfo) bool {
 	if info.Signature.Context || info.Signature.Deprecated || info.Signature.AllowUnknown || info.Signature.Emits {
 		return false
 	}
@@ -28,7 +28,8 @@ func runsAhead(info *PluginInfo) bool {
 	return false
 }
 
-// isPlainType reports whether values of a type are checked without the model.
+// isPlainType reports whether values can be checked against a type without the
+// model.
 func isPlainType(t types.Type) bool {
 	switch t := t.(type) {
 	case nil, types.Primitive:
@@ -43,15 +44,15 @@ func isPlainType(t types.Type) bool {
 	return false
 }
 
-// pluginInfo is a plug-in with its annotations resolved.
+// PluginInfo is a plug-in with its annotations resolved.
 type PluginInfo struct {
 	Signature *Signature
 	Params    []types.Type // nil: anything goes
 	Result    types.Type   // nil: anything goes
-	Ahead     bool         // may run before its turn: see ahead.go
+	Batchable     bool         // its calls may be posted: see BatchHost
 }
 
-// addPlugins registers the plug-ins as names of their namespaces. One in a
+// addPlugins registers the plug-ins as names of their namespaces. A plug-in in a
 // namespace that is not loaded does not exist.
 func (p *Program) addPlugins(plugins []*Signature) {
 	for _, sig := range plugins {
@@ -64,7 +65,7 @@ func (p *Program) addPlugins(plugins []*Signature) {
 		switch have := ns.Things[last].(type) {
 		case nil:
 			ns.Things[last] = info
-		case *PluginInfo: // the first one stays
+		case *PluginInfo: // the first one counts
 		default:
 			e := NewError("DuplicateException", "Type %s is already defined", sig.Name)
 			e.File, e.Line = sig.File, sig.Line+1 // the line of `def`, after the decorator
@@ -77,7 +78,7 @@ func (p *Program) addPlugins(plugins []*Signature) {
 	}
 }
 
-// resolvePlugins resolves the annotations once all types are known.
+// resolvePlugins resolves the annotations of plug-ins, once all types are known.
 func (p *Program) resolvePlugins(*definitions) {
 	for _, info := range p.Plugins {
 		prefix, _, _ := CutName(info.Signature.Name)
@@ -94,14 +95,14 @@ func (p *Program) resolvePlugins(*definitions) {
 			p.report(err.inPlugin(info.Signature))
 		}
 		info.Result = t
-		info.Ahead = runsAhead(info)
+		info.Batchable = isBatchable(info)
 		for i := range p.Warnings[said:] {
 			p.Warnings[said+i].At = info.Signature.span()
 		}
 	}
 }
 
-// inPlugin says which plug-in has the annotation.
+// inPlugin sets the plug-in that has the annotation.
 func (e *Error) inPlugin(sig *Signature) *Error {
 	if !e.nowhere {
 		e.File, e.Line, e.Column = sig.File, sig.Line+1, 1 // the line of `def`, after the decorator
@@ -112,7 +113,7 @@ func (e *Error) inPlugin(sig *Signature) *Error {
 	return e
 }
 
-// annotation turns the annotation of a plug-in into a type; nil stands for any.
+// annotation returns the type that an annotation stands for; nil for any.
 func (p *Program) annotation(ns *Namespace, a *Annotation) (types.Type, *Error) {
 	if a == nil {
 		return nil, nil
@@ -192,9 +193,9 @@ func (p *Program) annotation(ns *Namespace, a *Annotation) (types.Type, *Error) 
 	return nil, nil
 }
 
-// referable tells why there can be no reference to a value of a type: one to
-// something that may be a reference itself, or to an instance that is no
-// dataclass. Like the reference, it names no place.
+// referable returns an error when there can be no reference to values of a type: to
+// what may itself be a reference, or to an instance that is no dataclass. Like the
+// reference compiler, it names no place.
 func (p *Program) referable(t types.Type, a *Annotation) *Error {
 	if mayBeReference(t) {
 		return &Error{
@@ -232,7 +233,7 @@ func mayBeReference(t types.Type) bool {
 	return false
 }
 
-// dsl resolves a type as the language writes it.
+// dsl resolves a type that is written as in the language.
 func (p *Program) dsl(ns *Namespace, text string) (types.Type, *Error) {
 	switch text {
 	case "any", "expression":
@@ -259,7 +260,7 @@ func (p *Program) dsl(ns *Namespace, text string) (types.Type, *Error) {
 	return t, nil
 }
 
-// named finds a type of the model by its name.
+// named finds a type of the model.
 func (p *Program) named(ns *Namespace, text string) (types.Type, *Error) {
 	if prim, ok := types.LookupPrimitive(text); ok {
 		if prim == types.Number {

@@ -6,19 +6,20 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// PrecedenceRule is a line of the relation precedence policy of a project:
-// `First before Then`, each Type.relation. It has the fields of the rule in
-// package module, so that one converts to the other.
+// PrecedenceRule is a rule of the relation precedence policy of a project: `First
+// before Then`, each Type.relation. It has the fields of the rule in package module,
+// so that one converts to the other.
 type PrecedenceRule struct {
 	FirstType, FirstRelation string
 	ThenType, ThenRelation   string
 }
 
-// applyPrecedence gives the relations of the policy their place in the freeze
-// order: a topological order of the rules, first mentioned first.
+// applyPrecedence gives the relations of the policy their place in the order of
+// freezing: a topological order of the rules, in which what is mentioned first comes
+// first.
 func (p *Program) applyPrecedence(*definitions) {
 	if p.Wrong() {
-		return // a rule may name what could not be defined
+		return // a rule may name something that could not be defined
 	}
 	p.report(p.precedence())
 }

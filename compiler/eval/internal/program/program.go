@@ -9,13 +9,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// program is the definition side of a compile: all names resolved.
-//
-// The phases follow each other in the order of the reference, because the
-// first error ends the compile:
-//
-//	names → typedefs → entities (parents first) → implementations, relations
-//	→ indexes → implements → bodies: others, entities, implementations → top level
+// Program is a model with all names resolved.
 type Program struct {
 	in              Input
 	Namespaces      map[string]*Namespace
@@ -26,15 +20,15 @@ type Program struct {
 	Implementations []*ImplementationInfo
 	Warnings        []Warning
 	Plugins         []*PluginInfo
-	hidden          int // hidden variables so far
+	hidden          int // how many hidden variables there are
 	dataclasses     []Dataclass
-	nameless        []*Error               // about what is the twin of an entity and cannot be named
-	twins           map[string]*EntityInfo // by class; of twinOf
+	nameless        []*Error               // errors about twins of entities that have no name
+	twins           map[string]*EntityInfo // by class; see TwinOf
 	holds           Holds
-	AsksPlugins     bool                                    // some typedef calls a plug-in
-	Output          []string                                // what plug-ins printed, in the order of their calls
-	annotated       map[*syntax.Relation][]*types.Attribute // the ends of relations with annotations
-	problems                                                // what was found wrong
+	AsksPlugins     bool                                    // the condition of some typedef calls a plug-in
+	Output          []string                                // what Python printed during the definition
+	annotated       map[*syntax.Relation][]*types.Attribute // the ends of relations that have annotations
+	problems
 }
 
 // Holds evaluates the condition of a typedef for a value.
@@ -50,13 +44,13 @@ func (p *Program) Warn(kind string, at syntax.Span, text string, args ...any) {
 	p.Warnings = append(p.Warnings, Warning{Kind: kind, Message: fmt.Sprintf(text, args...), At: at})
 }
 
-// definitions are all statements that define something, by kind, in order.
+// definitions are the statements that define something, by kind and in order.
 type definitions struct {
 	typedefs []*TypedefInfo
 	entities []*EntityInfo
 	impls    []*ImplementationInfo
-	// targeted are the implementations and relations in the order of their
-	// text, in which what they name is looked up.
+	// targeted are the implementations and relations, in the order in which the
+	// entities they name are looked up.
 	targeted   []any // *implementationInfo or placed[*syntax.Relation]
 	indexes    []placed[*syntax.Index]
 	implements []placed[*syntax.Implement]
@@ -67,7 +61,7 @@ type placed[T any] struct {
 	ns  *Namespace
 }
 
-// define resolves a program. What is wrong with it is in its problems.
+// Define resolves a model. Failure has what is wrong with it.
 func Define(in Input, loaded *Loaded, holds Holds) *Program {
 	p := &Program{in: in, holds: holds, Namespaces: map[string]*Namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
 	p.dataclasses = loaded.Dataclasses
@@ -109,7 +103,7 @@ func (p *Program) addSpace(name string, f *syntax.File) {
 	}
 	p.Namespaces[name] = ns
 	p.Order = append(p.Order, ns)
-	// the namespaces above exist too, if only to hold plug-ins
+	// The namespaces above exist too, even if they only have plug-ins.
 	if up, _, qualified := CutName(name); qualified && p.Namespaces[up] == nil {
 		p.Namespaces[up] = p.emptySpace(up)
 	}
@@ -125,7 +119,7 @@ func (p *Program) emptySpace(name string) *Namespace {
 	}
 }
 
-// files are the files of the model in the order in which they were loaded.
+// Files returns the files of the model in the order in which they were loaded.
 func (p *Program) Files() []*syntax.File {
 	files := make([]*syntax.File, 0, len(p.Order))
 	for _, ns := range p.Order {
@@ -136,17 +130,17 @@ func (p *Program) Files() []*syntax.File {
 	return files
 }
 
-// problems are what the definition phase finds wrong. The first is the error
-// of the compile. After it the phase goes on for what else can be known, and
-// what only follows from an earlier problem is left out: a name whose
-// definition failed stays defined, as something that may be anything.
+// problems are the errors of the definition phase. The first is the error of the
+// compile. The phase then goes on and leaves out what only follows from an earlier
+// error: a name whose definition failed stays defined, as something that may be
+// anything.
 type problems struct {
 	found    *Collected
-	early    int // how many of found are wrong with definitions
-	warnedAt int // how many warnings there were at the first one
+	early    int // how many of them are errors in definitions
+	warnedAt int // how many warnings there were before the first error
 }
 
-// report notes errors; nil is none.
+// report adds errors; nil and excused ones are ignored.
 func (p *Program) report(errs ...*Error) {
 	for _, e := range errs {
 		if e == nil || e.excused {
@@ -160,7 +154,7 @@ func (p *Program) report(errs ...*Error) {
 	}
 }
 
-// noteEarly notes how many problems there are before types are resolved.
+// noteEarly notes how many errors there are before bodies are resolved.
 func (p *Program) noteEarly(*definitions) {
 	if p.Wrong() {
 		p.early = len(p.found.list)
@@ -169,8 +163,8 @@ func (p *Program) noteEarly(*definitions) {
 
 func (p *Program) Wrong() bool { return p.found != nil }
 
-// step does a part of the definition phase. After an error it may fall over
-// what that left undone, which is then not told.
+// step runs a part of the definition phase. After an error it may panic over
+// something that is not defined, which is not reported.
 func (p *Program) step(do func()) {
 	defer func() {
 		if p.Wrong() {
@@ -182,7 +176,7 @@ func (p *Program) step(do func()) {
 	}
 }
 
-// failure returns the error of the compile, the errors that were found after it,
+// Failure returns the error of the compile, the errors that were found after it,
 // and the warnings that the reference prints beside it.
 func (p *Program) Failure() (first *Error, further []*Error, warnings []Warning) {
 	for _, w := range p.Warnings[:p.warnedAt] {
@@ -194,20 +188,21 @@ func (p *Program) Failure() (first *Error, further []*Error, warnings []Warning)
 	return p.found.list[0], p.found.Further(), warnings
 }
 
-// besideLoadErrors joins the problems with the errors of importing the plug-ins,
+// BesideLoadErrors joins the problems with the errors of importing the plug-ins,
 // of which first is the one that the reference reports.
 func (p *Program) BesideLoadErrors(first *Error, further []*Error) (*Error, []*Error) {
 	found := p.found.list
 	if first.code == diag.Code("InvalidTypeAnnotation") && first.Kind != "RuntimeException" && p.early > 0 {
-		// annotations are looked at once everything is defined; only whether
-		// each parameter has one is seen before
+		// In the reference, annotations are resolved after everything is defined;
+		// only whether each parameter has one is checked earlier.
 		further = append([]*Error{first}, further...)
 		first, found = found[0], found[1:]
 	}
 	return first, append(further, found...)
 }
 
-// unsure tells entities that may have attributes and parents nobody knows of.
+// unsure reports whether an entity may have attributes and parents that are not
+// known.
 func (p *Program) unsure(e *types.Entity) bool {
 	return slices.ContainsFunc(
 		p.Info[e.Number].Ancestry(),

@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// defineRelations resolves implementations' targets and both ends of relations,
+// defineRelations resolves what implementations are for and both ends of relations,
 // and then lays out the entities, parents first.
 func (p *Program) defineRelations(d *definitions) {
 	for _, def := range d.targeted {
@@ -37,7 +37,7 @@ func (p *Program) relation(ns *Namespace, rel *syntax.Relation) *Error {
 	if left == nil || right == nil {
 		for _, have := range []*EntityInfo{left, right} {
 			if have != nil {
-				have.broken = true // it lacks the relation
+				have.broken = true // it has not got the relation
 			}
 		}
 		p.report(err)
@@ -68,8 +68,9 @@ func (p *Program) relation(ns *Namespace, rel *syntax.Relation) *Error {
 		}
 		return a, nil
 	}
-	// The right end comes first, which shows where both are there already, and in
-	// the order of slots, where both are of one entity: in what is frozen first.
+	// The right end comes first. That decides which error is reported when both
+	// exist already, and the order of slots when both are of one entity: that of
+	// freezing.
 	var b *types.Attribute
 	itself := left == right && rel.Left.Attribute.Name == rel.Right.Attribute.Name
 	if !itself {
@@ -79,7 +80,7 @@ func (p *Program) relation(ns *Namespace, rel *syntax.Relation) *Error {
 		}
 	}
 	side := &rel.Left
-	if itself { // one end only: what is written last is said of it
+	if itself { // it has one end only, and the second text of it counts
 		side = &rel.Right
 	}
 	a, err := end(side, left, right)
@@ -96,8 +97,8 @@ func (p *Program) relation(ns *Namespace, rel *syntax.Relation) *Error {
 	return nil
 }
 
-// newNames reports relations of an entity that take the name of something that
-// it inherits. An attribute may take the place of an inherited relation.
+// newNames reports relations of an entity that have the name of something inherited.
+// An attribute may replace an inherited relation, but not the other way round.
 func (p *Program) newNames(info *EntityInfo) {
 	for _, a := range info.own {
 		if a.End == nil || info.ast == nil {
@@ -198,7 +199,7 @@ func (p *Program) index(x placed[*syntax.Index]) *Error {
 	return nil
 }
 
-// isList tells attributes of a list type, also one that may be null.
+// isList reports whether a type is that of lists, which may be nullable.
 func isList(t types.Type) bool {
 	if optional, is := t.(types.Optional); is {
 		t = optional.Of
@@ -207,9 +208,9 @@ func isList(t types.Type) bool {
 	return is
 }
 
-// addIndex gives the index to the entity and its descendants. One that is there
-// already is known by its attributes in order of the alphabet: an index that is
-// written in another order counts twice, as upstream, which shows where a
+// addIndex adds an index to an entity and its descendants. An index that exists
+// already is recognised by its attributes in alphabetical order, so that, as in the
+// reference, one that is written in another order counts twice. It shows where a
 // constructor looks for what its indexes lack.
 func (p *Program) addIndex(e *types.Entity, x *types.Index, written []string) {
 	for _, have := range e.Indexes {

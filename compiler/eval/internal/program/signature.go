@@ -13,12 +13,13 @@ type Signature struct {
 	// Return is the declared result; nil when it is not annotated.
 	Return       *Annotation
 	AllowUnknown bool // called with unknown arguments too
-	// Emits: what it gives is thrown away, and a call never has a value: it was
-	// meant to give statements, which no plug-in can make.
+	// Emits is set by emits_statements=True: the plug-in was meant to return
+	// statements, which no plug-in can make. Its result is thrown away, and the call
+	// never has a value.
 	Emits   bool
-	Context bool // gets a Context, through which it may look at the model
-	// ContextKeyword is the name of a Context that only a keyword could give. No
-	// model has one to give: upstream such a plug-in cannot be called.
+	Context bool // gets a Context, through which it may read the model
+	// ContextKeyword is the name of a Context that only a keyword could pass. No
+	// model has one, so that the reference cannot call such a plug-in.
 	ContextKeyword string
 	// ReplacedBy and Deprecated come from @deprecated.
 	Deprecated bool
@@ -27,7 +28,7 @@ type Signature struct {
 	Line       int
 }
 
-// ParamKind tells how a parameter takes arguments.
+// ParamKind says which arguments a parameter takes.
 type ParamKind string
 
 // Kinds of parameters.
@@ -57,55 +58,59 @@ type Annotation struct {
 	Name string        `json:"name,omitempty"`
 	Of   []*Annotation `json:"of,omitempty"`
 	Text string        `json:"text,omitempty"`
-	// View: the plug-in wants a view of the instance, also where Python has a dataclass for it.
+	// View means that the plug-in wants a view of the instance, even where Python
+	// has a dataclass for it.
 	View bool `json:"view,omitempty"`
 }
 
 // Dataclass is a frozen Python dataclass in a plug-in package: the counterpart
 // of an entity that extends std::Dataclass.
 type Dataclass struct {
-	Name   string // where a module has it, as an entity: mod::Name
-	Class  string // where it is defined, in the same form: other modules may have it too
+	Name   string // the name in its module, as that of an entity: mod::Name
+	Class  string // the name where it is defined, in the same form: several modules may have it
 	Fields []DataclassField
 	Frozen bool
-	Plain  bool // a class that is no dataclass, which an entity's name may want to be one
+	Plain  bool // an ordinary class with the name of an entity that needs a dataclass
 	File   string
 	Line   int
-	// Of what a Twins told: the name that it has itself, and its type where it is no class.
+	// Called is the object's own name, and Kind its type where it is no class. Only
+	// Twins sets them.
 	Called, Kind string
 }
 
-// Twins is a Host that tells what Python has for an entity that is to be a
-// dataclass, where Load told of no class of its name. The namespace has a Python module.
+// Twins is implemented by a Host that can look up what Python has under the name of
+// an entity that extends std::Dataclass, where Load reported no class of that name.
+// The namespace has a Python module.
 type Twins interface {
 	Twin(namespace, name string) (Twin, error)
 }
 
-// Twin is what has the name of an entity. All is nil for nothing at all.
+// Twin is what Python has under the name of an entity. All fields are nil when there
+// is nothing.
 type Twin struct {
-	Found *Dataclass // something that is no frozen dataclass
-	// Refused: it takes no attribute, which upstream gives it as soon as the
-	// entity is defined.
+	Found *Dataclass // something other than a frozen dataclass
+	// Refused is set when the object takes no attribute: the reference sets one as
+	// soon as the entity is defined.
 	Refused *PluginError
-	// Nameless: it has no name of its own, for which upstream asks it to say
-	// that it is no dataclass.
+	// Nameless is set when the object has no name of its own, which the reference
+	// needs to say that it is no dataclass.
 	Nameless *PluginError
 }
 
-// DataclassField is a field of one.
+// DataclassField is a field of a dataclass.
 type DataclassField struct {
 	Name    string
 	Type    *Annotation
 	Default bool
 }
 
-// span is the line of `def`, after the decorator.
+// span is the line of `def`, which follows the decorator.
 func (s *Signature) span() syntax.Span {
 	line := syntax.Pos{Line: int32(s.Line) + 1, Col: 1}
 	return syntax.Span{File: &syntax.File{Path: s.File}, Start: line, End: line, Coarse: true}
 }
 
-// signatureText is how a plug-in is called.
+// signatureText shows how a plug-in is called.
 func signatureText(sig *Signature) string {
 	params := make([]string, 0, len(sig.Params))
 	for _, p := range sig.Params {

@@ -7,10 +7,10 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// assignNode names an assignment in the errors of its promise.
+// assignNode is an assignment, in the errors of its promise.
 type assignNode struct{ Written }
 
-// stmt is a resolved statement.
+// Stmt is a resolved statement.
 type Stmt interface {
 	Node
 	isStmt()
@@ -28,35 +28,36 @@ func (*ExprStmt) isStmt() {}
 
 func (*Annotations) isStmt() {}
 
-// block is a list of statements with variables of its own.
+// Block is a list of statements with variables of its own.
 type Block struct {
 	Namespace *Namespace
-	Vars      []string // names of the variables, a loop's variable first
+	Vars      []string // a loop's variable first
 	Stmts     []Stmt   // in the order of execution
-	// promises are the assignments to attributes inside, which are promised
-	// before it is known whether the block runs.
+	// Promises are the assignments to attributes inside. They are promised before it
+	// is known whether the block runs.
 	Promises []PromiseSpec
 }
 
-// promiseSpec is an assignment to an attribute in a block: `a.b.c = …`.
+// PromiseSpec is an assignment to an attribute in a block: `a.b.c = …`.
 type PromiseSpec struct {
 	Of   Root
 	Attr string
 	Node Node
 }
 
-// assign is `x = e` for a variable of the block, or for one of the namespace
-// of, where that is set: what `a::x = e` sets is what a sets itself.
+// Assign is `x = e` for a variable of the block. Of is set for `a::x = e`, which
+// sets the same variable as x = e in namespace a.
 type Assign struct {
 	Written
 	Of    *Namespace
 	Index int
 	Value Root
-	// absent: there is no such variable, which is told when the statement runs.
+	// Absent is the error for a variable that does not exist, which is reported when
+	// the statement runs.
 	Absent *Error
 }
 
-// setAttr is `x.a = e` or `x.a += e`.
+// SetAttr is `x.a = e` or `x.a += e`.
 type SetAttr struct {
 	Written
 	Of     Root
@@ -65,14 +66,14 @@ type SetAttr struct {
 	Value  Root
 }
 
-// forLoop is `for x in l: … end`.
+// For is `for x in l: … end`.
 type For struct {
 	Written
 	Iter Root
 	Body *Block
 }
 
-// ifStmt is `if c: … else: … end`.
+// If is `if c: … else: … end`.
 type If struct {
 	Written
 	Cond       Root
@@ -80,13 +81,13 @@ type If struct {
 	Promises   []PromiseSpec
 }
 
-// bare is an expression that stands as a statement.
+// ExprStmt is an expression as a statement.
 type ExprStmt struct {
 	Written
 	Root Root
 }
 
-// implement is `implement C using a, b when cond`.
+// Implement is `implement C using a, b when cond`.
 type Implement struct {
 	Written
 	Info  *EntityInfo
@@ -107,7 +108,7 @@ func (n *Implement) String() string {
 	return text
 }
 
-// implementation is a body that runs for instances.
+// Implementation is a body of statements that runs for instances.
 type Implementation struct {
 	Name      string
 	Namespace *Namespace
@@ -115,7 +116,7 @@ type Implementation struct {
 	Body      *Block
 }
 
-// idle reports whether the statement always holds and makes nothing run.
+// Idle reports whether the statement always holds and runs nothing.
 func (n *Implement) Idle() bool {
 	if when, constant := n.When.Expr.(*Literal); !constant || when.Value != types.Bool(true) {
 		return false
@@ -128,10 +129,10 @@ func (n *Implement) Idle() bool {
 	return true
 }
 
-// annotations are the expressions between the ends of a relation, which are
+// Annotations are the expressions between the ends of a relation, which are
 // evaluated like statements.
 type Annotations struct {
 	Written
 	Notes []*ExprStmt
-	Ends  []*types.Attribute // of the relation that have a name: each is annotated
+	Ends  []*types.Attribute // the ends that have a name: each is annotated
 }

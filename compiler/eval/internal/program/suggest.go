@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// suggest gives the hint "did you mean" when one of the names is near.
+// Suggest returns the hint "did you mean" when one of the names is similar.
 func Suggest(what, wrong string, names []string) string {
 	best := diag.Nearest(wrong, names)
 	if best == "" {
@@ -17,8 +17,8 @@ func Suggest(what, wrong string, names []string) string {
 	return fmt.Sprintf("did you mean the %s %s?", what, best)
 }
 
-// suggestThing is suggest for what a namespace holds: types, implementations
-// and plug-ins. prefix is what stands before the name.
+// suggestThing is Suggest for the types, implementations and plug-ins of namespaces.
+// prefix is what stands before the name.
 func suggestThing(prefix, wrong string, spaces ...*Namespace) string {
 	names := []string{"string", "int", "float", "bool", "dict", "list"}
 	if prefix != "" {
@@ -68,7 +68,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// suggestCall is the hint for a call that does not fit: the name that was
+// SuggestCall returns the hint for a call that does not fit: the name that was
 // probably meant, or how the plug-in is called.
 func SuggestCall(sig *Signature, named []string) string {
 	names := make([]string, len(sig.Params))

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// asks reports whether a plug-in decides what belongs to a type.
+// AsksPlugin reports whether a plug-in decides which values a type has.
 func AsksPlugin(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Typedef:
@@ -26,7 +26,8 @@ type TypedefInfo struct {
 	Type *types.Typedef
 	ast  *syntax.Typedef
 	ns   *Namespace
-	// resolve resolves the names in the condition, once; nil where it has none.
+	// resolve resolves the names in the condition, once. It is nil when the
+	// condition has none.
 	resolve func() []*Error
 }
 
@@ -47,8 +48,8 @@ func (p *Program) defineTypedefs(d *definitions) {
 	}
 }
 
-// ownBase sees to typedefs that are their own base, directly or through others.
-// As upstream they are an error once a value is to be of them, and not before.
+// ownBase handles typedefs that are their own base, directly or through others. As
+// in the reference, they are an error only once a value is checked against them.
 func (p *Program) ownBase(info *TypedefInfo) {
 	walked := []*types.Typedef{info.Type}
 	for base, is := info.Type.Base.(*types.Typedef); is && !base.Sound; base, is = base.Base.(*types.Typedef) {
@@ -84,7 +85,7 @@ func (p *Program) resolveTypedefs(d *definitions) {
 	}
 }
 
-// condition prepares the restriction of a typedef.
+// condition prepares the condition of a typedef.
 func (p *Program) condition(info *TypedefInfo) *Error {
 	t := info.Type
 	t.Asks = AsksPlugin(t.Base) || callsPlugin(info.ast.Match)
@@ -137,7 +138,7 @@ func (p *Program) condition(info *TypedefInfo) *Error {
 	return nil
 }
 
-// callsPlugin reports whether the condition of a typedef does.
+// callsPlugin reports whether the condition of a typedef calls a plug-in.
 func callsPlugin(condition syntax.Expr) (found bool) {
 	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
 		if call, is := x.(*syntax.Call); is {
@@ -148,8 +149,8 @@ func callsPlugin(condition syntax.Expr) (found bool) {
 	return found
 }
 
-// makesInstances says that the condition of a typedef makes instances, which
-// ends the compile where it is defined.
+// makesInstances returns an error when the condition of a typedef makes instances,
+// which ends the compile where the typedef is defined.
 func makesInstances(condition syntax.Expr) (found *Error) {
 	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
 		if _, is := x.(*syntax.Construct); is && found == nil {
@@ -161,9 +162,10 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 	return found
 }
 
-// unusable is what has no value in the condition of a typedef, which knows self
-// and nothing else: nil for what has. The error is told when a value is held
-// against the typedef, and only where that comes to it.
+// unusable returns the error for an expression that has no value in the condition of
+// a typedef, which knows only self; nil for other expressions. The error is reported
+// when a value is checked against the typedef, and only where the check gets that
+// far.
 func (b *builder) unusable(x syntax.Expr) *Error {
 	n := new(standing(x))
 	unresolved := func(name string) *Error {
@@ -182,5 +184,5 @@ func (b *builder) unusable(x syntax.Expr) *Error {
 	return nil
 }
 
-// slowRegex is what to do about an expression that tries very many ways.
+// SlowRegex is the hint for a regular expression that takes too long.
 const SlowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"

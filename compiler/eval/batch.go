@@ -38,7 +38,7 @@ func isPlain(v types.Value) bool {
 }
 
 func (u *callUnit) plain() bool {
-	if u.repeated || u.n.Plugin == nil || !u.n.Plugin.Ahead {
+	if u.repeated || u.n.Plugin == nil || !u.n.Plugin.Batchable {
 		return false
 	}
 	for _, v := range u.bound.Args {
@@ -122,7 +122,7 @@ var errMade = &program.Error{}
 
 // outcome runs the plug-in of a unit whose turn it is.
 func (r *run) outcome(u *callUnit) program.Outcome {
-	if host, ok := r.host.(program.Ahead); ok {
+	if host, ok := r.host.(program.BatchHost); ok {
 		if !u.posted && u.plain() {
 			r.post(host, u)
 		}
@@ -134,7 +134,7 @@ func (r *run) outcome(u *callUnit) program.Outcome {
 }
 
 // post tells the host of a call and of those that follow in the queue.
-func (r *run) post(host program.Ahead, first *callUnit) {
+func (r *run) post(host program.BatchHost, first *callUnit) {
 	units := []*callUnit{first}
 	for _, w := range r.ready.next(mostAheadUnits >> r.idlePosts) {
 		u, ok := w.(*callUnit)
@@ -144,7 +144,7 @@ func (r *run) post(host program.Ahead, first *callUnit) {
 			}
 			continue
 		}
-		if u.posted || u.repeated || !u.n.Plugin.Ahead || u.makes() {
+		if u.posted || u.repeated || !u.n.Plugin.Batchable || u.makes() {
 			break
 		}
 		args, named, err := u.arguments(r)

@@ -29,17 +29,17 @@ type counting struct {
 	posted *int
 }
 
-// Post implements eval.Ahead.
+// Post implements eval.BatchHost.
 func (h counting) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
-	ok := h.Host.(eval.Ahead).Post(calls, heaps)
+	ok := h.Host.(eval.BatchHost).Post(calls, heaps)
 	if ok {
 		*h.posted += len(calls)
 	}
 	return ok
 }
 
-// Next implements eval.Ahead.
-func (h counting) Next() eval.Outcome { return h.Host.(eval.Ahead).Next() }
+// Next implements eval.BatchHost.
+func (h counting) Next() eval.Outcome { return h.Host.(eval.BatchHost).Next() }
 
 // However many calls go to Python at once, the model, the output and the error
 // are those of calls that go one by one.
