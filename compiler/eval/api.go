@@ -19,7 +19,7 @@ type (
 // The contract with Python: see program.Host.
 type (
 	Host           = program.Host
-	BatchHost          = program.BatchHost
+	BatchHost      = program.BatchHost
 	Twins          = program.Twins
 	Twin           = program.Twin
 	Loaded         = program.Loaded

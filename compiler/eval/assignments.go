@@ -7,12 +7,12 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// startSet starts the assignment of an expression to an attribute. A list
-// takes elements as they arrive.
-func startSet(r *run, s *scope, x program.Root, v *variable, stmt program.Node) *program.Error {
+// startSet starts the assignment of an expression to an attribute. A list takes the
+// elements as they arrive.
+func startSet(r *run, s *scope, x program.Root, v *variable, stmt program.Node) *Error {
 	u := &setUnit{unit: unit{scope: s}, x: x.Expr, target: v, stmt: stmt}
 	var f frame
-	var err *program.Error
+	var err *Error
 	if v.kind == list {
 		var report bool
 		f, report, err = r.prepareGradual(x, s, u)
@@ -28,9 +28,10 @@ func startSet(r *run, s *scope, x program.Root, v *variable, stmt program.Node) 
 	return nil
 }
 
-// startKnown starts the assignment of the known values that the arguments
-// begin with and gives the others. One unit does for all of them: units that
-// wait for nothing and follow each other run one after the other anyway.
+// startKnown starts the assignment of the known values at the beginning of the
+// arguments, and returns the other arguments. One unit is enough for all of them,
+// since units that wait for nothing and follow each other would run one after the
+// other anyway.
 func startKnown(r *run, s *scope, i *Instance, stmt program.Node, arguments []program.Argument) []program.Argument {
 	n := 1
 	for n < len(arguments) && arguments[n].Known {
@@ -51,14 +52,14 @@ type knownUnit struct {
 
 func (u *knownUnit) node() program.Node { return u.stmt }
 
-func (u *knownUnit) blame(err *program.Error) *program.Error { return err.In(u.stmt) }
+func (u *knownUnit) blame(err *Error) *Error { return err.In(u.stmt) }
 
-func (u *knownUnit) run(r *run) *program.Error {
+func (u *knownUnit) run(r *run) *Error {
 	for n := range u.arguments {
 		a := &u.arguments[n]
 		if err := u.assign(r, a); err != nil {
 			if more := u.arguments[n+1:]; len(more) > 0 {
-				r.leave(func(r *run) *program.Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
+				r.postpone(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
 			return attributeError(
 				err.In(u.stmt).Focused(a.X.Expr.Where()),
@@ -72,7 +73,7 @@ func (u *knownUnit) run(r *run) *program.Error {
 	return nil
 }
 
-func (u *knownUnit) assign(r *run, a *program.Argument) *program.Error {
+func (u *knownUnit) assign(r *run, a *program.Argument) *Error {
 	slot := u.of.slot(a.Slot)
 	from := source{at: a.X.Expr.Where(), by: u.scope.by}
 	if constant, is := a.X.Expr.(*program.Literal); is {
@@ -96,9 +97,9 @@ type setUnit struct {
 
 func (u *setUnit) node() program.Node { return u.stmt }
 
-func (u *setUnit) blame(err *program.Error) *program.Error { return err.In(u.stmt) }
+func (u *setUnit) blame(err *Error) *Error { return err.In(u.stmt) }
 
-func (u *setUnit) run(r *run) *program.Error {
+func (u *setUnit) run(r *run) *Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		if err.Kind == "OptionalValueException" {
@@ -119,7 +120,7 @@ func (u *setUnit) run(r *run) *program.Error {
 	return nil
 }
 
-func (u *setUnit) wrap(err *program.Error) *program.Error {
+func (u *setUnit) wrap(err *Error) *Error {
 	return attributeError(
 		err.In(u.stmt).Focused(u.x.Where()),
 		u.target.owner,
@@ -131,7 +132,7 @@ func (u *setUnit) wrap(err *program.Error) *program.Error {
 
 func (u *setUnit) passive() bool { return true }
 
-func (u *setUnit) receive(r *run, v types.Value, at, added *program.Place) *program.Error {
+func (u *setUnit) receive(r *run, v types.Value, at, added *program.Place) *Error {
 	from := source{at: at, by: u.scope.by}
 	if own := u.x.Where(); added != nil {
 		from.expr, from.reread = added, true
@@ -146,7 +147,7 @@ func (u *setUnit) receive(r *run, v types.Value, at, added *program.Place) *prog
 
 // attributeError wraps an error of setting an attribute, unless it comes from
 // the other end of the relation and is wrapped already.
-func attributeError(cause *program.Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *program.Error {
+func attributeError(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *Error {
 	if cause.Kind != "AttributeException" || cause.Builtin || cause.Final {
 		return wrapAttribute(cause, of, attribute, stmt, at)
 	}
@@ -160,12 +161,12 @@ func attributeError(cause *program.Error, of *Instance, attribute string, stmt f
 
 // wrapAttribute wraps an error of setting an attribute. An error that passes
 // both ends of a relation is wrapped at each.
-func wrapAttribute(cause *program.Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *program.Error {
+func wrapAttribute(cause *Error, of *Instance, attribute string, stmt fmt.Stringer, at *program.Place) *Error {
 	if cause.Builtin || cause.Final {
 		return cause // no CompilerException, so the reference does not wrap it
 	}
 	e := program.NewError("AttributeException", "Could not set attribute `%s` on instance `%s`", attribute, of.Text())
-	e.Causes = []*program.Error{cause}
+	e.Causes = []*Error{cause}
 	e.Hint, e.MakeHint, e.Focus, e.Related = cause.Hint, cause.MakeHint, cause.Focus, cause.Related
 	e.Expected, e.Found = cause.Expected, cause.Found
 	e.Importance = cause.Importance

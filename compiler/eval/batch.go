@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// aheadCalls bounds how many calls are posted at once.
-	aheadCalls = 1024
-	// How far the queue is searched for them: half as far after a search in vain.
-	mostAheadUnits, leastAheadUnits = 16384, 512
+	// mostPosted is how many calls are posted at once at most.
+	mostPosted = 1024
+	// furthestSearch is how many units of the queue are searched for calls to post.
+	// Each search in vain halves that, down to nearestSearch.
+	furthestSearch, nearestSearch = 16384, 512
 )
 
-// isPlain reports whether a value is one without parts of the model in it.
+// isPlain reports whether a value has no part of the model in it.
 func isPlain(v types.Value) bool {
 	switch v := v.(type) {
 	case types.Null, types.Bool, types.Int, types.BigInt, types.Float, types.Complex, types.Str:
@@ -37,7 +38,7 @@ func isPlain(v types.Value) bool {
 	return false
 }
 
-func (u *callUnit) plain() bool {
+func (u *callUnit) isPlain() bool {
 	if u.repeated || u.n.Plugin == nil || !u.n.Plugin.Batchable {
 		return false
 	}
@@ -55,14 +56,14 @@ func (u *callUnit) plain() bool {
 	return true
 }
 
-// makes reports whether evaluating an expression makes an instance: that must
-// happen once, and in its turn.
-func makes(x program.Expr) bool {
+// makesInstance reports whether evaluating an expression makes an instance, which
+// must happen once, and in its turn.
+func makesInstance(x program.Expr) bool {
 	return makesAny(x, func(*program.Construct) bool { return true })
 }
 
-// makesAny reports whether evaluating an expression makes one of some instances.
-// What has a variable in the frame made its own.
+// makesAny reports whether evaluating an expression makes an instance of some kind.
+// An expression with a variable in the frame has made its instance before.
 func makesAny(x program.Expr, some func(n *program.Construct) bool) bool {
 	inside := func(x program.Expr) bool { return makesAny(x, some) }
 	switch x := x.(type) {
@@ -82,48 +83,54 @@ func makesAny(x program.Expr, some func(n *program.Construct) bool) bool {
 	return false
 }
 
-// asks reports whether a unit may call a plug-in that decides what belongs to a
-// type: that comes before the calls behind it.
-func (r *run) asks(w waiter) bool {
+// mayAskPlugin reports whether a unit may call a plug-in that decides what has a
+// type. Such a call comes before the calls behind it.
+func (r *run) mayAskPlugin(w waiter) bool {
 	switch u := w.(type) {
 	case *setUnit:
 		attr := u.target.attr
-		return attr != nil && program.AsksPlugin(attr.Type) || makesAny(u.x, constructAsks)
+		return attr != nil && program.AsksPlugin(attr.Type) || makesAny(u.x, constructMayAsk)
 	case *knownUnit:
 		attributes := u.of.entity.Attributes
-		return slices.ContainsFunc(u.arguments, func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
+		return slices.ContainsFunc(u.arguments, func(a program.Argument) bool {
+			return program.AsksPlugin(attributes[a.Slot].Type)
+		})
 	case *assignUnit:
-		return makesAny(u.n.Value.Expr, constructAsks)
+		return makesAny(u.n.Value.Expr, constructMayAsk)
 	case *evalUnit:
-		return makesAny(u.x, constructAsks)
+		return makesAny(u.x, constructMayAsk)
 	}
 	return false
 }
 
-// asks reports whether that is so for what the constructor sets itself.
-func constructAsks(n *program.Construct) bool {
+// constructMayAsk reports whether that is so for the arguments that a constructor
+// sets itself.
+func constructMayAsk(n *program.Construct) bool {
 	attributes := n.Info.Entity.Attributes
 	return len(n.Splats) > 0 ||
-		slices.ContainsFunc(n.Direct, func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
+		slices.ContainsFunc(
+			n.Direct,
+			func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) },
+		)
 }
 
-// makes reports whether evaluating the arguments makes an instance.
-func (u *callUnit) makes() bool {
-	return program.CallParts{Call: u.n}.Each(func(x program.Expr) *program.Error {
-		if makes(x) {
+// makesInstance reports whether evaluating the arguments makes an instance.
+func (u *callUnit) makesInstance() bool {
+	return program.CallParts{Call: u.n}.Each(func(x program.Expr) *Error {
+		if makesInstance(x) {
 			return errMade
 		}
 		return nil
 	}) != nil
 }
 
-// errMade ends a search.
-var errMade = &program.Error{}
+// errMade ends the search for a constructor.
+var errMade = &Error{}
 
 // outcome runs the plug-in of a unit whose turn it is.
-func (r *run) outcome(u *callUnit) program.Outcome {
-	if host, ok := r.host.(program.BatchHost); ok {
-		if !u.posted && u.plain() {
+func (r *run) outcome(u *callUnit) Outcome {
+	if host, ok := r.host.(BatchHost); ok {
+		if !u.posted && u.isPlain() {
 			r.post(host, u)
 		}
 		if u.posted {
@@ -133,18 +140,18 @@ func (r *run) outcome(u *callUnit) program.Outcome {
 	return r.host.Call(u.bound, &heap{r, u.scope, u.n})
 }
 
-// post tells the host of a call and of those that follow in the queue.
-func (r *run) post(host program.BatchHost, first *callUnit) {
+// post gives the host a call together with those that follow in the queue.
+func (r *run) post(host BatchHost, first *callUnit) {
 	units := []*callUnit{first}
-	for _, w := range r.ready.next(mostAheadUnits >> r.idlePosts) {
+	for _, w := range r.ready.next(furthestSearch >> r.idlePosts) {
 		u, ok := w.(*callUnit)
 		if !ok || u.n.Plugin == nil || u.pending > 0 {
-			if r.prog.AsksPlugins && r.asks(w) {
+			if r.prog.AsksPlugins && r.mayAskPlugin(w) {
 				break
 			}
 			continue
 		}
-		if u.posted || u.repeated || !u.n.Plugin.Batchable || u.makes() {
+		if u.posted || u.repeated || !u.n.Plugin.Batchable || u.makesInstance() {
 			break
 		}
 		args, named, err := u.arguments(r)
@@ -152,24 +159,24 @@ func (r *run) post(host program.BatchHost, first *callUnit) {
 			break
 		}
 		call, err := u.bind(args, named)
-		if err != nil || call && !u.plain() {
+		if err != nil || call && !u.isPlain() {
 			break
 		}
 		if !call {
 			continue
 		}
-		if units = append(units, u); len(units) == aheadCalls {
+		if units = append(units, u); len(units) == mostPosted {
 			break
 		}
 	}
 	if len(units) == 1 {
-		if mostAheadUnits>>r.idlePosts > leastAheadUnits {
+		if furthestSearch>>r.idlePosts > nearestSearch {
 			r.idlePosts++
 		}
 		return
 	}
 	r.idlePosts = 0
-	calls, heaps := make([]program.PluginCall, len(units)), make([]program.Heap, len(units))
+	calls, heaps := make([]PluginCall, len(units)), make([]Heap, len(units))
 	for n, u := range units {
 		calls[n], heaps[n] = u.bound, &heap{r, u.scope, u.n}
 	}

@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// arguments evaluates the arguments.
-func (u *callUnit) arguments(r *run) ([]types.Value, []given, *program.Error) {
+// arguments evaluates the arguments of the call.
+func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
 	n := u.n
 	args := make([]types.Value, len(n.Args))
 	for i, x := range n.Args {
@@ -48,23 +48,23 @@ func (u *callUnit) arguments(r *run) ([]types.Value, []given, *program.Error) {
 	return args, named, nil
 }
 
-// bind returns the arguments to the parameters, with Python's own errors, and
-// checks their types. It reports whether the plug-in is called: not with an
-// argument that is unknown, unless it takes those.
-func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error) {
+// bind assigns the arguments to the parameters, with Python's own errors, and checks
+// their types. It reports whether the plug-in is to be called: not with an unknown
+// argument, unless the plug-in takes those.
+func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	info := u.n.Plugin
 	sig := info.Signature
 	short := sig.Name
-	out := program.PluginCall{Plugin: sig, Namespace: u.n.Namespace.Name, At: u.n.Span, Direct: u.direct}
+	out := PluginCall{Plugin: sig, Namespace: u.n.Namespace.Name, At: u.n.Span, Direct: u.direct}
 	var positional []int
 	varargs, varkeywords := -1, -1
 	for i, p := range sig.Params {
 		switch p.Kind {
-		case program.VarArgs:
+		case VarArgs:
 			varargs = i
-		case program.VarKeywords:
+		case VarKeywords:
 			varkeywords = i
-		case program.KeywordOnly:
+		case KeywordOnly:
 		default:
 			positional = append(positional, i)
 		}
@@ -80,7 +80,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error
 			Hinted(program.SuggestCall(sig, namesOf(named)))
 	}
 	open := false
-	check := func(i int, v types.Value) (types.Value, *program.Error) {
+	check := func(i int, v types.Value) (types.Value, *Error) {
 		if isUnknown(v) {
 			open = true
 			return v, nil
@@ -95,7 +95,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error
 	}
 	byName := func(name string) int {
 		for k, p := range sig.Params {
-			if p.Name == name && p.Kind != program.VarArgs && p.Kind != program.VarKeywords {
+			if p.Name == name && p.Kind != VarArgs && p.Kind != VarKeywords {
 				return k
 			}
 		}
@@ -147,7 +147,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *program.Error
 		if err != nil {
 			return false, err
 		}
-		out.Named = append(out.Named, program.NamedValue{Name: g.name, Value: v})
+		out.Named = append(out.Named, NamedValue{Name: g.name, Value: v})
 	}
 	u.bound = out
 	return !open || sig.AllowUnknown, nil
@@ -161,16 +161,16 @@ func namesOf(values []given) []string {
 	return names
 }
 
-func missingArguments(name string, sig *program.Signature, set []bool) *program.Error {
+func missingArguments(name string, sig *Signature, set []bool) *Error {
 	for _, kind := range []struct {
-		is   func(program.ParamKind) bool
+		is   func(ParamKind) bool
 		text string
 	}{
-		{func(k program.ParamKind) bool { return k == program.Positional || k == "" }, "positional"},
-		{func(k program.ParamKind) bool { return k == program.KeywordOnly }, "keyword-only"},
+		{func(k ParamKind) bool { return k == Positional || k == "" }, "positional"},
+		{func(k ParamKind) bool { return k == KeywordOnly }, "keyword-only"},
 	} {
 		var missing []string
-		if sig.ContextKeyword != "" && kind.is(program.KeywordOnly) {
+		if sig.ContextKeyword != "" && kind.is(KeywordOnly) {
 			missing = append(missing, "'"+sig.ContextKeyword+"'")
 		}
 		for i, p := range sig.Params {
@@ -207,8 +207,8 @@ func plural(n int) string {
 	return "s"
 }
 
-// check holds an argument against the type of its parameter.
-func (u *callUnit) check(param int, v types.Value) *program.Error {
+// check checks an argument against the type of its parameter.
+func (u *callUnit) check(param int, v types.Value) *Error {
 	info := u.n.Plugin
 	if err := types.Strict(info.Params[param], v); err != nil {
 		return u.argumentError(info.Signature.Params[param].Name, v, info.Params[param], err)
@@ -216,9 +216,9 @@ func (u *callUnit) check(param int, v types.Value) *program.Error {
 	return nil
 }
 
-func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *program.Error {
+func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err error) *Error {
 	cause := program.TypeError(err)
-	if cause.Builtin { // the condition of a typedef failed
+	if cause.Builtin { // raised in the condition of a typedef
 		return cause
 	}
 	e := program.NewError(
@@ -237,7 +237,8 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 		}
 		e = program.NewError(
 			"PluginTypeException",
-			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
+			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` "+
+				"in your type annotation.",
 			types.Repr(v),
 			name,
 			u.n.Plugin.Signature.Name,
@@ -245,6 +246,6 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 		)
 		e.Hint = "declare the parameter as `T | Reference[T]`"
 	}
-	e.Causes = []*program.Error{u.about(cause)}
+	e.Causes = []*Error{u.about(cause)}
 	return e
 }

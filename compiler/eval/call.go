@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needCall(n *program.Call, s *scope, f frame) *program.Error {
+func (r *run) needCall(n *program.Call, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	frame, err := r.prepare(n.Parts, s)
@@ -21,21 +21,22 @@ func (r *run) needCall(n *program.Call, s *scope, f frame) *program.Error {
 	return nil
 }
 
-// callUnit waits for the arguments, and for what the plug-in found missing.
+// callUnit waits for the arguments of a call, and then for values that the plug-in
+// misses.
 type callUnit struct {
 	unit
 	n        *program.Call
 	target   *variable
-	repeated bool // the arguments are bound already
-	posted   bool // the same, and the host was told to run it
-	// calling is set when the arguments are evaluated: from there on errors are
-	// those of the call.
+	repeated bool // a repeated call: the arguments are bound already
+	posted   bool // the arguments are bound, and the host runs the call
+	// calling is set when the arguments are evaluated. Errors are those of the call
+	// from then on.
 	calling bool
-	// direct is set in the condition of a typedef: errors about types get the
-	// place of what sets the value.
+	// direct is set in the condition of a typedef. Errors about types get the place
+	// where the value is set.
 	direct bool
-	bound  program.PluginCall
-	// twins are arguments that become Python dataclasses: their fields are
+	bound  PluginCall
+	// twins are the arguments that become Python dataclasses. Their fields are
 	// checked once they are set.
 	twins []twin
 }
@@ -46,17 +47,19 @@ type twin struct {
 }
 
 func (u *callUnit) node() program.Node { return u.n }
-func (u *callUnit) blame(err *program.Error) *program.Error {
+func (u *callUnit) blame(err *Error) *Error {
 	if u.calling {
 		return err.Claimed(u.n, u.n.Where())
 	}
-	if err.Kind == "OptionalValueException" { // of an argument: in the reference reads all before it evaluates any, and names no place
+	// For an argument the reference names no place: it reads all of them before it
+	// evaluates any.
+	if err.Kind == "OptionalValueException" {
 		return err.Near(u.n)
 	}
 	return err.In(u.n)
 }
 
-func (u *callUnit) run(r *run) *program.Error {
+func (u *callUnit) run(r *run) *Error {
 	u.calling, u.direct = u.repeated || u.posted, r.direct
 	if u.repeated {
 		for _, t := range u.twins {
@@ -96,7 +99,7 @@ func (u *callUnit) run(r *run) *program.Error {
 	return u.call(r)
 }
 
-func (u *callUnit) cast(r *run, args []types.Value, named []given) *program.Error {
+func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 	if len(named) > 0 {
 		return program.RuntimeError("Only positional arguments allowed in type cast")
 	}
@@ -105,10 +108,13 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *program.Erro
 		for i, x := range u.n.Args {
 			texts[i] = x.String()
 		}
-		return program.RuntimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
+		return program.RuntimeError(
+			"Illegal arguments %s: type cast expects exactly 1 argument",
+			strings.Join(texts, ","),
+		)
 	}
 	if _, is := args[0].(*types.Reference); is && u.n.Cast == types.BoolT {
-		e := &program.Error{
+		e := &Error{
 			Kind:    "NotImplementedError",
 			Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.",
 			Builtin: true,
@@ -118,7 +124,7 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *program.Erro
 	}
 	v, err := u.n.Cast.Cast(args[0])
 	if python, is := err.(types.PythonError); is {
-		return &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
+		return &Error{Kind: python.Class, Message: python.Text, Builtin: true}
 	}
 	if err != nil {
 		return program.RuntimeError("%s", err).Coded(diag.NoCast)
@@ -127,7 +133,7 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *program.Erro
 	return nil
 }
 
-// typeName is the text of a type of a plug-in: it may have none.
+// typeName is the text of a plug-in's type; nil stands for any.
 func typeName(t types.Type) string {
 	if t == nil {
 		return "any"
@@ -135,9 +141,16 @@ func typeName(t types.Type) string {
 	return t.String()
 }
 
-// retry waits for what the plug-in wanted and calls it once more.
-func (u *callUnit) retry(r *run, slots []program.Slot) {
-	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, repeated: true, bound: u.bound, twins: u.twins}
+// retry calls the plug-in again once the values that it missed are there.
+func (u *callUnit) retry(r *run, slots []Slot) {
+	next := &callUnit{
+		unit:     unit{scope: u.scope},
+		n:        u.n,
+		target:   u.target,
+		repeated: true,
+		bound:    u.bound,
+		twins:    u.twins,
+	}
 	f := make(frame, 0, len(slots))
 	for _, s := range slots {
 		if v, ok := s.(*variable); ok {
@@ -148,16 +161,16 @@ func (u *callUnit) retry(r *run, slots []program.Slot) {
 	r.start(next, f)
 }
 
-// repeats reports whether units that may find only when they run that they have to wait:
-// they keep their place among those that do.
+// mayRepeat reports whether a unit may find out only while it runs that it has to
+// wait. Such a unit keeps its place in the waiting list.
 func mayRepeat(w waiter) bool {
 	u, is := w.(*callUnit)
 	return is && u.n.Plugin != nil
 }
 
-func (u *callUnit) call(r *run) *program.Error {
+func (u *callUnit) call(r *run) *Error {
 	if r.failed {
-		return nil // no effects after an error; who waits for the result waits on
+		return nil // no effects after an error; the units that wait for the result wait on
 	}
 	if sig := u.n.Plugin.Signature; sig.Deprecated {
 		message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
@@ -190,7 +203,7 @@ func (u *callUnit) call(r *run) *program.Error {
 	return nil
 }
 
-// deprecated warns of a plug-in, once.
+// deprecated adds a warning about a deprecated plug-in, once.
 func (u *callUnit) deprecated(r *run, message string) {
 	for _, w := range slices.Concat(r.prog.Warnings, r.warnings) {
 		if w.Message == message {
@@ -200,15 +213,15 @@ func (u *callUnit) deprecated(r *run, message string) {
 	if u.direct {
 		r.prog.Warn("PluginDeprecationWarning", u.n.Span, "%s", message)
 	}
-	r.warnings = append(r.warnings, program.Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.Span})
+	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.Span})
 }
 
-func (u *callUnit) failed(err *program.PluginError, direct bool) *program.Error {
+func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 	name := "plugin " + u.n.Plugin.Signature.Name
 	if direct {
 		name = "direct execution for plugin " + u.n.Name
 	}
-	cause := &program.Error{
+	cause := &Error{
 		Kind:        err.Class,
 		Message:     err.Last() + "\n",
 		Builtin:     true,
@@ -217,31 +230,31 @@ func (u *callUnit) failed(err *program.PluginError, direct bool) *program.Error 
 		Line:        err.Line,
 		PythonTrace: err.Trace,
 	}
-	var e *program.Error
+	var e *Error
 	switch {
-	case err.Kind == "exit": // it passes everything by, as in the reference
+	case err.Kind == "exit": // nothing wraps it, as in the reference
 		return program.Exited(*err)
-	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // as do all of these, which in the reference lets through
+	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // nor any of these, as in the reference
 		return u.raised(err).In(u.n)
 	case u.n.Plugin.Signature.Emits:
 		return program.Exited(*err)
-	case err.Class == "inmanta.ast.PluginTypeException": // it says enough
+	case err.Class == "inmanta.ast.PluginTypeException": // its message is complete
 		e = u.raised(err)
 		e.Kind, e.File = "PluginTypeException", err.File
 		return e
 	case err.Kind == "plugin":
 		e = program.NewError("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
-		e.Causes, e.Raised = []*program.Error{cause}, err.Raised()
-	case err.Kind == "compiler" && direct: // the cause is told where the value is given
+		e.Causes, e.Raised = []*Error{cause}, err.Raised()
+	case err.Kind == "compiler" && direct: // the cause is reported where the value is set
 		e = program.NewError("WrappingRuntimeException", "Exception in %s", name).In(u.n)
-		e.Causes, e.File, e.Line, e.PythonTrace = []*program.Error{u.raised(err)}, err.File, err.Line, err.Trace
+		e.Causes, e.File, e.Line, e.PythonTrace = []*Error{u.raised(err)}, err.File, err.Line, err.Trace
 		return e
 	case err.Kind == "compiler":
 		e = program.NewError("WrappingRuntimeException", "Exception in %s", name)
-		e.Causes = []*program.Error{u.raised(err).In(u.n)}
+		e.Causes = []*Error{u.raised(err).In(u.n)}
 	default:
 		e = program.NewError("ExternalException", "Exception in %s", name)
-		e.Causes = []*program.Error{cause}
+		e.Causes = []*Error{cause}
 	}
 	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
 	if direct {
@@ -253,9 +266,10 @@ func (u *callUnit) failed(err *program.PluginError, direct bool) *program.Error 
 	return e
 }
 
-// raised is a compiler exception that a plug-in raised, with its causes.
-func (u *callUnit) raised(err *program.PluginError) *program.Error {
-	e := &program.Error{
+// raised is the error for a compiler exception that a plug-in raised, with its
+// causes.
+func (u *callUnit) raised(err *PluginError) *Error {
+	e := &Error{
 		Kind:        err.Class,
 		Message:     err.Message,
 		Line:        err.Line,
@@ -270,9 +284,9 @@ func (u *callUnit) raised(err *program.PluginError) *program.Error {
 	return e
 }
 
-// about places the cause of an error about a value that is passed: not where a
-// typedef stands, but where the value is given.
-func (u *callUnit) about(cause *program.Error) *program.Error {
+// about sets the place of an error about a value that is passed: where the value is
+// passed, and not where a typedef is defined.
+func (u *callUnit) about(cause *Error) *Error {
 	cause.Place = nil
 	if u.direct {
 		return cause
@@ -280,7 +294,7 @@ func (u *callUnit) about(cause *program.Error) *program.Error {
 	return cause.Located(u.n, &u.n.Span)
 }
 
-func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *program.Error) {
+func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Error) {
 	if v == nil {
 		v = null
 	}
@@ -293,16 +307,17 @@ func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *pr
 	}
 	if err := program.TypeError(types.Returned(u.n.Plugin.Result, v)); err != nil &&
 		err.Builtin { // the condition of a typedef failed
-		return nil, u.failed(&program.PluginError{Class: err.Kind, Message: err.Message}, u.direct)
+		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
 	} else if err != nil {
-		e := program.NewError("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.Plugin.Signature.Name, typeName(u.n.Plugin.Result))
-		e.Causes = []*program.Error{u.about(err)}
+		e := program.NewError("PluginTypeException", "Return value %s of plugin %s has incompatible type. "+
+			"Expected type: %s", types.Text(v), u.n.Plugin.Signature.Name, typeName(u.n.Plugin.Result))
+		e.Causes = []*Error{u.about(err)}
 		return nil, e
 	}
 	return v, nil
 }
 
-func checkResult(info *program.PluginInfo, v types.Value) (declared string, err *program.Error) {
+func checkResult(info *program.PluginInfo, v types.Value) (declared string, err *Error) {
 	if isUnknown(v) {
 		return "", nil
 	}

@@ -8,17 +8,18 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A statement of a body runs in the name of an instance, which was made by a
-// statement that ran in the name of another one. Nothing is stored for this:
-// an instance knows who made it, and an error the first link.
+// A statement in the body of an implementation runs for an instance, which was made
+// by a statement that ran for another one. This needs no record: an instance knows
+// what made it, and an error has the first link.
 //
 //	error ─▶ origin{instance, implementation} ─▶ instance.made ─▶ … ─▶ top level
 
-// chainEnds are how many steps are told at each end of a long chain.
+// chainEnds is how many steps are shown at each end of a long chain.
 const chainEnds = 6
 
-// led tells in whose name the error arose, unless that is known.
-func led(e *program.Error, s *scope) *program.Error {
+// withOrigin sets the implementation that ran when the error arose, unless it is
+// set.
+func withOrigin(e *Error, s *scope) *Error {
 	if e == nil || e.By != nil || s == nil {
 		return e
 	}
@@ -35,16 +36,15 @@ func led(e *program.Error, s *scope) *program.Error {
 	return e
 }
 
-// of says that the error is about an instance.
-func ofInstance(e *program.Error, i *Instance) *program.Error {
+// ofInstance sets the instance that the error is about.
+func ofInstance(e *Error, i *Instance) *Error {
 	if e.By == nil {
 		e.By = &origin{instance: i}
 	}
 	return e
 }
 
-// Steps implements Chain: how the compile came here, the innermost instance
-// first.
+// Steps implements program.Chain. The innermost instance comes first.
 func (o *origin) Steps() []diag.Step {
 	var links []*origin
 	for ; o != nil; o = o.instance.made {
@@ -71,7 +71,7 @@ func (o *origin) Steps() []diag.Step {
 	return steps
 }
 
-// Title names an instance as people do: by the key of its index, or its name.
+// Title names an instance as people do, by the key of its index or by its name.
 //
 //	web::Site(name="shop")
 func (i *Instance) Title() string {
@@ -95,7 +95,7 @@ func (i *Instance) Title() string {
 	return i.entity.Name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// titleOf is a value in a title: short, and without instances in it.
+// titleOf is the text of a value in a title: short, and without the instances in it.
 func titleOf(v types.Value) string {
 	const most = 40
 	text := ""

@@ -1,14 +1,3 @@
-// Package eval runs programs of the modelling language.
-//
-//	files ──define──▶ program (names resolved) ──run──▶ instances, variables
-//
-// Variables are futures: a statement is split in what it needs and what it
-// does, and it waits until all it needs is known. What is ready runs first
-// come, first served. A list takes elements until it is frozen; when nothing
-// is ready any more, the engine freezes one list, in an order that decides
-// which models compile at all (queue.go).
-//
-// The same input gives the same result in the same order, always.
 package eval
 
 import (
@@ -17,11 +6,11 @@ import (
 	"ordain.dev/ordain/compiler/eval/internal/program"
 )
 
-// Compile runs a program. An error of the model is in the result.
-func Compile(ctx context.Context, in program.Input) *Result {
+// Compile compiles a model. An error of the model is in the result.
+func Compile(ctx context.Context, in Input) *Result {
 	result := &Result{}
-	var loaded *program.Loaded
-	var after program.Heap // for the finalizers
+	var loaded *Loaded
+	var after Heap // for the finalizers
 	if in.Host != nil {
 		var err error
 		loaded, err = in.Host.Load(in.Code())
@@ -35,7 +24,7 @@ func Compile(ctx context.Context, in program.Input) *Result {
 		defer func() { finalize(in.Host, after, result) }()
 	}
 	if loaded == nil {
-		loaded = &program.Loaded{}
+		loaded = &Loaded{}
 	}
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
@@ -56,8 +45,8 @@ func Compile(ctx context.Context, in program.Input) *Result {
 	return result
 }
 
-// runFiles emits the top level of every file and runs until nothing moves.
-func (r *run) runFiles() *program.Error {
+// runFiles starts the top level of every file and runs until nothing moves.
+func (r *run) runFiles() *Error {
 	r.extents = make([]extent, len(r.prog.Entities))
 	if err := r.startFiles(r.prog.Order); err != nil {
 		return err
@@ -69,22 +58,22 @@ func (r *run) runFiles() *program.Error {
 	return r.check()
 }
 
-func (r *run) startFiles(files []*program.Namespace) *program.Error {
+func (r *run) startFiles(files []*program.Namespace) *Error {
 	for i, ns := range files {
 		if ns.Body == nil {
 			continue
 		}
 		if err := r.startBlock(ns.Body, r.scopeOf(ns)); err != nil {
-			r.leave(func(r *run) *program.Error { return r.startFiles(files[i+1:]) })
+			r.postpone(func(r *run) *Error { return r.startFiles(files[i+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-// check reports what is missing in the end, all of it.
-func (r *run) check() *program.Error {
-	var errs []*program.Error
+// check reports everything that is missing in the end.
+func (r *run) check() *Error {
+	var errs []*Error
 	for _, t := range r.tables {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
@@ -95,19 +84,19 @@ func (r *run) check() *program.Error {
 		}
 	}
 	for _, n := range r.notes {
-		errs = append(errs, n.wrong()...)
+		errs = append(errs, n.errors()...)
 	}
 	for _, i := range r.instances {
-		errs = append(errs, r.complete(i)...)
+		errs = append(errs, r.missingIn(i)...)
 	}
 	if err := program.Combine(errs); err != nil {
 		return err
 	}
-	return r.stuck()
+	return r.neverRan()
 }
 
-func cancelled(ctx context.Context) *program.Error {
-	return &program.Error{
+func cancelled(ctx context.Context) *Error {
+	return &Error{
 		Kind:    "CompilerException",
 		Message: "the compile was stopped: " + context.Cause(ctx).Error(),
 		Bare:    true,
@@ -115,13 +104,13 @@ func cancelled(ctx context.Context) *program.Error {
 	}
 }
 
-// Check finds what can be known to be wrong without running anything: it
-// imports the plug-ins' signatures and goes through the definition phase. No
-// plug-in is called. The result has no instances and no variables.
-func Check(ctx context.Context, in program.Input) *Result {
+// Check reports what can be known to be wrong without running anything: it imports
+// the plug-ins' signatures and goes through the definition phase. It calls no
+// plug-in, and the result has no instances and no variables.
+func Check(ctx context.Context, in Input) *Result {
 	in.Static = true
 	result := &Result{}
-	loaded := &program.Loaded{}
+	loaded := &Loaded{}
 	if in.Host != nil {
 		got, err := in.Host.Load(in.Code())
 		result.Output = program.TakeOutput(in.Host)
@@ -147,22 +136,21 @@ func Check(ctx context.Context, in program.Input) *Result {
 	return result
 }
 
-// CheckRest looks for more that is wrong where not every file could be read:
-// whatever of it depends on what is missing is not told.
-func CheckRest(ctx context.Context, in program.Input) *Result {
+// CheckRest looks for more errors when some files could not be read, and leaves out
+// what depends on them.
+func CheckRest(ctx context.Context, in Input) *Result {
 	in.Unload()
 	result := &Result{}
 	guarded(func() { result = Check(ctx, in) })
 	return result
 }
 
-// alsoWrong adds what is wrong with the model of a compile whose plug-ins
-// could not be imported.
-func alsoWrong(ctx context.Context, in program.Input, result *Result) {
+// alsoWrong adds the errors of a model whose plug-ins could not be imported.
+func alsoWrong(ctx context.Context, in Input, result *Result) {
 	in.Static = true
 	in.Unload()
 	guarded(func() {
-		p := program.Define(in, &program.Loaded{}, newSession(ctx, in).holds)
+		p := program.Define(in, &Loaded{}, newSession(ctx, in).holds)
 		if !p.Wrong() {
 			return
 		}
@@ -170,14 +158,14 @@ func alsoWrong(ctx context.Context, in program.Input, result *Result) {
 	})
 }
 
-// guarded runs what may fall over something that an error left unfinished:
-// then there are fewer errors to tell, and that is all.
+// guarded runs a search for more errors. It may panic over something that an error
+// left unfinished, and then there are fewer errors to report.
 func guarded(do func()) {
 	defer func() { _ = recover() }()
 	do()
 }
 
-// fail fills the result of a compile whose program has errors.
+// fail fills the result of a compile whose definition failed.
 func (se *session) fail(p *program.Program, result *Result) {
 	err, further, warnings := p.Failure()
 	result.Err, result.Further = err, further

@@ -8,12 +8,12 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// skippedElement is what noElement gives.
+// skippedElement is the value of a NoElement.
 type skippedElement struct{ types.IsValue }
 
 var skipped = skippedElement{}
 
-func (r *run) needComprehension(n *program.Comprehension, s *scope, f frame) *program.Error {
+func (r *run) needComprehension(n *program.Comprehension, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	frame, err := r.prepare(n.Iter, s)
@@ -24,9 +24,9 @@ func (r *run) needComprehension(n *program.Comprehension, s *scope, f frame) *pr
 	return nil
 }
 
-// needGradual evaluates elements as they arrive; the list itself is complete
-// only when the iterable is.
-func (r *run) needGradualComprehension(n *program.Comprehension, s *scope, f frame, c collector) (bool, *program.Error) {
+// needGradualComprehension evaluates elements as they arrive. The list itself is
+// complete only when the iterable is.
+func (r *run) needGradualComprehension(n *program.Comprehension, s *scope, f frame, c collector) (bool, *Error) {
 	target := &variable{}
 	f[n.Slot] = target
 	u := &comprehensionUnit{unit: unit{scope: s}, n: n, target: target, c: c}
@@ -44,30 +44,30 @@ type comprehensionUnit struct {
 	unit
 	n       *program.Comprehension
 	target  *variable
-	c       collector // of the elements, in the gradual case
+	c       collector // gets the elements in the gradual case
 	report  bool
 	results []*variable
 }
 
 func (u *comprehensionUnit) node() program.Node { return u.n }
 
-func (u *comprehensionUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
+func (u *comprehensionUnit) blame(err *Error) *Error { return err.Drawn(u.n) }
 
 func (u *comprehensionUnit) passive() bool { return u.c != nil && u.c.passive() }
 
 // receive starts the evaluation of one element.
-func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *program.Place) *program.Error {
+func (u *comprehensionUnit) receive(r *run, v types.Value, at, from *program.Place) *Error {
 	return u.element(r, v, cmp.Or(from, at))
 }
 
-func (u *comprehensionUnit) element(r *run, v types.Value, at *program.Place) *program.Error {
+func (u *comprehensionUnit) element(r *run, v types.Value, at *program.Place) *Error {
 	s := r.inner(u.scope, 1, u.n.Namespace)
 	s.vars[0].kind = element
 	s.vars[0].put(r, v, at)
 	result := &variable{}
 	u.results = append(u.results, result)
 	x := u.n.Element
-	if isUnknown(v) && !r.direct { // the condition of a typedef looks at it as at any other
+	if isUnknown(v) && !r.direct { // the condition of a typedef treats it like any other
 		x = u.n.Unknown
 	}
 	f := newFrame(x)
@@ -81,7 +81,7 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *program.Place) *p
 		if err != nil {
 			return err
 		}
-		if report || late(x.Expr) {
+		if report || mayPassOn(x.Expr) {
 			e.c = u.c
 		}
 	}
@@ -89,46 +89,48 @@ func (u *comprehensionUnit) element(r *run, v types.Value, at *program.Place) *p
 	return nil
 }
 
-func (u *comprehensionUnit) run(r *run) *program.Error {
-	over, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
+func (u *comprehensionUnit) run(r *run) *Error {
+	iterable, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if isUnknown(over) && r.direct {
+	if isUnknown(iterable) && r.direct {
 		u.target.put(r, r.unknown(), &u.n.Span)
 		return nil
 	}
-	l, ok := over.(*types.List)
-	if isUnknown(over) {
-		l, ok = &types.List{Items: []types.Value{over}}, true
+	l, ok := iterable.(*types.List)
+	if isUnknown(iterable) {
+		l, ok = &types.List{Items: []types.Value{iterable}}, true
 	}
 	if !ok && r.direct {
 		return program.TypingError(
 			"A list comprehension in a direct execute context can only be applied to lists, got %s",
-			types.PythonName(over),
+			types.PythonName(iterable),
 		).Coded(diag.WrongOperand).
 			In(u.n)
 	}
 	if !ok {
-		if u.c != nil && unheard(u.n.Iter.Expr, u.frame, u.report) { // it is received before anybody asks what it is
-			if err := u.element(r, over, u.n.Iter.Expr.Where()); err != nil {
+		if u.c != nil &&
+			notPassedOn(u.n.Iter.Expr, u.frame, u.report) { // the reference receives it before it looks at its type
+			if err := u.element(r, iterable, u.n.Iter.Expr.Where()); err != nil {
 				return err
 			}
 		}
 		return program.TypingError(
 			"A list comprehension can only be applied to lists and relations, got %s",
-			types.PythonName(over),
+			types.PythonName(iterable),
 		).Coded(diag.WrongOperand).
 			In(u.n)
 	}
-	if heard := len(u.results); heard == 0 {
+	if received := len(u.results); received == 0 {
 		for _, item := range l.Items {
 			if err := u.element(r, item, u.n.Iter.Expr.Where()); err != nil {
 				return err
 			}
 		}
-	} else if heard != len(l.Items) && !isUnknown(over) { // `[x.a, x.a]` tells what is in x.a once
-		return program.NewError("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in the compiler. Details: list comprehension helper received some but not all values gradually").
+	} else if received != len(l.Items) && !isUnknown(iterable) { // `[x.a, x.a]` passes the elements of x.a on once
+		return program.NewError("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in "+
+			"the compiler. Details: list comprehension helper received some but not all values gradually").
 			In(u.n).Hinted("the same relation stands in the list twice, and got elements later: name it once")
 	}
 	f := make(frame, len(u.results))
@@ -146,9 +148,9 @@ type comprehensionEnd struct {
 
 func (u *comprehensionEnd) node() program.Node { return u.n }
 
-func (u *comprehensionEnd) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
+func (u *comprehensionEnd) blame(err *Error) *Error { return err.Drawn(u.n) }
 
-func (u *comprehensionEnd) run(r *run) *program.Error {
+func (u *comprehensionEnd) run(r *run) *Error {
 	items := make([]types.Value, 0, len(u.frame))
 	for _, v := range u.frame {
 		item, err := v.get()
@@ -158,7 +160,7 @@ func (u *comprehensionEnd) run(r *run) *program.Error {
 		switch item := item.(type) {
 		case skippedElement:
 		case *types.List:
-			if r.direct { // where it stays one
+			if r.direct { // lists stay nested there
 				items = append(items, item)
 				continue
 			}

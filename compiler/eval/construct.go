@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) needConstruct(n *program.Construct, s *scope, f frame) *program.Error {
+func (r *run) needConstruct(n *program.Construct, s *scope, f frame) *Error {
 	for _, a := range n.Direct {
 		if err := r.need(a.X.Expr, s, f); err != nil {
 			return err
@@ -28,10 +28,10 @@ func (r *run) needConstruct(n *program.Construct, s *scope, f frame) *program.Er
 type given struct {
 	name  string
 	value types.Value
-	slot  int // of the attribute, in a constructor
+	slot  int // that of the attribute, in a
 }
 
-func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Value, *Error) {
 	indirect, late, err := r.lateArguments(n, s, f)
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 		}
 		values = append(values, given{a.Name, v, a.Slot})
 	}
-	for _, g := range late { // instead of its default, or behind the others
-		if i := slices.IndexFunc(values, g.same); i >= 0 {
+	for _, g := range late { // it replaces its default, or comes last
+		if i := slices.IndexFunc(values, g.sameName); i >= 0 {
 			values[i] = g
 			continue
 		}
@@ -72,18 +72,18 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 	return instance, r.implementAll(n, instance, n.Info.Implements)
 }
 
-func (r *run) implementAll(n *program.Construct, i *Instance, implements []*program.Implement) *program.Error {
+func (r *run) implementAll(n *program.Construct, i *Instance, implements []*program.Implement) *Error {
 	for k, one := range implements {
 		if err := r.startImplement(one, i); err != nil {
-			r.leave(func(r *run) *program.Error { return r.implementAll(n, i, implements[k+1:]) })
+			r.postpone(func(r *run) *Error { return r.implementAll(n, i, implements[k+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-// find looks for an instance with the same key in an index.
-func (r *run) findByIndex(n *program.Construct, values []given) (*Instance, *program.Error) {
+// findByIndex looks for an instance with the same key in an index.
+func (r *run) findByIndex(n *program.Construct, values []given) (*Instance, *Error) {
 	indexes := n.Info.Entity.Indexes
 	if len(indexes) == 0 {
 		return nil, nil
@@ -115,22 +115,22 @@ func (r *run) findByIndex(n *program.Construct, values []given) (*Instance, *pro
 	return found, nil
 }
 
-func collision(first, second *Instance, one, other *types.Index) *program.Error {
+func collision(first, second *Instance, one, other *types.Index) *Error {
 	e := program.NewError("IndexCollisionException", "Inconsistent indexes detected!\n")
 	e.MakeHint = func() string { return explainCollision(first, second, one, other) }
 	return e
 }
 
-func duplicate(n program.Node, have *Instance, message string) *program.Error {
+func duplicate(n program.Node, have *Instance, message string) *Error {
 	e := program.NewError("DuplicateException", "%s", message)
 	e.Stmt, e.Bare = "", false
 	e.Place = n.Where()
 	return e.Twice(n.Where(), have.at)
 }
 
-func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*Instance, *program.Error) {
+func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*Instance, *Error) {
 	e := n.Info.Entity
-	if s.by.level() > r.limits.iterations { // which endless rounds reach first
+	if s.by.level() > r.limits.iterations { // an endless chain of implementations, before it runs out of rounds
 		return nil, r.limits.tooDeep(e).In(n)
 	}
 	i := &Instance{
@@ -164,20 +164,20 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 	return i, r.register(i, n.Info, n)
 }
 
-func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) *program.Error {
+func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) *Error {
 	err := i.slot(g.slot).set(r, g.value, source{at: &n.Span, by: s.by})
 	if err == nil {
 		return nil
 	}
-	told := attributeError(err.Near(n), i, g.name, n, &n.Span)
-	if told == err { // from the other end of the relation
-		return wrapAttribute(told, i, g.name, n, &n.Span)
+	wrapped := attributeError(err.Near(n), i, g.name, n, &n.Span)
+	if wrapped == err { // from the other end of the relation
+		return wrapAttribute(wrapped, i, g.name, n, &n.Span)
 	}
-	return told
+	return wrapped
 }
 
-// assignLater starts the assignment of what no index wants.
-func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments []program.Argument) *program.Error {
+// assignLater starts the assignment of the arguments that no index needs.
+func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments []program.Argument) *Error {
 	for len(arguments) > 0 {
 		a := &arguments[0]
 		if a.Known {
@@ -197,11 +197,11 @@ func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments
 	return nil
 }
 
-// late returns what is known of the arguments only now: those of `**d`, and the
-// other end of the relation that the instance is assigned to, if an index wants
-// it; and the indirect arguments that are left then. It comes before any other
-// argument is evaluated.
-func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.Argument, []given, *program.Error) {
+// lateArguments returns the arguments that are known only now: those of `**d`, and
+// the other end of the relation that the instance is assigned to, if an index needs
+// it. It also returns the indirect arguments that remain. It is evaluated before any
+// other argument.
+func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.Argument, []given, *Error) {
 	if len(n.Splats) == 0 && n.Lacks == nil {
 		return n.Indirect, nil, nil
 	}
@@ -221,10 +221,10 @@ func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.
 	return indirect, late, nil
 }
 
-func (g given) same(other given) bool { return g.name == other.name }
+func (g given) sameName(other given) bool { return g.name == other.name }
 
-// splat returns the arguments of `**d`.
-func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, *program.Error) {
+// splatArguments returns the arguments of `**d`.
+func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, *Error) {
 	var late []given
 	for _, x := range n.Splats {
 		v, err := r.eval(x.X, s, f)
@@ -240,7 +240,7 @@ func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, 
 				return nil, program.TypingError("no attribute %s on type %s", k, n.Info.Entity.Name).In(n)
 			}
 			g := given{k, d.Values[k], program.SlotNumber(n.Info.Entity, k)}
-			if slices.Contains(n.Explicit, k) || slices.ContainsFunc(late, g.same) {
+			if slices.Contains(n.Explicit, k) || slices.ContainsFunc(late, g.sameName) {
 				return nil, program.RuntimeError(
 					"The attribute %s is set twice in the constructor call of %s.",
 					k,
@@ -253,9 +253,9 @@ func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, 
 	return late, nil
 }
 
-// complete adds the other end of the relation that the instance is assigned to,
-// if an index wants it, and checks that indexes have all that they want.
-func (r *run) completeKey(n *program.Construct, s *scope, f frame, late []given) ([]given, *program.Error) {
+// completeKey adds the other end of the relation that the instance is assigned to,
+// if an index needs it, and checks that indexes have all that they need.
+func (r *run) completeKey(n *program.Construct, s *scope, f frame, late []given) ([]given, *Error) {
 	e := n.Info.Entity
 	back, err := r.inverseArgument(n.Lacks, s, f, n)
 	if err != nil {
@@ -274,9 +274,9 @@ func (r *run) completeKey(n *program.Construct, s *scope, f frame, late []given)
 	return late, nil
 }
 
-// back is the other end of the relation on the left, as an argument of the
-// constructor, and nothing where there is no such end.
-func (r *run) inverseArgument(l *program.Lacking, s *scope, f frame, n *program.Construct) (given, *program.Error) {
+// inverseArgument returns the other end of the relation on the left side, as an
+// argument of the constructor; an empty one when there is no such end.
+func (r *run) inverseArgument(l *program.Lacking, s *scope, f frame, n *program.Construct) (given, *Error) {
 	if l.Left == nil {
 		return given{}, nil
 	}
@@ -286,7 +286,7 @@ func (r *run) inverseArgument(l *program.Lacking, s *scope, f frame, n *program.
 	}
 	of, is := v.(*Instance)
 	if !is {
-		return given{}, &program.Error{
+		return given{}, &Error{
 			Kind:    "Exception",
 			Message: "Invalid state: received lhs_attribute that is not an instance",
 			Builtin: true,

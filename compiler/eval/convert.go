@@ -7,9 +7,9 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// instances turns the dataclass objects in a result, and the references to
-// such, into instances of their entities.
-func (u *callUnit) instances(r *run, v types.Value) (types.Value, *program.Error) {
+// instances replaces the dataclass objects in a result, and the references to such
+// objects, by instances of their entities.
+func (u *callUnit) instances(r *run, v types.Value) (types.Value, *Error) {
 	switch v := v.(type) {
 	case *types.Object:
 		for _, class := range v.Dataclass {
@@ -38,8 +38,8 @@ func (u *callUnit) instances(r *run, v types.Value) (types.Value, *program.Error
 	return v, nil
 }
 
-// giveTypes says of the references to a dataclass's fields what they give:
-// what the attributes of the model say.
+// giveTypes sets the types of the references to a dataclass's fields, which are
+// those of the entity's attributes.
 func giveTypes(info *program.EntityInfo, fields []types.ReferenceArg) {
 	for _, f := range fields {
 		ref, ok := f.Value.(*types.Reference)
@@ -49,7 +49,7 @@ func giveTypes(info *program.EntityInfo, fields []types.ReferenceArg) {
 	}
 }
 
-func (u *callUnit) list(r *run, l *types.List) (types.Value, *program.Error) {
+func (u *callUnit) list(r *run, l *types.List) (types.Value, *Error) {
 	var made *types.List
 	for i, item := range l.Items {
 		v, err := u.instances(r, item)
@@ -69,7 +69,7 @@ func (u *callUnit) list(r *run, l *types.List) (types.Value, *program.Error) {
 	return made, nil
 }
 
-func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *program.Error) {
+func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *Error) {
 	var made *types.Dict
 	for _, k := range d.Keys {
 		v, err := u.instances(r, d.Values[k])
@@ -93,7 +93,7 @@ func (u *callUnit) dict(r *run, d *types.Dict) (types.Value, *program.Error) {
 	return made, nil
 }
 
-func (u *callUnit) instance(r *run, info *program.EntityInfo, fields []types.ReferenceArg) (types.Value, *program.Error) {
+func (u *callUnit) instance(r *run, info *program.EntityInfo, fields []types.ReferenceArg) (types.Value, *Error) {
 	n := &program.Construct{Written: program.Written{Syntax: u.n.Syntax, Span: u.n.Span}, Info: info, Converted: true}
 	values := make([]given, 0, len(fields))
 	for _, f := range fields {
@@ -125,9 +125,10 @@ func (u *callUnit) instance(r *run, info *program.EntityInfo, fields []types.Ref
 	return i, nil
 }
 
-// unmade is about an instance that could not be made of what a plug-in returned.
-func (u *callUnit) unmade(why *program.Error) *program.Error {
+// unmade is the error for an instance that could not be made of what a plug-in
+// returned.
+func (u *callUnit) unmade(why *Error) *Error {
 	e := program.NewError("WrappingRuntimeException", "Exception in plugin %s", u.n.Plugin.Signature.Name)
-	e.Causes = []*program.Error{why}
+	e.Causes = []*Error{why}
 	return e
 }

@@ -11,21 +11,21 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// maxFlow bounds how many variables a value is followed through.
+// maxFlow is how many variables a value is followed through at most.
 const maxFlow = 12
 
 // assignment is what an error of assigning is about.
 type assignment struct {
 	slot    *variable
-	refused *source // where the value comes from that was not taken; nil when none was given
+	refused *source // the source of a value that was rejected; nil when none was set
 }
 
-// traceData adds to errors of assigning where the values came from:
+// traceData extends errors of assigning by where the values came from:
 //
 //	a.x: 1, written at main.cf:9   a.x = y
 //	  y: 1, written at main.cf:7   y = z + 1
 //	  in implementation i of a (main.cf:3), chosen at main.cf:5
-func (r *run) traceData(e *program.Error) {
+func (r *run) traceData(e *Error) {
 	if e == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	}
 }
 
-// origins writes which implementations were at work, the innermost first.
+// origins writes which implementations were running, the innermost first.
 func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 	for n := 0; by != nil && n < maxFlow; n++ {
 		fmt.Fprintf(
@@ -110,7 +110,7 @@ func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 	}
 }
 
-// lineOf is the source line of a place, set apart.
+// lineOf returns the source line of a place, with space before it.
 func lineOf(at *program.Place) string {
 	if at == nil || at.File == nil || at.Start.Line < 1 || int(at.Start.Line) > len(at.File.Lines) {
 		return ""
@@ -118,12 +118,12 @@ func lineOf(at *program.Place) string {
 	return "   " + strings.TrimSpace(at.File.Lines[at.Start.Line-1])
 }
 
-// mention matches an expression that only names something: a, a::b, a.b.c.
+// mention matches an expression that is only a name: a, a::b, a.b.c.
 var mention = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z_][A-Za-z0-9_]*(::[a-z_][A-Za-z0-9_]*)*(\.[a-z_][A-Za-z0-9_]*)*$`)
 })
 
-// mentioned finds the variable that the expression at a place is a name of.
+// mentioned finds the variable that the expression at a place names.
 func (r *run) mentioned(at *program.Place, by *origin) (*variable, string) {
 	if at.File == nil || at.Start.Line != at.End.Line || int(at.Start.Line) > len(at.File.Lines) || at.Start.Line < 1 {
 		return nil, ""
@@ -151,13 +151,13 @@ func (r *run) mentioned(at *program.Place, by *origin) (*variable, string) {
 		v = i.variable(name)
 	}
 	if v != nil && v.target().at == at {
-		return nil, "" // its own place
+		return nil, "" // the place of the variable itself
 	}
 	return v, text
 }
 
-// named finds an attribute of the instance that an implementation runs for, or
-// a variable of a module. Variables of blocks are gone by then.
+// named finds an attribute of the instance that an implementation runs for, or a
+// variable at module level. Variables of blocks no longer exist.
 func (r *run) named(name, namespace string, by *origin) *variable {
 	space := r.prog.Namespaces[namespace]
 	if ns, last, qualified := program.CutName(name); qualified {

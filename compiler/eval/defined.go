@@ -5,7 +5,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) needIsDefined(n *program.IsDefined, s *scope, f frame) *program.Error {
+func (r *run) needIsDefined(n *program.IsDefined, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	u := &definedHook{unit: unit{scope: s}, n: n, target: target}
@@ -33,9 +33,9 @@ type definedHook struct {
 
 func (u *definedHook) node() program.Node { return u.n }
 
-func (u *definedHook) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
+func (u *definedHook) blame(err *Error) *Error { return err.Drawn(u.n) }
 
-func (u *definedHook) run(r *run) *program.Error {
+func (u *definedHook) run(r *run) *Error {
 	of, err := r.eval(u.n.X.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -47,8 +47,9 @@ func (u *definedHook) run(r *run) *program.Error {
 	return u.watch(r, v)
 }
 
-// watch answers as soon as there is a first element, or when there will be none.
-func (u *definedHook) watch(r *run, v *variable) *program.Error {
+// watch sets the result as soon as there is a first element, or when there will be
+// none.
+func (u *definedHook) watch(r *run, v *variable) *Error {
 	if v.ready() {
 		return u.answer(r, v)
 	}
@@ -61,11 +62,11 @@ func (u *definedHook) watch(r *run, v *variable) *program.Error {
 	return nil
 }
 
-func (u *definedHook) answer(r *run, v *variable) *program.Error {
+func (u *definedHook) answer(r *run, v *variable) *Error {
 	return setDefined(r, u.target, defined(v), &u.n.Span)
 }
 
-func setDefined(r *run, target *variable, value types.Value, at *program.Place) *program.Error {
+func setDefined(r *run, target *variable, value types.Value, at *program.Place) *Error {
 	if isUnknown(value) {
 		value = r.unknown()
 	}
@@ -96,24 +97,24 @@ func defined(v *variable) types.Value {
 	return types.Bool(true)
 }
 
-// definedUnit answers false when the list is frozen empty; as a collector it
-// answers true on the first element.
+// definedUnit sets false when the list is frozen empty. As a collector it sets true
+// at the first element.
 type definedUnit struct {
 	unit
 	n       *program.IsDefined
 	watched *variable
 	target  *variable
-	// listening is set from when the list knows of it until an element is added:
-	// after that it is not blocked any more, though the elements that were there
-	// before do not count, as in the reference.
+	// listening is set from when the unit listens to the list until an element is
+	// added. After that the unit is not blocked any more. As in the reference, the
+	// elements that were there before do not count.
 	listening bool
 }
 
 func (u *definedUnit) node() program.Node { return u.n }
 
-func (u *definedUnit) blame(err *program.Error) *program.Error { return err.Near(u.n) }
+func (u *definedUnit) blame(err *Error) *Error { return err.Near(u.n) }
 
-func (u *definedUnit) run(r *run) *program.Error {
+func (u *definedUnit) run(r *run) *Error {
 	if u.target.has {
 		return nil
 	}
@@ -122,7 +123,7 @@ func (u *definedUnit) run(r *run) *program.Error {
 
 func (u *definedUnit) passive() bool { return false }
 
-func (u *definedUnit) receive(r *run, v types.Value, _, _ *program.Place) *program.Error {
+func (u *definedUnit) receive(r *run, v types.Value, _, _ *program.Place) *Error {
 	if isUnknown(v) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // need fills the frame of an expression and starts the units that compute its
 // variables.
-func (r *run) need(x program.Expr, s *scope, f frame) *program.Error {
+func (r *run) need(x program.Expr, s *scope, f frame) *Error {
 	switch n := x.(type) {
 	case *program.Literal, *program.Unusable, *program.UnknownElement, *program.NoElement:
 		return nil
@@ -40,11 +40,11 @@ func (r *run) need(x program.Expr, s *scope, f frame) *program.Error {
 	case *program.Call:
 		return r.needCall(n, s, f)
 	case program.CallParts:
-		return n.Each(func(x program.Expr) *program.Error { return r.need(x, s, f) })
+		return n.Each(func(x program.Expr) *Error { return r.need(x, s, f) })
 	case *program.Conditional:
 		return r.needConditional(n, s, f, nil)
 	case *program.Logical:
-		return r.needLazy(n, s, f)
+		return r.needLogical(n, s, f)
 	case *program.Not:
 		return r.need(n.X, s, f).In(n)
 	case *program.Binary:
@@ -66,7 +66,7 @@ func (r *run) need(x program.Expr, s *scope, f frame) *program.Error {
 // needGradual is need for an expression that feeds a list: the elements that are
 // known early go to c. It reports whether the value of eval has to be given to c as
 // well.
-func (r *run) needGradual(x program.Expr, s *scope, f frame, c collector) (bool, *program.Error) {
+func (r *run) needGradual(x program.Expr, s *scope, f frame, c collector) (bool, *Error) {
 	switch n := x.(type) {
 	case *program.NoElement:
 		return false, nil
@@ -85,7 +85,7 @@ func (r *run) needGradual(x program.Expr, s *scope, f frame, c collector) (bool,
 }
 
 // eval computes the value of an expression whose variables all have theirs.
-func (r *run) eval(x program.Expr, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) eval(x program.Expr, s *scope, f frame) (types.Value, *Error) {
 	switch n := x.(type) {
 	case *program.Literal:
 		return n.Value, nil
@@ -135,12 +135,12 @@ func (r *run) eval(x program.Expr, s *scope, f frame) (types.Value, *program.Err
 }
 
 // prepare makes the frame of an expression and fills it.
-func (r *run) prepare(x program.Root, s *scope) (frame, *program.Error) {
+func (r *run) prepare(x program.Root, s *scope) (frame, *Error) {
 	f := newFrame(x)
 	return f, r.need(x.Expr, s, f)
 }
 
-func (r *run) prepareGradual(x program.Root, s *scope, c collector) (frame, bool, *program.Error) {
+func (r *run) prepareGradual(x program.Root, s *scope, c collector) (frame, bool, *Error) {
 	f := newFrame(x)
 	report, err := r.needGradual(x.Expr, s, f, c)
 	return f, report, err
@@ -154,7 +154,7 @@ func newFrame(x program.Root) frame {
 }
 
 // startStmt begins the execution of a statement in a scope.
-func (r *run) startStmt(st program.Stmt, s *scope) *program.Error {
+func (r *run) startStmt(st program.Stmt, s *scope) *Error {
 	switch n := st.(type) {
 	case *program.Assign:
 		return r.startAssign(n, s)

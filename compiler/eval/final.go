@@ -9,9 +9,9 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// complete lists what an instance lacks in the end.
-func (r *run) complete(i *Instance) []*program.Error {
-	var errs []*program.Error
+// missingIn returns the errors for what an instance lacks in the end.
+func (r *run) missingIn(i *Instance) []*Error {
+	var errs []*Error
 	if len(i.impls) == 0 {
 		e := program.RuntimeError(
 			"Unable to select implementation for entity %s",
@@ -26,15 +26,15 @@ func (r *run) complete(i *Instance) []*program.Error {
 		if v.has || v.kind == option && v.gathering.promises <= 0 || v.attr.Name == "self" {
 			continue
 		}
-		if e := incomplete(i, v); e != nil {
+		if e := missingError(i, v); e != nil {
 			errs = append(errs, e)
 		}
 	}
 	return errs
 }
 
-func incomplete(i *Instance, v *variable) *program.Error {
-	var e *program.Error
+func missingError(i *Instance, v *variable) *Error {
+	var e *Error
 	if v.kind == list && len(v.gathering.list.Items) >= v.attr.End.Low && v.gathering.promises <= 0 {
 		return nil
 	}
@@ -49,16 +49,23 @@ func incomplete(i *Instance, v *variable) *program.Error {
 			len(v.gathering.list.Items),
 		)
 	} else {
-		e = program.NewError("UnsetException", "The object %s is not complete: attribute %s (%s) is not set", i.Text(), v.attr.Name, v.attr.At)
-		e.Hint = fmt.Sprintf("give %s a value where %s is made, at %s", v.attr.Name, i.entity.Short(), program.Short(i.at))
+		e = program.NewError(
+			"UnsetException",
+			"The object %s is not complete: attribute %s (%s) is not set",
+			i.Text(), v.attr.Name, v.attr.At,
+		)
+		e.Hint = fmt.Sprintf(
+			"give %s a value where %s is made, at %s",
+			v.attr.Name, i.entity.Short(), program.Short(i.at),
+		)
 	}
 	e.Bare, e.Importance, e.About, e.Topic = true, 8, i.at, v.attr.Name
 	e.Subject = assignment{slot: v}
 	return ofInstance(e, i)
 }
 
-// stuck reports the units that never got what they wait for.
-func (r *run) stuck() *program.Error {
+// neverRan returns an error for the units that never got what they wait for.
+func (r *run) neverRan() *Error {
 	var first waiter
 	var names []string
 	var at program.Node
@@ -66,7 +73,7 @@ func (r *run) stuck() *program.Error {
 		if first == nil {
 			first = w
 		}
-		if helper(w) {
+		if isHelper(w) {
 			continue
 		}
 		if at == nil {
@@ -91,16 +98,17 @@ func (r *run) stuck() *program.Error {
 	return e.In(at)
 }
 
-// helper reports whether the units that only serve a statement, which waits as well.
-func helper(w waiter) bool {
+// isHelper reports whether a unit only serves a statement that waits as well.
+func isHelper(w waiter) bool {
 	switch w.(type) {
-	case *attrHook, *conditionUnit, *branchUnit, *comprehensionUnit, *comprehensionEnd, *definedHook, *definedUnit, *promiseUnit, *lazyUnit, *lookupUnit, *setAttrUnit:
+	case *attrHook, *conditionUnit, *branchUnit, *comprehensionUnit, *comprehensionEnd, *definedHook,
+		*definedUnit, *promiseUnit, *logicalUnit, *lookupUnit, *setAttrUnit:
 		return true
 	}
 	return false
 }
 
-// waitsFor is what a unit would compute: an expression, where it has one.
+// waitsFor returns what a unit would compute: its expression, if it has one.
 func waitsFor(w waiter) program.Node {
 	switch w := w.(type) {
 	case *assignUnit:
@@ -109,7 +117,7 @@ func waitsFor(w waiter) program.Node {
 		return w.x
 	case *evalUnit:
 		return w.x
-	case *lazyRight:
+	case *logicalRight:
 		return w.x
 	}
 	return w.node()

@@ -6,47 +6,47 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// Slot is where a plug-in waits.
+// IsSlot implements program.Slot: plug-ins wait for variables.
 func (v *variable) IsSlot() {}
 
-// heap is what a plug-in may ask while it runs.
+// heap is what a plug-in can read of the model while it runs.
 type heap struct {
 	r *run
 	s *scope
 	n *program.Call
 }
 
-func (h *heap) read(v *variable) program.Read {
+func (h *heap) read(v *variable) Read {
 	v = v.target()
 	if !v.has {
-		return program.Read{State: program.Unset, Slot: v}
+		return Read{State: Unset, Slot: v}
 	}
 	if v.kind == option {
 		if _, empty := v.value.(types.Null); empty {
-			return program.Read{State: program.Optional, Value: null, Slot: v}
+			return Read{State: Optional, Value: null, Slot: v}
 		}
 	}
-	return program.Read{State: program.Known, Value: v.value, Slot: v}
+	return Read{State: Known, Value: v.value, Slot: v}
 }
 
 // Attribute implements Heap.
-func (h *heap) Attribute(of types.Instance, name string) program.Read {
+func (h *heap) Attribute(of types.Instance, name string) Read {
 	i, ok := of.(*Instance)
 	if !ok {
-		return program.Read{State: program.Missing}
+		return Read{State: Missing}
 	}
 	v := i.variable(name)
 	if v == nil {
-		return program.Read{State: program.Missing}
+		return Read{State: Missing}
 	}
 	return h.read(v)
 }
 
 // Variable implements Heap.
-func (h *heap) Variable(name string) program.Read {
+func (h *heap) Variable(name string) Read {
 	v, err := h.r.variableOf(h.r.prog.RefAt(h.n, name), h.s)
 	if err != nil {
-		return program.Read{State: program.Missing}
+		return Read{State: Missing}
 	}
 	return h.read(v)
 }
@@ -65,9 +65,9 @@ func (h *heap) Instances(entity string) []types.Instance {
 	return out
 }
 
-// CheckResult says what is wrong with the result of a plug-in that Python code
-// called itself, and what that plug-in declares.
-func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *program.Error) {
+// CheckResult checks the result of a plug-in that Python code called itself. It
+// returns the type that the plug-in declares too.
+func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *Error) {
 	prefix, last, _ := program.CutName(plugin)
 	space := h.r.prog.Namespaces[prefix]
 	if space == nil {
@@ -80,16 +80,16 @@ func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *
 	return checkResult(info, v)
 }
 
-// afterwards is what finalizers may ask: they run in no scope.
+// afterwards is what finalizers can read: they run in no scope.
 type afterwards struct{ heap }
 
 // Variable implements Heap.
-func (*afterwards) Variable(string) program.Read { return program.Read{State: program.Missing} }
+func (*afterwards) Variable(string) Read { return Read{State: Missing} }
 
-// Call returns nothing: no call runs.
+// Call returns nil: no call runs.
 func (*afterwards) Call() *syntax.Call { return nil }
 
-// TypeNames lists the types that the model defines: see TypeNames.
+// TypeNames lists the types that the model defines: see program.TypeNames.
 func (h *heap) TypeNames() []string { return program.TypeNames(h.r.prog.Files()) }
 
 // Call returns the call as it is written.

@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) startImplement(n *program.Implement, i *Instance) *program.Error {
+func (r *run) startImplement(n *program.Implement, i *Instance) *Error {
 	if n.Idle() {
 		for _, impl := range n.Using {
 			i.addImplementation(impl)
@@ -33,9 +33,9 @@ type implementUnit struct {
 
 func (u *implementUnit) node() program.Node { return u.n }
 
-func (u *implementUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
+func (u *implementUnit) blame(err *Error) *Error { return err.In(u.n) }
 
-func (u *implementUnit) run(r *run) *program.Error {
+func (u *implementUnit) run(r *run) *Error {
 	cond, err := r.eval(u.n.When.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (u *implementUnit) run(r *run) *program.Error {
 	return u.use(r, u.n.Using)
 }
 
-func (u *implementUnit) use(r *run, using []*program.Implementation) *program.Error {
+func (u *implementUnit) use(r *run, using []*program.Implementation) *Error {
 	for n, impl := range using {
 		if !u.i.addImplementation(impl) || len(impl.Body.Stmts) == 0 {
 			continue
@@ -67,15 +67,15 @@ func (u *implementUnit) use(r *run, using []*program.Implementation) *program.Er
 			by: &origin{instance: u.i, impl: impl, selected: u.n, depth: u.i.made.level() + 1},
 		}
 		if err := r.startBlock(impl.Body, s); err != nil {
-			r.leave(func(r *run) *program.Error { return u.use(r, using[n+1:]) })
+			r.postpone(func(r *run) *Error { return u.use(r, using[n+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-// addImplementation notes that an implementation is one of the instance's, and
-// reports whether it is new.
+// addImplementation adds an implementation to those of the instance, and reports
+// whether it is new.
 func (i *Instance) addImplementation(impl *program.Implementation) bool {
 	if slices.Contains(i.impls, impl) {
 		return false

@@ -74,9 +74,9 @@ func floatsOf(e *types.Entity, x *types.Index) []types.Type {
 	return floats
 }
 
-// keyOf returns the key of an index from the values that a lookup or a
-// constructor returns for its attributes.
-func (t *indexTable) keyOf(values []given) (string, *program.Error) {
+// keyOf returns the key of an index for the values that a lookup or a constructor
+// has for its attributes.
+func (t *indexTable) keyOf(values []given) (string, *Error) {
 	var room [64]byte
 	b := room[:0]
 	for n, name := range t.index.Attributes {
@@ -97,7 +97,7 @@ func (t *indexTable) keyOf(values []given) (string, *program.Error) {
 }
 
 // appendPart writes the value of the n-th attribute.
-func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *program.Error) {
+func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error) {
 	if ref, is := v.(*types.Reference); is {
 		return b, program.NewError(
 			"TypingException",
@@ -115,7 +115,7 @@ func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *progra
 
 // wanted is the value that the n-th attribute would have: a float attribute
 // takes what can be cast to a float.
-func (t *indexTable) wanted(n int, v types.Value) (types.Value, *program.Error) {
+func (t *indexTable) wanted(n int, v types.Value) (types.Value, *Error) {
 	if t.floats[n] == nil {
 		return v, nil
 	}
@@ -169,7 +169,7 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, '"'), s...)
 }
 
-// givenText is the key that a lookup asks for, for an error.
+// givenText is the text of the key that a lookup asks for, for errors.
 func (t *indexTable) givenText(values []given) string {
 	parts := make([]string, 0, len(values))
 	for n, name := range t.index.Attributes {
@@ -239,14 +239,14 @@ type registeredKey struct {
 
 // register makes an instance known to the indexes of its entity and of the
 // entities above it.
-func (r *run) register(i *Instance, info *program.EntityInfo, n program.Node) *program.Error {
+func (r *run) register(i *Instance, info *program.EntityInfo, n program.Node) *Error {
 	plan := r.plan(info)
 	keys := make([]registeredKey, plan.keys)
 	for k := range plan.steps {
 		step := &plan.steps[k]
 		key, t := &keys[step.key], step.table
 		if step.slots != nil {
-			var err *program.Error
+			var err *Error
 			if *key, err = i.claimKey(step); err != nil {
 				return err.In(n)
 			}
@@ -262,8 +262,8 @@ func (r *run) register(i *Instance, info *program.EntityInfo, n program.Node) *p
 	return nil
 }
 
-// claimKey returns an instance the key of a step, unless another one has it.
-func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
+// claimKey gives an instance the key of a step, unless another one has it.
+func (i *Instance) claimKey(step *indexStep) (registeredKey, *Error) {
 	var room [64]byte
 	b := room[:0]
 	for n, slot := range step.slots {
@@ -271,7 +271,7 @@ func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
 		if !ok {
 			return registeredKey{none: true}, nil
 		}
-		var err *program.Error
+		var err *Error
 		if b, err = step.table.appendPart(b, n, v); err != nil {
 			return registeredKey{}, err
 		}
@@ -284,7 +284,7 @@ func (i *Instance) claimKey(step *indexStep) (registeredKey, *program.Error) {
 	return key, nil
 }
 
-// answer returns an instance to the lookups that wait for its key.
+// answer completes the lookups that wait for a key.
 func (t *indexTable) answer(r *run, key string, i *Instance) {
 	for _, p := range t.waiting[key] {
 		p.target.put(r, i, &p.n.Span)

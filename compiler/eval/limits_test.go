@@ -165,7 +165,8 @@ func TestARegularExpressionWithoutEndIsShown(t *testing.T) {
 	types.MatchLimit = 50 * time.Millisecond
 	_, result := told(
 		t,
-		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
+		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using "+
+			"done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
 			"a",
 			60,
 		)+"b\")\n",

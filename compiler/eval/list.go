@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needList(n *program.List, s *scope, f frame) *program.Error {
+func (r *run) needList(n *program.List, s *scope, f frame) *Error {
 	for _, item := range n.Parts {
 		if err := r.need(item, s, f); err != nil {
 			return err.In(n)
@@ -17,7 +17,7 @@ func (r *run) needList(n *program.List, s *scope, f frame) *program.Error {
 	return nil
 }
 
-func (r *run) needGradualList(n *program.List, s *scope, f frame, c collector) (bool, *program.Error) {
+func (r *run) needGradualList(n *program.List, s *scope, f frame, c collector) (bool, *Error) {
 	if n.Items == nil {
 		return true, r.need(n, s, f)
 	}
@@ -30,7 +30,7 @@ func (r *run) needGradualList(n *program.List, s *scope, f frame, c collector) (
 			return false, err
 		}
 		u := &evalUnit{unit: unit{scope: s}, x: item.Expr, target: all, kept: true, stmt: n}
-		if report || late(item.Expr) {
+		if report || mayPassOn(item.Expr) {
 			u.c = c
 		}
 		r.start(u, frame)
@@ -38,7 +38,7 @@ func (r *run) needGradualList(n *program.List, s *scope, f frame, c collector) (
 	return false, nil
 }
 
-func (r *run) evalList(n *program.List, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalList(n *program.List, s *scope, f frame) (types.Value, *Error) {
 	if f[n.Slot] != nil {
 		return f[n.Slot].get()
 	}
@@ -58,7 +58,7 @@ func (r *run) evalList(n *program.List, s *scope, f frame) (types.Value, *progra
 	return l, r.overgrownParts(l)
 }
 
-func (r *run) needDict(n *program.Dict, s *scope, f frame) *program.Error {
+func (r *run) needDict(n *program.Dict, s *scope, f frame) *Error {
 	for _, e := range n.Entries {
 		if err := r.need(e.Value, s, f); err != nil {
 			return err.In(n)
@@ -67,7 +67,7 @@ func (r *run) needDict(n *program.Dict, s *scope, f frame) *program.Error {
 	return nil
 }
 
-func (r *run) evalDict(n *program.Dict, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalDict(n *program.Dict, s *scope, f frame) (types.Value, *Error) {
 	d := &types.Dict{Keys: make([]string, 0, len(n.Entries)), Values: make(map[string]types.Value, len(n.Entries))}
 	for _, e := range n.Entries {
 		v, err := r.eval(e.Value, s, f)
@@ -80,14 +80,14 @@ func (r *run) evalDict(n *program.Dict, s *scope, f frame) (types.Value, *progra
 	return d, r.overgrownParts(d)
 }
 
-func (r *run) needMapLookup(n *program.MapLookup, s *scope, f frame) *program.Error {
+func (r *run) needMapLookup(n *program.MapLookup, s *scope, f frame) *Error {
 	if err := r.need(n.X, s, f); err != nil {
 		return err.In(n)
 	}
 	return r.need(n.Key, s, f).In(n)
 }
 
-func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Value, *Error) {
 	of, err := r.eval(n.X, s, f)
 	if err != nil {
 		return nil, err
@@ -120,21 +120,26 @@ func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Valu
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {
-		e := program.NewError("KeyException", "key %s not found in dict, options are [%s]", k, strings.Join(d.Keys, ","))
+		e := program.NewError(
+			"KeyException",
+			"key %s not found in dict, options are [%s]",
+			k,
+			strings.Join(d.Keys, ","),
+		)
 		e.Hint = program.Suggest("key", string(k), d.Keys)
 		return nil, e.In(n)
 	}
 	return v, nil
 }
 
-// evalUnit evaluates an expression and puts the value into a variable.
+// evalUnit evaluates an expression and sets a variable to the value.
 type evalUnit struct {
 	unit
 	x      program.Expr
 	target *variable
 	c      collector    // gets the value too
-	kept   bool         // an item of a list literal: a promise of target is kept by it
-	stmt   program.Node // what errors are reported in; nil: x
+	kept   bool         // set for an item of a list literal, which keeps a promise of target
+	stmt   program.Node // the node that errors are reported in; nil
 }
 
 func (u *evalUnit) node() program.Node {
@@ -144,15 +149,15 @@ func (u *evalUnit) node() program.Node {
 	return u.x
 }
 
-func (u *evalUnit) blame(err *program.Error) *program.Error { return err.In(u.node()) }
+func (u *evalUnit) blame(err *Error) *Error { return err.In(u.node()) }
 
-func (u *evalUnit) run(r *run) *program.Error {
+func (u *evalUnit) run(r *run) *Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
 	at := u.x.Where()
-	if u.c != nil && !told(u.x, u.frame) {
+	if u.c != nil && !passedOn(u.x, u.frame) {
 		if err := inOrder(r, v, at, u.c); err != nil {
 			return err
 		}
@@ -169,8 +174,8 @@ func (u *evalUnit) run(r *run) *program.Error {
 	return nil
 }
 
-// inOrder returns the elements of a list to a collector.
-func inOrder(r *run, v types.Value, at *program.Place, c collector) *program.Error {
+// inOrder passes the elements of a list to a collector.
+func inOrder(r *run, v types.Value, at *program.Place, c collector) *Error {
 	if l, ok := v.(*types.List); ok {
 		for _, item := range l.Items {
 			if err := c.receive(r, item, at, nil); err != nil {

@@ -6,7 +6,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) needConditional(n *program.Conditional, s *scope, f frame, c collector) *program.Error {
+func (r *run) needConditional(n *program.Conditional, s *scope, f frame, c collector) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	frame, err := r.prepare(n.Cond, s)
@@ -28,9 +28,9 @@ type conditionUnit struct {
 
 func (u *conditionUnit) node() program.Node { return u.n }
 
-func (u *conditionUnit) blame(err *program.Error) *program.Error { return err.Near(u.n) }
+func (u *conditionUnit) blame(err *Error) *Error { return err.Near(u.n) }
 
-func (u *conditionUnit) run(r *run) *program.Error {
+func (u *conditionUnit) run(r *run) *Error {
 	cond, err := r.eval(u.n.Cond.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (u *conditionUnit) run(r *run) *program.Error {
 		return err
 	}
 	b := &branchUnit{unit: unit{scope: u.scope}, n: u.n, x: branch.Expr, target: u.target}
-	if report || u.c != nil && late(branch.Expr) {
+	if report || u.c != nil && mayPassOn(branch.Expr) {
 		b.c = u.c
 	}
 	r.start(b, f)
@@ -87,14 +87,14 @@ type branchUnit struct {
 
 func (u *branchUnit) node() program.Node { return u.n }
 
-func (u *branchUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
+func (u *branchUnit) blame(err *Error) *Error { return err.Drawn(u.n) }
 
-func (u *branchUnit) run(r *run) *program.Error {
+func (u *branchUnit) run(r *run) *Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if u.c != nil && !told(u.x, u.frame) {
+	if u.c != nil && !passedOn(u.x, u.frame) {
 		if err := inOrder(r, v, u.x.Where(), u.c); err != nil {
 			return err
 		}
@@ -103,43 +103,43 @@ func (u *branchUnit) run(r *run) *program.Error {
 	return nil
 }
 
-func (r *run) needLazy(n *program.Logical, s *scope, f frame) *program.Error {
+func (r *run) needLogical(n *program.Logical, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	frame, err := r.prepare(n.Left, s)
 	if err != nil {
 		return err
 	}
-	u := &lazyUnit{unit: unit{scope: s}, n: n, target: target}
+	u := &logicalUnit{unit: unit{scope: s}, n: n, target: target}
 	r.start(u, frame)
 	return nil
 }
 
-// lazyUnit waits for the left side.
-type lazyUnit struct {
+// logicalUnit waits for the left side.
+type logicalUnit struct {
 	unit
 	n      *program.Logical
 	target *variable
 }
 
-func (u *lazyUnit) node() program.Node { return u.n }
+func (u *logicalUnit) node() program.Node { return u.n }
 
-func (u *lazyUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
+func (u *logicalUnit) blame(err *Error) *Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *lazyUnit) run(r *run) *program.Error {
+func (u *logicalUnit) run(r *run) *Error {
 	left, err := r.eval(u.n.Left.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if isUnknown(left) && r.direct { // in the reference it passes for a bool first
-		e := &program.Error{
+	if isUnknown(left) && r.direct { // the reference takes it for a bool at first
+		e := &Error{
 			Kind:    "AssertionError",
 			Builtin: true,
 			Hint:    "an unknown value decides nothing in the condition of a typedef",
 		}
 		return e.In(u.n)
 	}
-	if isUnknown(left) { // the very same one
+	if isUnknown(left) { // the result is the same unknown value
 		u.target.put(r, left, &u.n.Span)
 		return nil
 	}
@@ -155,17 +155,20 @@ func (u *lazyUnit) run(r *run) *program.Error {
 	if err != nil {
 		return err
 	}
-	r.start(&lazyRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.Right.Expr, target: u.target, stmt: u.n}, u.n.Op}, f)
+	r.start(
+		&logicalRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.Right.Expr, target: u.target, stmt: u.n}, u.n.Op},
+		f,
+	)
 	return nil
 }
 
-// lazyRight takes what the right side gives, which has to be a bool too.
-type lazyRight struct {
+// logicalRight evaluates the right side, which has to be a bool too.
+type logicalRight struct {
 	evalUnit
 	op string
 }
 
-func (u *lazyRight) run(r *run) *program.Error {
+func (u *logicalRight) run(r *run) *Error {
 	v, err := r.eval(u.x, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -178,9 +181,9 @@ func (u *lazyRight) run(r *run) *program.Error {
 	return u.target.set(r, v, source{at: u.x.Where(), by: u.scope.by})
 }
 
-// noBool refuses a value where a bool is needed: a reference, too, which has a
-// value only when it is deployed.
-func noBool(v types.Value, format string, args ...any) *program.Error {
+// noBool is the error for a value where a bool is needed. A reference has a value
+// only when it is deployed.
+func noBool(v types.Value, format string, args ...any) *Error {
 	e := program.RuntimeError(format, args...)
 	if _, is := v.(*types.Reference); is {
 		e.Kind = "UnexpectedReference"
@@ -188,12 +191,12 @@ func noBool(v types.Value, format string, args ...any) *program.Error {
 	return e.Coded(diag.NoBoolean)
 }
 
-func (r *run) evalNot(n *program.Not, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalNot(n *program.Not, s *scope, f frame) (types.Value, *Error) {
 	v, err := r.eval(n.X, s, f)
 	if err != nil {
 		return nil, err
 	}
-	if isUnknown(v) { // another one
+	if isUnknown(v) { // the result is a new unknown value
 		return r.unknown(), nil
 	}
 	b, ok := v.(types.Bool)

@@ -18,7 +18,8 @@ func TestALongFileIsToldOfInItsOrder(t *testing.T) {
 		model[n] = fmt.Sprintf("T(name='%d')", n+1)
 	}
 	for n, text := range map[int]string{
-		0: "entity T:", 1: "    string name", 2: "end", 3: "implement T using none", 4: "implementation none for T:", 5: "end",
+		0: "entity T:", 1: "    string name", 2: "end", 3: "implement T using none", 4: "implementation none for " +
+			"T:", 5: "end",
 		20: "x = number('1')", 880: "y = number(x)",
 	} {
 		model[n] = text

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-func (r *run) needLookup(n *program.Lookup, s *scope, f frame) *program.Error {
+func (r *run) needLookup(n *program.Lookup, s *scope, f frame) *Error {
 	target := &variable{}
 	f[n.Slot] = target
 	frame, err := r.prepare(n.Parts, s)
@@ -24,7 +24,7 @@ func (r *run) needLookup(n *program.Lookup, s *scope, f frame) *program.Error {
 	return nil
 }
 
-func (r *run) needLookupParts(n program.LookupParts, s *scope, f frame) *program.Error {
+func (r *run) needLookupParts(n program.LookupParts, s *scope, f frame) *Error {
 	for _, a := range n.Named {
 		if err := r.need(a.X.Expr, s, f); err != nil {
 			return err
@@ -52,9 +52,9 @@ type lookupUnit struct {
 
 func (u *lookupUnit) node() program.Node { return u.n }
 
-func (u *lookupUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
+func (u *lookupUnit) blame(err *Error) *Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *lookupUnit) run(r *run) *program.Error {
+func (u *lookupUnit) run(r *run) *Error {
 	n := u.n
 	var values []given
 	info := n.Info
@@ -77,7 +77,8 @@ func (u *lookupUnit) run(r *run) *program.Error {
 			return e
 		}
 		if attr.End == nil {
-			return program.TypingError("short index lookup is only possible on relations, %s is an attribute", n.Rel).In(n)
+			return program.TypingError("short index lookup is only possible on relations, %s is an attribute", n.Rel).
+				In(n)
 		}
 		if attr.End.Inverse == nil {
 			return program.TypingError(
@@ -112,8 +113,8 @@ func (u *lookupUnit) run(r *run) *program.Error {
 	return r.lookup(info.Entity, values, u.target, n)
 }
 
-// notDict refuses a `**` on something else.
-func notDict(x program.Splat) *program.Error {
+// notDict is the error for `**` on anything but a dict.
+func notDict(x program.Splat) *Error {
 	e := program.TypingError("The ** operator can only be applied to dictionaries").Coded(diag.WrongOperand)
 	e.Stmt, e.Place, e.StmtAt = "**"+syntax.RenderRepr(x.X.Tree()), &x.Stars, &x.Stars
 	return e
@@ -127,7 +128,7 @@ type pendingLookup struct {
 }
 
 // lookup sets target to the instance with a key, now or once there is one.
-func (r *run) lookup(e *types.Entity, values []given, target *variable, n *program.Lookup) *program.Error {
+func (r *run) lookup(e *types.Entity, values []given, target *variable, n *program.Lookup) *Error {
 	names := make([]string, 0, 4)
 	for _, g := range values {
 		names = append(names, g.name)
@@ -183,7 +184,8 @@ func indexNames(e *types.Entity) string {
 	return strings.Join(parts, ", ")
 }
 
-// suggestInstance tells what a lookup could have found.
+// suggestInstance is the hint for a lookup that finds nothing: what it could have
+// found.
 func (r *run) suggestInstance(e *types.Entity) string {
 	const most = 3
 	have := r.instancesOf(e)

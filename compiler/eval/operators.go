@@ -9,8 +9,9 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// blame is in, or what becomes of an error without a place.
-func blameBinary(n *program.Binary, err *program.Error) *program.Error {
+// blameBinary sets the place of an error, or turns it into the error that the
+// reference raises for lack of a place.
+func blameBinary(n *program.Binary, err *Error) *Error {
 	if err == nil || !n.Placeless || err.Builtin || err.Stmt != "" {
 		return err.In(n)
 	}
@@ -18,14 +19,14 @@ func blameBinary(n *program.Binary, err *program.Error) *program.Error {
 	return err.In(n)
 }
 
-func (r *run) needBinary(n *program.Binary, s *scope, f frame) *program.Error {
+func (r *run) needBinary(n *program.Binary, s *scope, f frame) *Error {
 	if err := r.need(n.Left, s, f); err != nil {
 		return blameBinary(n, err)
 	}
 	return blameBinary(n, r.need(n.Right, s, f))
 }
 
-func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *Error) {
 	a, err := r.eval(n.Left, s, f)
 	if err != nil {
 		return nil, err
@@ -38,8 +39,8 @@ func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *pr
 	case "in":
 		return r.contains(n, a, b)
 	case "not in":
-		if isUnknown(b) && !isUnknown(a) { // in the reference does not get as far as its own message
-			e := &program.Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", Builtin: true}
+		if isUnknown(b) && !isUnknown(a) { // the reference does not get as far as its own message
+			e := &Error{Kind: "AssertionError", Hint: "not in: the second operand is unknown", Builtin: true}
 			return nil, e.In(n)
 		}
 		v, err := r.contains(n, a, b)
@@ -69,7 +70,7 @@ func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *pr
 	return v, err
 }
 
-func compare(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
+func compare(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 	if _, ok := text(a); ok && n.Op == "+" {
 		return nil, program.TypingError(
 			"Can only concatenate str (not '%s' (%s)) to str",
@@ -96,7 +97,7 @@ func compare(n *program.Binary, a, b types.Value) (types.Value, *program.Error) 
 	return types.Bool(order >= 0), nil
 }
 
-// operators names the operators as the reference does in its errors.
+// operators has the names of the operators in the errors of the reference.
 var operators = map[syntax.Op]string{
 	"+": "plus", "-": "minus", "*": "multiplication", "/": "division", "%": "modulo", "**": "exponentiation",
 }
@@ -106,7 +107,7 @@ func text(v types.Value) (string, bool) {
 	return string(s), is
 }
 
-func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
+func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 	if n.Op == "+" {
 		if x, ok := text(a); ok {
 			if y, ok := text(b); ok {
@@ -130,21 +131,21 @@ func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *program.Erro
 		if _, zero := err.(types.ZeroDivision); zero {
 			kind = "ZeroDivisionError"
 		}
-		e := &program.Error{Kind: kind, Message: err.Error(), Builtin: true}
+		e := &Error{Kind: kind, Message: err.Error(), Builtin: true}
 		return nil, e.In(n)
 	}
 	return v, nil
 }
 
-// contains is `a in b`. With something unknown in b the answer may be unknown.
-func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *program.Error) {
+// contains is `a in b`. The result may be unknown when something in b is.
+func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 	if isUnknown(a) {
 		return r.unknown(), nil
 	}
 	switch b := b.(type) {
 	case *types.List:
 		open := false
-		object, _ := a.(*types.Object) // which is in a list that holds it, equal to itself or not
+		object, _ := a.(*types.Object) // an object is in a list that has it, even if it is not equal to itself
 		for _, item := range b.Items {
 			if isUnknown(item) {
 				open = true
@@ -161,11 +162,12 @@ func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *progr
 		if !ok {
 			switch a := a.(type) {
 			case *types.List, *types.Dict:
-				e := &program.Error{Kind: "TypeError", Message: fmt.Sprintf("unhashable type: '%s'", types.PythonName(a)), Builtin: true}
+				message := fmt.Sprintf("unhashable type: '%s'", types.PythonName(a))
+				e := &Error{Kind: "TypeError", Message: message, Builtin: true}
 				return nil, e.In(n)
 			case *types.Object:
 				if python, is := a.Hash().(types.PythonError); is {
-					e := &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
+					e := &Error{Kind: python.Class, Message: python.Text, Builtin: true}
 					return nil, e.In(n)
 				}
 			}
@@ -174,12 +176,14 @@ func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *progr
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, blameBinary(n,
-		program.TypingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).Coded(diag.WrongOperand),
+	return nil, blameBinary(
+		n,
+		program.TypingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).
+			Coded(diag.WrongOperand),
 	)
 }
 
-func (r *run) evalMatching(n *program.Matching, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalMatching(n *program.Matching, s *scope, f frame) (types.Value, *Error) {
 	v, err := r.eval(n.Text, s, f)
 	if err != nil || isUnknown(v) {
 		return v, err

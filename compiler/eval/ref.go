@@ -6,7 +6,7 @@ import (
 )
 
 // variableOf finds the variable that a name stands for.
-func (r *run) variableOf(n *program.Ref, s *scope) (*variable, *program.Error) {
+func (r *run) variableOf(n *program.Ref, s *scope) (*variable, *Error) {
 	switch n.Kind {
 	case program.RefLocal, program.RefSelf, program.RefMember:
 		for range n.Depth {
@@ -30,7 +30,7 @@ func (r *run) variableOf(n *program.Ref, s *scope) (*variable, *program.Error) {
 	return &r.scopeOf(n.Namespace).vars[n.Index], nil
 }
 
-func (r *run) needRef(n *program.Ref, s *scope, f frame) *program.Error {
+func (r *run) needRef(n *program.Ref, s *scope, f frame) *Error {
 	v, err := r.variableOf(n, s)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (r *run) needRef(n *program.Ref, s *scope, f frame) *program.Error {
 	return nil
 }
 
-func (r *run) needGradualRef(n *program.Ref, s *scope, f frame, c collector) (bool, *program.Error) {
+func (r *run) needGradualRef(n *program.Ref, s *scope, f frame, c collector) (bool, *Error) {
 	if err := r.need(n, s, f); err != nil {
 		return false, err
 	}
@@ -50,7 +50,7 @@ func (r *run) needGradualRef(n *program.Ref, s *scope, f frame, c collector) (bo
 	return !v.passesOn(), nil
 }
 
-func (r *run) needAttrRef(n *program.AttrRef, s *scope, f frame, c collector) *program.Error {
+func (r *run) needAttrRef(n *program.AttrRef, s *scope, f frame, c collector) *Error {
 	if of, is := n.X.Expr.(*program.Ref); is && of.Kind == program.RefSelf && c == nil {
 		if r.ofSelf[n] == nil {
 			r.ofSelf[n] = &variable{kind: ofSelf, pending: &pending{attribute: n}}
@@ -68,22 +68,26 @@ func (r *run) needAttrRef(n *program.AttrRef, s *scope, f frame, c collector) *p
 	return nil
 }
 
-// late tells that only when it is evaluated it is known whether an expression
-// has told its collector: `x.a` does, where a is a relation to many.
-func late(x program.Expr) bool {
+// mayPassOn reports whether only the evaluation of an expression shows if it passed
+// its elements on to a collector. `x.a` did when a is a relation with several
+// elements.
+func mayPassOn(x program.Expr) bool {
 	_, is := x.(*program.AttrRef)
 	return is
 }
 
-// told reports whether it has; if not, who evaluates the expression is to tell.
-func told(x program.Expr, f frame) bool {
+// passedOn reports whether `x.a` did that. If it did not, the unit that evaluates
+// the expression has to.
+func passedOn(x program.Expr, f frame) bool {
 	n, is := x.(*program.AttrRef)
 	return is && f[n.Slot].passesOn()
 }
 
-// unheard reports whether a collector has yet to receive the value of an
-// expression, now that it is known.
-func unheard(x program.Expr, f frame, report bool) bool { return report || late(x) && !told(x, f) }
+// notPassedOn reports whether a collector has yet to receive the value of an
+// expression that is known now.
+func notPassedOn(x program.Expr, f frame, report bool) bool {
+	return report || mayPassOn(x) && !passedOn(x, f)
+}
 
 // attrHook waits for the instance of `x.a` and then connects its slot.
 type attrHook struct {
@@ -95,9 +99,9 @@ type attrHook struct {
 
 func (u *attrHook) node() program.Node { return u.n }
 
-func (u *attrHook) blame(err *program.Error) *program.Error { return err.Drawn(u.n) }
+func (u *attrHook) blame(err *Error) *Error { return err.Drawn(u.n) }
 
-func (u *attrHook) run(r *run) *program.Error {
+func (u *attrHook) run(r *run) *Error {
 	v, err := r.slotOfRef(u.n, u.scope, u.frame)
 	if err != nil && u.n.Unset && err.Kind == "OptionalValueException" && len(u.frame) == 1 {
 		u.target.connect(r, u.frame[0].target())
@@ -117,7 +121,7 @@ func (u *attrHook) run(r *run) *program.Error {
 
 // slotOfRef finds the slot of `x.a`. As in the reference, what is unknown has no
 // attributes.
-func (r *run) slotOfRef(n *program.AttrRef, s *scope, f frame) (*variable, *program.Error) {
+func (r *run) slotOfRef(n *program.AttrRef, s *scope, f frame) (*variable, *Error) {
 	of, err := r.eval(n.X.Expr, s, f)
 	if err != nil {
 		return nil, err
@@ -125,7 +129,7 @@ func (r *run) slotOfRef(n *program.AttrRef, s *scope, f frame) (*variable, *prog
 	return slotOf(of, n.X.Expr, n.Attr, n)
 }
 
-func slotOf(of types.Value, x program.Expr, attr string, n program.Node) (*variable, *program.Error) {
+func slotOf(of types.Value, x program.Expr, attr string, n program.Node) (*variable, *Error) {
 	switch of := of.(type) {
 	case *Instance:
 		if v := of.variable(attr); v != nil {
@@ -135,8 +139,14 @@ func slotOf(of types.Value, x program.Expr, attr string, n program.Node) (*varia
 		e.Hint = program.Suggest("attribute", attr, program.AttributeNames(of.entity))
 		return nil, e.In(n)
 	case *types.List:
-		return nil, program.RuntimeError("can not get attribute %s, %s is not an entity but a list", attr, types.Text(of)).In(n)
+		return nil, program.RuntimeError(
+			"can not get attribute %s, %s is not an entity but a list",
+			attr, types.Text(of),
+		).In(n)
 	default:
-		return nil, program.RuntimeError("can not get attribute %s, %s is not an entity but a %s with value '%s'", attr, x.String(), types.PythonName(of), types.Text(of)).In(n)
+		return nil, program.RuntimeError(
+			"can not get attribute %s, %s is not an entity but a %s with value '%s'",
+			attr, x.String(), types.PythonName(of), types.Text(of),
+		).In(n)
 	}
 }

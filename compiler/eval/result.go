@@ -3,13 +3,12 @@ package eval
 import (
 	"slices"
 
-	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-// Result is what a compile gives, failed or not.
+// Result is the result of a compile, even of a failed one.
 type Result struct {
 	// Instances in the order in which they were made.
 	Instances []*Instance
@@ -21,17 +20,17 @@ type Result struct {
 	Implementations []*types.Implementation
 	// Files of the model in the order in which they were loaded.
 	Files []*syntax.File
-	// CheckResult says what is wrong with the result of a plug-in that Python code
-	// called after the compile, and what that plug-in declares.
-	CheckResult func(plugin string, v types.Value) (declared string, err *program.Error)
-	Warnings    []program.Warning
+	// CheckResult checks the result of a plug-in that Python code called after the
+	// compile, and returns the type that the plug-in declares.
+	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
+	Warnings    []Warning
 	// Output are the lines that plug-ins printed.
 	Output []string
-	// Err is nil for a successful compile: the error that the reference reports.
-	Err *program.Error
-	// Further are errors that were found after Err, and do not follow from it.
-	Further []*program.Error
-	// Rounds counts how often all that was ready ran, and then a list was frozen.
+	// Err is the error that the reference reports; nil for a successful compile.
+	Err *Error
+	// Further are errors that were found after Err and do not follow from it.
+	Further []*Error
+	// Rounds is how often everything ready ran and then a list was frozen.
 	Rounds int
 }
 
@@ -42,7 +41,7 @@ type Variable struct {
 	At    syntax.Span
 }
 
-func (r *run) fill(result *Result, err *program.Error) {
+func (r *run) fill(result *Result, err *Error) {
 	if r.in.DataTrace {
 		r.traceData(err)
 	}
@@ -76,7 +75,7 @@ func (r *run) fill(result *Result, err *program.Error) {
 	}
 }
 
-// Diagnostics are all errors of a compile, the first one first.
+// Diagnostics returns all errors of a compile, the first one first.
 func (r *Result) Diagnostics() []diag.Diagnostic {
 	if r.Err == nil {
 		return nil
@@ -86,7 +85,7 @@ func (r *Result) Diagnostics() []diag.Diagnostic {
 		out = append(out, further.Diagnostic())
 	}
 	for i := range out {
-		if out[i].Code == "" { // one of Python's exceptions, which in the reference lets through
+		if out[i].Code == "" { // one of Python's exceptions, which the reference does not catch
 			out[i].Code = diag.Code("RuntimeException")
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // waiter is a unit of work: it waits for variables and then runs once.
 type waiter interface {
 	base() *unit
-	run(r *run) *program.Error
+	run(r *run) *Error
 	// blame names the place of an error of run. Units differ in this, since some
 	// nodes take over the errors of their parts and others do not.
-	blame(err *program.Error) *program.Error
+	blame(err *Error) *Error
 	// node is what the unit works on.
 	node() program.Node
 }
@@ -72,13 +72,13 @@ type run struct {
 	tables    []*indexTable // in the order in which they were asked for
 	declared  map[*types.Index]*instancesByKey
 	plans     []*indexPlan // by number of the entity
-	warnings  []program.Warning
+	warnings  []Warning
 	rounds    int
 	emitter   string // a plug-in that was called and has no value to give
 
-	rests     []rest // what failed units had still to do
-	finished  bool   // everything ran that could
-	failed    bool   // there was an error: no plug-in is called any more
+	postponed []func(r *run) *Error // what failed units had still to do
+	finished  bool                  // everything ran that could
+	failed    bool                  // there was an error: no plug-in is called any more
 	unitsRun  uint64
 	idlePosts int // how often in a row no calls to post were found
 	limits    limits
@@ -87,7 +87,8 @@ type run struct {
 func newRun(se *session, p *program.Program) *run {
 	return &run{
 		session: se, prog: p, limits: newLimits(se.in),
-		ofSelf: map[*program.AttrRef]*variable{}, indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
+		ofSelf:  map[*program.AttrRef]*variable{},
+		indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{},
 	}
 }
 
@@ -124,7 +125,7 @@ func (r *run) start(w waiter, f frame) {
 // `x.a` in general takes a unit that waits for x (attrHook). What self is needs no
 // waiting, so `self.a` takes none; the first turn is where the turn of that unit
 // would have been, and the order in which all else runs stays the same.
-func (r *run) resolveSelf(w waiter) *program.Error {
+func (r *run) resolveSelf(w waiter) *Error {
 	u := w.base()
 	for i, v := range u.frame {
 		if v == nil || v.kind != ofSelf {
@@ -133,11 +134,11 @@ func (r *run) resolveSelf(w waiter) *program.Error {
 		n := v.pending.attribute
 		self, err := r.variableOf(n.X.Expr.(*program.Ref), u.scope)
 		if err != nil {
-			return led(err.Drawn(n), u.scope)
+			return withOrigin(err.Drawn(n), u.scope)
 		}
 		slot, err := slotOf(self.value, n.X.Expr, n.Attr, n)
 		if err != nil {
-			return led(err.Drawn(n), u.scope)
+			return withOrigin(err.Drawn(n), u.scope)
 		}
 		u.frame[i] = slot
 		if slot.waitFor(w) {
@@ -194,14 +195,14 @@ func (r *run) enqueueIfComplete(v *variable) {
 }
 
 // drain runs all units that are ready.
-func (r *run) drain() *program.Error {
+func (r *run) drain() *Error {
 	budget := -1
 	return r.drainSome(&budget)
 }
 
 // drainSome runs as many units as the budget allows; a budget below zero allows
 // all of them.
-func (r *run) drainSome(budget *int) *program.Error {
+func (r *run) drainSome(budget *int) *Error {
 	for n := 0; r.ready.len() > 0 && *budget != 0; n++ {
 		*budget--
 		if n&1023 == 0 && r.ctx.Err() != nil {
@@ -223,7 +224,7 @@ func (r *run) drainSome(budget *int) *program.Error {
 			if r.direct {
 				return err // of the condition of a typedef: reported where the value is set
 			}
-			return led(w.blame(err), w.base().scope)
+			return withOrigin(w.blame(err), w.base().scope)
 		}
 		r.waiting.remove(w)
 	}
@@ -232,7 +233,7 @@ func (r *run) drainSome(budget *int) *program.Error {
 
 // execute runs until nothing moves any more. A round counts when there was
 // something to do at its start, even if it freezes nothing.
-func (r *run) execute() *program.Error {
+func (r *run) execute() *Error {
 	limit := r.limits.iterations
 	for r.hasWork() && r.rounds < limit {
 		r.rounds++
@@ -244,7 +245,7 @@ func (r *run) execute() *program.Error {
 		}
 	}
 	if r.rounds == limit {
-		return &program.Error{
+		return &Error{
 			Kind:    "CompilerException",
 			Message: fmt.Sprintf("Could not complete model, max_iterations %d reached.", limit),
 			Bare:    true,
@@ -309,7 +310,10 @@ func (r *run) drop(v *variable) {
 func (r *run) requeueReread() {
 	reread := slices.DeleteFunc(r.reread, func(v *variable) bool { return v.has })
 	r.reread = nil
-	slices.SortStableFunc(reread, func(a, b *variable) int { return cmp.Compare(a.gathering.unreadRank, b.gathering.unreadRank) })
+	slices.SortStableFunc(
+		reread,
+		func(a, b *variable) int { return cmp.Compare(a.gathering.unreadRank, b.gathering.unreadRank) },
+	)
 	for _, v := range reread {
 		if v.gathering.unread && v.blockedUnits() > 0 {
 			v.gathering.unread = false

@@ -21,9 +21,10 @@ const (
 	mostParts   = 1 << 16 // values in a list or dict that is made after it, nested ones included
 )
 
-// overgrown refuses what is too large to go on with after the first error: a text
-// that holds one twice that was made like it is soon longer than any memory.
-func (r *run) overgrown(size int) *program.Error {
+// overgrown is an error for a text that is too large to go on with after the first
+// error. A text that has another one in it twice, which was made in the same way,
+// would soon fill the memory.
+func (r *run) overgrown(size int) *Error {
 	if r.failed && size > mostText {
 		return program.Excused()
 	}
@@ -31,14 +32,14 @@ func (r *run) overgrown(size int) *program.Error {
 }
 
 // overgrownParts is overgrown for a list or dict.
-func (r *run) overgrownParts(v types.Value) *program.Error {
+func (r *run) overgrownParts(v types.Value) *Error {
 	if r.failed && partsUpTo(v, mostParts) >= mostParts {
 		return program.Excused()
 	}
 	return nil
 }
 
-// partsUpTo counts the values in a value, at most so many.
+// partsUpTo counts the values inside a value, up to a limit.
 func partsUpTo(v types.Value, most int) int {
 	n := 1
 	switch v := v.(type) {
@@ -60,18 +61,16 @@ func partsUpTo(v types.Value, most int) int {
 	return n
 }
 
-// rest is what a failed unit had still to do beside what failed.
-type rest func(r *run) *program.Error
-
-// leave notes what could go on without what failed.
-func (r *run) leave(more rest) {
-	if len(r.rests) < mostSalvage {
-		r.rests = append(r.rests, more)
+// postpone keeps what a failed unit had still to do, for the search for more
+// errors.
+func (r *run) postpone(work func(r *run) *Error) {
+	if len(r.postponed) < mostSalvage {
+		r.postponed = append(r.postponed, work)
 	}
 }
 
 // salvage looks for errors that do not depend on the first one.
-func (r *run) salvage(first *program.Error) []*program.Error {
+func (r *run) salvage(first *Error) []*Error {
 	if first.Final || r.ctx.Err() != nil {
 		return nil
 	}
@@ -93,9 +92,9 @@ func (r *run) salvageAll(found *program.Collected) {
 				return
 			}
 			found.Add(err)
-		case len(r.rests) > 0:
-			next := r.rests[0]
-			r.rests = r.rests[1:]
+		case len(r.postponed) > 0:
+			next := r.postponed[0]
+			r.postponed = r.postponed[1:]
 			budget--
 			found.Add(next(r))
 		default:

@@ -11,8 +11,8 @@ import (
 // session is what the runs of one compile share: that of the model, and the one
 // that evaluates the conditions of typedefs.
 type session struct {
-	in         program.Input
-	host       program.Host
+	in         Input
+	host       Host
 	ctx        context.Context
 	scopes     map[*program.Namespace]*scope // of the variables at module level
 	unknowns   uint64                        // how many unknown values there were
@@ -20,7 +20,7 @@ type session struct {
 	conditions *run                          // evaluates the conditions of typedefs
 }
 
-func newSession(ctx context.Context, in program.Input) *session {
+func newSession(ctx context.Context, in Input) *session {
 	return &session{in: in, host: in.Host, ctx: ctx, scopes: map[*program.Namespace]*scope{}}
 }
 

@@ -8,16 +8,16 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-func (r *run) startBlock(b *program.Block, s *scope) *program.Error {
+func (r *run) startBlock(b *program.Block, s *scope) *Error {
 	return r.startFrom(b, 0, s)
 }
 
-func (r *run) startFrom(b *program.Block, first int, s *scope) *program.Error {
+func (r *run) startFrom(b *program.Block, first int, s *scope) *Error {
 	for i := first; i < len(b.Stmts); i++ {
 		st := b.Stmts[i]
 		if err := r.startStmt(st, s); err != nil {
-			r.leave(func(r *run) *program.Error { return r.startFrom(b, i+1, s) })
-			return led(err.In(st), s)
+			r.postpone(func(r *run) *Error { return r.startFrom(b, i+1, s) })
+			return withOrigin(err.In(st), s)
 		}
 	}
 	return nil
@@ -26,19 +26,19 @@ func (r *run) startFrom(b *program.Block, first int, s *scope) *program.Error {
 // promiseUnit makes a promise as soon as the slot exists.
 type promiseUnit struct {
 	unit
-	spec     *program.PromiseSpec
-	made     *variable
-	fulfiled bool
+	spec      *program.PromiseSpec
+	made      *variable
+	fulfilled bool
 }
 
 func (u *promiseUnit) node() program.Node { return u.spec.Node }
 
-func (u *promiseUnit) blame(err *program.Error) *program.Error { return err.Drawn(u.spec.Node) }
+func (u *promiseUnit) blame(err *Error) *Error { return err.Drawn(u.spec.Node) }
 
-func (u *promiseUnit) run(r *run) *program.Error {
+func (u *promiseUnit) run(r *run) *Error {
 	of, err := r.eval(u.spec.Of.Expr, u.scope, u.frame)
 	if err != nil && err.Kind == "OptionalValueException" {
-		return nil // see passUnset
+		return nil // see program.AttrRef.Unset
 	}
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (u *promiseUnit) run(r *run) *program.Error {
 	if err != nil {
 		return err
 	}
-	if v.owner == nil || u.fulfiled { // what is no instance is an error also where the branch was not taken
+	if v.owner == nil || u.fulfilled { // a value that is no instance is an error even when the branch was not taken
 		return nil
 	}
 	u.made = v
@@ -56,16 +56,16 @@ func (u *promiseUnit) run(r *run) *program.Error {
 }
 
 func (u *promiseUnit) fulfil(r *run) {
-	if u.fulfiled {
+	if u.fulfilled {
 		return
 	}
-	u.fulfiled = true
+	u.fulfilled = true
 	if u.made != nil {
 		u.made.fulfil(r)
 	}
 }
 
-func promiseAll(r *run, s *scope, specs []program.PromiseSpec) ([]*promiseUnit, *program.Error) {
+func promiseAll(r *run, s *scope, specs []program.PromiseSpec) ([]*promiseUnit, *Error) {
 	if len(specs) == 0 {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func fulfilAll(r *run, units []*promiseUnit) {
 	}
 }
 
-func (r *run) startAssign(n *program.Assign, s *scope) *program.Error {
+func (r *run) startAssign(n *program.Assign, s *scope) *Error {
 	if n.Absent != nil {
 		return new(*n.Absent).In(n)
 	}
@@ -109,9 +109,9 @@ type assignUnit struct {
 
 func (u *assignUnit) node() program.Node { return u.n }
 
-func (u *assignUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
+func (u *assignUnit) blame(err *Error) *Error { return err.In(u.n) }
 
-func (u *assignUnit) run(r *run) *program.Error {
+func (u *assignUnit) run(r *run) *Error {
 	v, err := r.eval(u.n.Value.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (u *assignUnit) run(r *run) *program.Error {
 	return vars[u.n.Index].set(r, v, source{at: u.n.Value.Expr.Where(), by: u.scope.by})
 }
 
-func (r *run) startSetAttr(n *program.SetAttr, s *scope) *program.Error {
+func (r *run) startSetAttr(n *program.SetAttr, s *scope) *Error {
 	f, err := r.prepare(n.Of, s)
 	if err != nil {
 		return err
@@ -141,9 +141,9 @@ type setAttrUnit struct {
 
 func (u *setAttrUnit) node() program.Node { return u.n }
 
-func (u *setAttrUnit) blame(err *program.Error) *program.Error { return err.Claimed(u.n, u.n.Where()) }
+func (u *setAttrUnit) blame(err *Error) *Error { return err.Claimed(u.n, u.n.Where()) }
 
-func (u *setAttrUnit) run(r *run) *program.Error {
+func (u *setAttrUnit) run(r *run) *Error {
 	n := u.n
 	of, err := r.eval(n.Of.Expr, u.scope, u.frame)
 	if err != nil {
@@ -185,7 +185,7 @@ func pythonClass(v types.Value) string {
 	return "<class '" + types.PythonName(v) + "'>"
 }
 
-func (r *run) startFor(n *program.For, s *scope) *program.Error {
+func (r *run) startFor(n *program.For, s *scope) *Error {
 	promises, err := promiseAll(r, s, n.Body.Promises)
 	if err != nil {
 		return err
@@ -206,21 +206,21 @@ type forUnit struct {
 	n        *program.For
 	promises []*promiseUnit
 	report   bool
-	heard    bool // an element came before the list was complete: then all of them do
+	received bool // an element came before the list was complete, so that all of them come
 }
 
 func (u *forUnit) node() program.Node { return u.n }
 
-func (u *forUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
+func (u *forUnit) blame(err *Error) *Error { return err.In(u.n) }
 
 func (u *forUnit) passive() bool { return true }
 
-func (u *forUnit) receive(r *run, v types.Value, at, from *program.Place) *program.Error {
-	u.heard = true
+func (u *forUnit) receive(r *run, v types.Value, at, from *program.Place) *Error {
+	u.received = true
 	return u.element(r, v, cmp.Or(from, at))
 }
 
-func (u *forUnit) element(r *run, v types.Value, at *program.Place) *program.Error {
+func (u *forUnit) element(r *run, v types.Value, at *program.Place) *Error {
 	if isUnknown(v) {
 		return nil
 	}
@@ -229,48 +229,49 @@ func (u *forUnit) element(r *run, v types.Value, at *program.Place) *program.Err
 	return r.startBlock(u.n.Body, s)
 }
 
-func (u *forUnit) run(r *run) *program.Error {
+func (u *forUnit) run(r *run) *Error {
 	fulfilAll(r, u.promises)
-	over, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
+	iterable, err := r.eval(u.n.Iter.Expr, u.scope, u.frame)
 	if err != nil {
 		return err
 	}
-	if isUnknown(over) {
+	if isUnknown(iterable) {
 		return nil
 	}
-	l, ok := over.(*types.List)
+	l, ok := iterable.(*types.List)
 	if !ok {
-		if unheard(u.n.Iter.Expr, u.frame, u.report) { // it is received before anybody asks what it is
-			if err := u.element(r, over, u.n.Where()); err != nil {
+		if notPassedOn(u.n.Iter.Expr, u.frame, u.report) { // the reference receives it before it looks at its type
+			if err := u.element(r, iterable, u.n.Where()); err != nil {
 				return err
 			}
 		}
 		switch x := u.n.Iter.Expr.(type) {
 		case *program.Ref, *program.AttrRef:
-			return program.TypingError("A for loop can only be applied to lists and relations. Hint: '%s' resolves to '%s'.", x, types.Text(over)).Coded(diag.WrongOperand)
+			return program.TypingError("A for loop can only be applied to lists and relations. Hint: '%s' "+
+				"resolves to '%s'.", x, types.Text(iterable)).Coded(diag.WrongOperand)
 		}
 		return program.TypingError(
 			"A for loop can only be applied to lists and relations. Hint: '%s' is not a list.",
-			types.Text(over),
+			types.Text(iterable),
 		).Coded(diag.WrongOperand)
 	}
-	if u.heard {
+	if u.received {
 		return nil
 	}
 	return u.elements(r, l.Items)
 }
 
-func (u *forUnit) elements(r *run, items []types.Value) *program.Error {
+func (u *forUnit) elements(r *run, items []types.Value) *Error {
 	for i, item := range items {
 		if err := u.element(r, item, u.n.Where()); err != nil {
-			r.leave(func(r *run) *program.Error { return u.elements(r, items[i+1:]) })
+			r.postpone(func(r *run) *Error { return u.elements(r, items[i+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) startIf(n *program.If, s *scope) *program.Error {
+func (r *run) startIf(n *program.If, s *scope) *Error {
 	promises, err := promiseAll(r, s, n.Promises)
 	if err != nil {
 		return err
@@ -292,9 +293,9 @@ type ifUnit struct {
 
 func (u *ifUnit) node() program.Node { return u.n }
 
-func (u *ifUnit) blame(err *program.Error) *program.Error { return err.In(u.n) }
+func (u *ifUnit) blame(err *Error) *Error { return err.In(u.n) }
 
-func (u *ifUnit) run(r *run) *program.Error {
+func (u *ifUnit) run(r *run) *Error {
 	fulfilAll(r, u.promises)
 	cond, err := r.eval(u.n.Cond.Expr, u.scope, u.frame)
 	if err != nil {
@@ -318,7 +319,7 @@ func (u *ifUnit) run(r *run) *program.Error {
 	return r.startBlock(branch, r.inner(u.scope, len(branch.Vars), branch.Namespace))
 }
 
-func (r *run) startExpr(n *program.ExprStmt, s *scope) (*evalUnit, *program.Error) {
+func (r *run) startExpr(n *program.ExprStmt, s *scope) (*evalUnit, *Error) {
 	f, err := r.prepare(n.Root, s)
 	if err != nil {
 		return nil, err
@@ -328,7 +329,7 @@ func (r *run) startExpr(n *program.ExprStmt, s *scope) (*evalUnit, *program.Erro
 	return u, nil
 }
 
-func (r *run) startAnnotations(n *program.Annotations, s *scope) *program.Error {
+func (r *run) startAnnotations(n *program.Annotations, s *scope) *Error {
 	noted := notedRelation{ends: n.Ends}
 	for _, note := range n.Notes {
 		unit, err := r.startExpr(note, s)
@@ -348,10 +349,10 @@ type notedRelation struct {
 	ends  []*types.Attribute
 }
 
-// wrong lists the ends of relations with annotations that never got a value, or
-// got none that is known.
-func (n notedRelation) wrong() []*program.Error {
-	var errs []*program.Error
+// errors returns errors for the ends of relations with annotations that have no
+// value, or an unknown one.
+func (n notedRelation) errors() []*Error {
+	var errs []*Error
 	for _, end := range n.ends {
 		for _, unit := range n.units {
 			switch {

@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// fill replaces the fields by their values, one after the other in the whole
+// fillFields replaces the fields by their values, one after the other in the whole
 // text. As in the reference, a value may bring along a field that is replaced later.
 func fillFields(n *program.Format, values []string) string {
 	text := n.Text
@@ -18,7 +18,7 @@ func fillFields(n *program.Format, values []string) string {
 	return text
 }
 
-func (r *run) needFormat(n *program.Format, s *scope, f frame) *program.Error {
+func (r *run) needFormat(n *program.Format, s *scope, f frame) *Error {
 	for _, p := range n.Parts {
 		if err := r.need(p.X, s, f); err != nil {
 			return err.In(n)
@@ -27,7 +27,7 @@ func (r *run) needFormat(n *program.Format, s *scope, f frame) *program.Error {
 	return nil
 }
 
-func (r *run) evalFormat(n *program.Format, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalFormat(n *program.Format, s *scope, f frame) (types.Value, *Error) {
 	values := make([]string, 0, len(n.Parts))
 	for _, p := range n.Parts {
 		v, err := r.eval(p.X, s, f)
@@ -53,16 +53,17 @@ func (r *run) evalFormat(n *program.Format, s *scope, f frame) (types.Value, *pr
 	return types.Str(text), nil
 }
 
-// pythonError is what package types says Python would raise.
-func pythonError(err error) *program.Error {
-	e := &program.Error{Kind: "ValueError", Message: err.Error(), Builtin: true}
+// pythonError is the error for an exception that Python would raise, as package
+// types reports it.
+func pythonError(err error) *Error {
+	e := &Error{Kind: "ValueError", Message: err.Error(), Builtin: true}
 	if python, is := err.(types.PythonError); is {
 		e.Kind = python.Class
 	}
 	return e
 }
 
-func noReference(v types.Value, field string, n program.Node) *program.Error {
+func noReference(v types.Value, field string, n program.Node) *Error {
 	if _, is := v.(*types.Reference); !is {
 		return nil
 	}
@@ -75,14 +76,14 @@ func noReference(v types.Value, field string, n program.Node) *program.Error {
 	return e.In(n)
 }
 
-func (r *run) needFString(n *program.FString, s *scope, f frame) *program.Error {
-	return program.EachField(n.Pieces, func(x program.Expr) *program.Error { return r.need(x, s, f) }).In(n)
+func (r *run) needFString(n *program.FString, s *scope, f frame) *Error {
+	return program.EachField(n.Pieces, func(x program.Expr) *Error { return r.need(x, s, f) }).In(n)
 }
 
-func (r *run) evalFString(n *program.FString, s *scope, f frame) (types.Value, *program.Error) {
+func (r *run) evalFString(n *program.FString, s *scope, f frame) (types.Value, *Error) {
 	open := false
-	err := program.EachField(n.Pieces, func(x program.Expr) *program.Error {
-		if open { // the reference looks no further
+	err := program.EachField(n.Pieces, func(x program.Expr) *Error {
+		if open { // the reference stops here
 			return nil
 		}
 		v, err := r.eval(x, s, f)
@@ -111,8 +112,8 @@ func (r *run) evalFString(n *program.FString, s *scope, f frame) (types.Value, *
 	return types.Str(b), nil
 }
 
-// render appends what pieces give.
-func (r *run) renderFString(n *program.FString, b []byte, s *scope, f frame, pieces []program.FPiece) ([]byte, *program.Error) {
+// renderFString appends the text of pieces.
+func (r *run) renderFString(n *program.FString, b []byte, s *scope, f frame, pieces []program.FPiece) ([]byte, *Error) {
 	for i := range pieces {
 		p := &pieces[i]
 		if !p.IsField {
@@ -148,9 +149,9 @@ func (r *run) renderFString(n *program.FString, b []byte, s *scope, f frame, pie
 	return b, nil
 }
 
-// format is what a field of an f-string makes of its value.
-func formatField(n *program.FString, v types.Value, conversion rune, spec string) (string, *program.Error) {
-	v, _ = types.Whole(v) // eval has looked at the error
+// formatField returns the text of a field of an f-string.
+func formatField(n *program.FString, v types.Value, conversion rune, spec string) (string, *Error) {
+	v, _ = types.Whole(v) // evalFString has reported the error
 	switch conversion {
 	case 0:
 	case 'r', 'a', 's':
@@ -171,7 +172,7 @@ func formatField(n *program.FString, v types.Value, conversion rune, spec string
 	case foreign && python.Class == "KeyError":
 		return "", program.RuntimeError("Invalid key in f-string: '%s'", python.Text).In(n)
 	case foreign && python.Class != "ValueError":
-		e := &program.Error{Kind: python.Class, Message: python.Text, Builtin: true}
+		e := &Error{Kind: python.Class, Message: python.Text, Builtin: true}
 		return "", e.In(n)
 	case err != nil:
 		return "", program.RuntimeError("Invalid f-string: %s", err).In(n)

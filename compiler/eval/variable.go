@@ -84,7 +84,7 @@ func newGathering(k kind) variable { return variable{kind: k, gathering: &gather
 type collector interface {
 	// receive gets an element. at is where it was added to the list or, when it
 	// was already there, where the list is read; from is then where it was added.
-	receive(r *run, v types.Value, at, from *program.Place) *program.Error
+	receive(r *run, v types.Value, at, from *program.Place) *Error
 	// passive reports whether the collector needs nothing but the elements, so
 	// that the unit that waits with it does not count as blocked.
 	passive() bool
@@ -123,7 +123,7 @@ func (v *variable) name() string {
 func (v *variable) ready() bool { return v.target().has }
 
 // get returns a value that is known.
-func (v *variable) get() (types.Value, *program.Error) {
+func (v *variable) get() (types.Value, *Error) {
 	v = v.target()
 	if _, null := v.value.(types.Null); null && v.kind == option {
 		return nil, optionalError(v)
@@ -131,9 +131,14 @@ func (v *variable) get() (types.Value, *program.Error) {
 	return v.value, nil
 }
 
-func optionalError(v *variable) *program.Error {
-	return program.NewError("OptionalValueException", "Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
-		v.attr.Entity.Name, v.attr.Name, v.owner.Text())
+func optionalError(v *variable) *Error {
+	return program.NewError(
+		"OptionalValueException",
+		"Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
+		v.attr.Entity.Name,
+		v.attr.Name,
+		v.owner.Text(),
+	)
 }
 
 // peek returns the value, if there is one.
@@ -215,7 +220,7 @@ func (v *variable) setSource(from source) { v.at, v.by, v.implied = from.at, fro
 func (v *variable) source() source { return source{at: v.at, by: v.by, implied: v.implied} }
 
 // set sets the value, or adds one more to a list.
-func (v *variable) set(r *run, value types.Value, from source) *program.Error {
+func (v *variable) set(r *run, value types.Value, from source) *Error {
 	v = v.target()
 	switch v.kind {
 	case list, gathered:
@@ -234,7 +239,7 @@ func placeText(p *program.Place) string {
 	return p.String()
 }
 
-func (v *variable) doubleSet(value types.Value, from source) *program.Error {
+func (v *variable) doubleSet(value types.Value, from source) *Error {
 	e := program.NewError(
 		"DoubleSetException",
 		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
@@ -248,7 +253,7 @@ func (v *variable) doubleSet(value types.Value, from source) *program.Error {
 	return e.With("set to "+titleOf(v.value), v.at).Focused(from.at)
 }
 
-func (v *variable) setPlain(r *run, value types.Value, from source) *program.Error {
+func (v *variable) setPlain(r *run, value types.Value, from source) *Error {
 	if v.has {
 		if !types.Equal(v.value, value) {
 			return v.doubleSet(value, from)
@@ -269,7 +274,7 @@ func (v *variable) setPlain(r *run, value types.Value, from source) *program.Err
 	return nil
 }
 
-func (v *variable) setOption(r *run, value types.Value, from source) *program.Error {
+func (v *variable) setOption(r *run, value types.Value, from source) *Error {
 	if v.has {
 		same := types.Equal(v.value, value)
 		if _, empty := v.value.(types.Null); empty && same {
@@ -304,13 +309,13 @@ func (v *variable) setOption(r *run, value types.Value, from source) *program.Er
 }
 
 // setInverse sets the other end of a relation, unless the value comes from there.
-func (v *variable) setInverse(r *run, value types.Value, from source) *program.Error {
+func (v *variable) setInverse(r *run, value types.Value, from source) *Error {
 	if from.implied || v.attr == nil || v.attr.End == nil || v.attr.End.Inverse == nil {
 		return nil
 	}
 	other, ok := value.(*Instance)
 	if !ok && v.kind == plain && isUnknown(value) {
-		e := &program.Error{Kind: "AssertionError", Builtin: true} // the reference does not handle this case
+		e := &Error{Kind: "AssertionError", Builtin: true} // the reference does not handle this case
 		e.Hint = "the relation " + v.attr.Name + " has another end, which something unknown cannot be told of"
 		return e
 	}
@@ -325,7 +330,7 @@ func (v *variable) setInverse(r *run, value types.Value, from source) *program.E
 	return nil
 }
 
-func (v *variable) validate(t types.Type, value types.Value) *program.Error {
+func (v *variable) validate(t types.Type, value types.Value) *Error {
 	if _, unknown := value.(types.Unknown); unknown || t == nil {
 		return nil
 	}
@@ -366,7 +371,7 @@ func (g *gathering) hasMember(i *Instance) bool {
 }
 
 // setEmpty is the assignment of null to a list: it stays empty.
-func (v *variable) setEmpty(r *run, from source) *program.Error {
+func (v *variable) setEmpty(r *run, from source) *Error {
 	if items := v.gathering.list.Items; len(items) > 0 {
 		texts := make([]string, len(items))
 		for i, item := range items {
@@ -390,7 +395,7 @@ func (v *variable) setEmpty(r *run, from source) *program.Error {
 
 // add adds an element, or the elements of a list, to a list. A relation that
 // has as many as it may have is frozen.
-func (v *variable) add(r *run, value types.Value, from source) *program.Error {
+func (v *variable) add(r *run, value types.Value, from source) *Error {
 	if _, null := value.(types.Null); null && v.kind == list {
 		return v.setEmpty(r, from)
 	}
@@ -440,7 +445,7 @@ func (v *variable) add(r *run, value types.Value, from source) *program.Error {
 
 // addAll adds the elements of a list. Lists inside the list of a literal stay as
 // they are.
-func (v *variable) addAll(r *run, l *types.List, from source) *program.Error {
+func (v *variable) addAll(r *run, l *types.List, from source) *Error {
 	if v.has && v.kind == list {
 		return v.addLate(from.at, l.Items...)
 	}
@@ -462,7 +467,7 @@ func (v *variable) addAll(r *run, l *types.List, from source) *program.Error {
 // addItem appends an element and passes it on to the listeners. A collector that
 // begins to listen meanwhile finds it in the list, as does a loop inside a loop over
 // the same list.
-func (v *variable) addItem(r *run, value types.Value, from source) *program.Error {
+func (v *variable) addItem(r *run, value types.Value, from source) *Error {
 	g := v.gathering
 	g.list.Items = append(g.list.Items, value)
 	g.sources = append(g.sources, from.kept())
@@ -476,7 +481,7 @@ func (v *variable) addItem(r *run, value types.Value, from source) *program.Erro
 
 // addLate rejects elements that come after the list was frozen, unless it has
 // them.
-func (v *variable) addLate(at *program.Place, values ...types.Value) *program.Error {
+func (v *variable) addLate(at *program.Place, values ...types.Value) *Error {
 	for _, value := range values {
 		switch {
 		case v.holds(value):
@@ -490,7 +495,7 @@ func (v *variable) addLate(at *program.Place, values ...types.Value) *program.Er
 }
 
 // full is the error for one more element than the relation may have.
-func (v *variable) full(at *program.Place) *program.Error {
+func (v *variable) full(at *program.Place) *Error {
 	e := program.RuntimeError(
 		"Exceeded relation arity on attribute '%s' of instance '%s'",
 		v.attr.Name,
@@ -501,7 +506,7 @@ func (v *variable) full(at *program.Place) *program.Error {
 	return e
 }
 
-func afterFreeze(v *variable, value types.Value, at *program.Place) *program.Error {
+func afterFreeze(v *variable, value types.Value, at *program.Place) *Error {
 	e := program.NewError("ModifiedAfterFreezeException", "List modified after freeze")
 	e.Importance, e.Place = 5, at
 	e.MakeHint = func() string { return explainFreeze(v, value) }
@@ -523,7 +528,7 @@ func (v *variable) passesOn() bool {
 // listen returns a collector the elements that are there, located where they are
 // read, and those that will come. Of a plain variable it gives nothing: the unit
 // that evaluates it does.
-func (v *variable) listen(r *run, c collector, at *program.Place) *program.Error {
+func (v *variable) listen(r *run, c collector, at *program.Place) *Error {
 	v = v.target()
 	switch v.kind {
 	case element:
@@ -592,8 +597,8 @@ func (v *variable) freeze(r *run) {
 
 // unknownMember is the error for an unknown value in a relation with two ends:
 // it has no other end to set. In the reference that is a Python error.
-func unknownMember(v *variable) *program.Error {
-	e := &program.Error{Kind: "AttributeError", Message: "'Unknown' object has no attribute 'set_attribute'", Builtin: true}
+func unknownMember(v *variable) *Error {
+	e := &Error{Kind: "AttributeError", Message: "'Unknown' object has no attribute 'set_attribute'", Builtin: true}
 	e.Hint = "the relation " + v.attr.Name + " has another end, which something unknown cannot be told of"
 	return e
 }

@@ -11,11 +11,11 @@ import (
 // builder resolves the syntax trees of one namespace: names become variables, slots,
 // types and plug-ins. It collects errors and goes on with what it can.
 type builder struct {
-	p    *Program
-	ns   *Namespace
-	top  *naming
-	stmt syntax.Node // the statement in which errors are reported
-	errs []*Error
+	p        *Program
+	ns       *Namespace
+	top      *naming
+	stmt     syntax.Node // the statement in which errors are reported
+	errs     []*Error
 	warnings []Warning
 	self     *types.Entity // the entity of the implementation whose body is being resolved
 	// sure is set while what is resolved will certainly run.
@@ -286,9 +286,11 @@ func (b *builder) statement(st syntax.Stmt) Stmt {
 	case *syntax.Assign:
 		return b.assign(st)
 	case *syntax.For:
-		return &For{Written: standing(st), Iter: newRoot(b.assigned(st.Iter, &lhs{gradual: true})), Body: b.block(st.Body, &st.Var, false)}
+		iter := newRoot(b.assigned(st.Iter, &lhs{gradual: true}))
+		return &For{Written: standing(st), Iter: iter, Body: b.block(st.Body, &st.Var, false)}
 	case *syntax.If:
-		n := &If{Written: standing(st), Cond: b.root(st.Cond), Then: b.block(st.Then, nil, false), Else: b.block(st.Else, nil, false)}
+		n := &If{Written: standing(st), Cond: b.root(st.Cond)}
+		n.Then, n.Else = b.block(st.Then, nil, false), b.block(st.Else, nil, false)
 		n.Promises = append(append(n.Promises, n.Then.Promises...), n.Else.Promises...)
 		return n
 	case *syntax.Relation:
@@ -336,7 +338,9 @@ func (b *builder) assign(st *syntax.Assign) Stmt {
 		return &Assign{Written: standing(st), Index: index, Value: b.root(st.Value)}
 	case *syntax.AttrRef:
 		left := &lhs{of: target.X, attr: target.Attr.Name, gradual: true}
-		return &SetAttr{Written: standing(st), Of: b.root(target.X), Attr: target.Attr.Name, Extend: st.Extend, Value: newRoot(b.assigned(st.Value, left))}
+		n := &SetAttr{Written: standing(st), Of: b.root(target.X), Attr: target.Attr.Name, Extend: st.Extend}
+		n.Value = newRoot(b.assigned(st.Value, left))
+		return n
 	}
 	return nil
 }

@@ -57,7 +57,11 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 			return
 		}
 		if e.Indexed(name) {
-			n.Direct = give(n.Direct, directDefaults, Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}})
+			n.Direct = give(
+				n.Direct,
+				directDefaults,
+				Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}},
+			)
 			return
 		}
 		later := b.indirect(attr, value)
@@ -226,9 +230,10 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *Entity
 	info, ok := thing.(*EntityInfo)
 	if !ok {
 		err := TypingError("%s is not an entity and can not be constructed", name.Text)
-		if _, is := thing.(*PluginInfo); is { // only a plug-in can have such a name, which the reference does not expect
+		if _, is := thing.(*PluginInfo); is { // which the reference does not expect
 			err.Kind, err.Builtin = "AssertionError", true
-			err.Message, err.Hint = "Should not happen because all entity types start with a capital letter", "a plug-in whose name begins with a capital letter cannot be called"
+			err.Message = "Should not happen because all entity types start with a capital letter"
+			err.Hint = "a plug-in whose name begins with a capital letter cannot be called"
 		}
 		b.failAt(err, name.At)
 		return nil
@@ -279,7 +284,8 @@ func (b *builder) hinted(name syntax.Name, hint *types.Entity) any {
 	b.failAt(
 		NewError(
 			"AmbiguousTypeException",
-			"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
+			"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, "+
+				"use the fully qualified name instead of the short name.",
 			name.Text,
 			len(found),
 			strings.Join(names, ", "),

@@ -32,7 +32,8 @@ func (p *Program) findTwin(info *EntityInfo) *Error {
 			Builtin: true,
 			About:   &info.ast.Name.At,
 		}
-		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its name: " + packageOf(
+		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its " +
+			"name: " + packageOf(
 			names,
 		)
 		return e
@@ -75,7 +76,8 @@ func (p *Program) noTwin(info *EntityInfo, raised *PluginError) *Error {
 	}
 	return e.Hinted(
 		fmt.Sprintf(
-			"an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is called %s in %s is none",
+			"an entity that extends std::Dataclass needs a frozen dataclass of its name in Python: what is "+
+				"called %s in %s is none",
 			info.ast.Name.Name,
 			packageOf(strings.Split(info.Namespace.Name, "::")),
 		),
@@ -153,7 +155,8 @@ func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
 		}
 		err := NewError(
 			"DataClassMismatchException",
-			"The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a python counterpart that is a frozen dataclass.",
+			"The python object inmanta_plugins.%s associated to  %s defined at %s %s. Dataclasses must have a "+
+				"python counterpart that is a frozen dataclass.",
 			strings.ReplaceAll(called, "::", "."),
 			e.Name,
 			info.ast.Name.At,
@@ -162,7 +165,8 @@ func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
 		if d.Line == 0 || d.Kind != "" && d.Kind != "type" {
 			return err.Hinted(
 				fmt.Sprintf(
-					"what is called %s in Python is of type %s: give it another name, or declare a class of that name with @dataclass(frozen=True)",
+					"what is called %s in Python is of type %s: give it another name, or declare a class of that "+
+						"name with @dataclass(frozen=True)",
 					info.ast.Name.Name,
 					d.Kind,
 				),
@@ -182,7 +186,8 @@ func (p *Program) checkDataclass(info *EntityInfo, d *Dataclass) *Error {
 		}
 		err := NewError(
 			"DataClassMismatchException",
-			"The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d errors:\n%s\n",
+			"The dataclass %s defined at %s does not match the corresponding python dataclass at %s:%d. %d "+
+				"errors:\n%s\n",
 			e.Name,
 			info.ast.Name.At,
 			d.File,
@@ -234,7 +239,8 @@ func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error
 		if !primitive(attr.Type) {
 			say(
 				fmt.Sprintf(
-					"The attribute %s of type `%s` is not primitive. All attributes of a dataclasses have to be of a primitive type.",
+					"The attribute %s of type `%s` is not primitive. All attributes of a dataclasses have to be "+
+						"of a primitive type.",
 					attr.Name,
 					attr.Type,
 				),
@@ -302,7 +308,8 @@ func (p *Program) plainValue(info *EntityInfo) *Error {
 			if err == nil && name.Text != "std::none" && !(name.Text == "none" && im.ns.Name == "std") {
 				err = NewError(
 					"DataClassException",
-					"The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. Dataclasses can only have std::none as implemenation.",
+					"The dataclass %s defined at %s has an implementation other than 'std::none', defined at %s. "+
+						"Dataclasses can only have std::none as implemenation.",
 					e.Name,
 					at,
 					im.ast.Entity.At,

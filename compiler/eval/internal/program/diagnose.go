@@ -42,7 +42,8 @@ func (e *Error) Diagnostic() diag.Diagnostic {
 		e.Hint = e.MakeHint()
 	}
 	d := diag.Diagnostic{
-		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint, Trace: e.Trace(),
+		Severity: diag.Error, Code: diag.Code(e.Class()), Kind: e.Class(), Message: e.Message, Hint: e.Hint,
+		Trace:    e.Trace(),
 		Expected: e.Expected, Found: e.Found, Chain: e.chain(), Repeats: e.repeats, Raised: e.Raised,
 	}
 	if e.code != "" {
@@ -92,7 +93,8 @@ func (e *Error) chain() []diag.Step {
 
 func Locate(at syntax.Span) (*diag.Location, string) {
 	l := &diag.Location{
-		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col), EndLine: int(at.End.Line), EndColumn: int(at.End.Col),
+		File: at.File.Path, Line: int(at.Start.Line), Column: int(at.Start.Col),
+		EndLine: int(at.End.Line), EndColumn: int(at.End.Col),
 	}
 	source := ""
 	if l.Line <= len(at.File.Lines) {

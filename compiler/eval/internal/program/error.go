@@ -229,7 +229,8 @@ func (e *Error) Twice(original, duplicate any) *Error {
 	e.tail = fmt.Sprintf(" (original at (%s)) (duplicate at (%s))", original, duplicate)
 	e.whole = true
 	for _, place := range []any{original, duplicate} {
-		if at, is := place.(*syntax.Span); is && (e.Place == nil || at.File != e.Place.File || at.Start != e.Place.Start) {
+		if at, is := place.(*syntax.Span); is &&
+			(e.Place == nil || at.File != e.Place.File || at.Start != e.Place.Start) {
 			e.With("the other one is", at)
 		}
 	}

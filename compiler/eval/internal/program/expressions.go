@@ -61,7 +61,9 @@ func (b *builder) assigned(x syntax.Expr, left *lhs) Expr {
 		return &FString{Written: standing(x), Pieces: b.pieces(x.Pieces, map[string]Expr{})}
 	case *syntax.Conditional:
 		defer b.perhaps()()
-		return &Conditional{Written: standing(x), Cond: b.root(x.Cond), Then: newRoot(b.assigned(x.Then, left)), Else: newRoot(b.assigned(x.Else, left))}
+		n := &Conditional{Written: standing(x), Cond: b.root(x.Cond)}
+		n.Then, n.Else = newRoot(b.assigned(x.Then, left)), newRoot(b.assigned(x.Else, left))
+		return n
 	case *syntax.Not:
 		return &Not{standing(x), b.expr(x.X)}
 	case *syntax.Binary:
@@ -347,7 +349,7 @@ func (b *builder) call(x *syntax.Call) Expr {
 		n.Plugin = thing
 	case types.Primitive:
 		if thing == types.ListT || thing == types.DictT {
-			b.failAt(RuntimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).In(n), x.Func.At)
+			b.failAt(notCallable(x).In(n), x.Func.At)
 			return n
 		}
 		n.Cast = thing
@@ -355,7 +357,7 @@ func (b *builder) call(x *syntax.Call) Expr {
 			b.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
 		}
 	default:
-		b.failAt(RuntimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).In(n), x.Func.At)
+		b.failAt(notCallable(x).In(n), x.Func.At)
 		return n
 	}
 	seen := map[string]bool{}
@@ -370,6 +372,10 @@ func (b *builder) call(x *syntax.Call) Expr {
 	}
 	n.Parts = newRoot(CallParts{n})
 	return n
+}
+
+func notCallable(x *syntax.Call) *Error {
+	return RuntimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text)
 }
 
 // unloaded reports whether a name may be that of a plug-in that was not looked for.

@@ -134,16 +134,19 @@ func (p *Program) addImport(ns *Namespace, im *syntax.Import) *Error {
 func (p *Program) collectOne(d *definitions, ns *Namespace, st syntax.Stmt) *Error {
 	switch st := st.(type) {
 	case *syntax.Entity:
-		info := p.addEntity(&types.Entity{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At, Source: st}, st, ns)
+		e := &types.Entity{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: st.Name.At, Source: st}
+		info := p.addEntity(e, st, ns)
 		d.entities = append(d.entities, info)
 		return p.name(ns, st.Name.Name, info, "Entity", st.Name.At)
 	case *syntax.Typedef:
-		info := &TypedefInfo{Type: &types.Typedef{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}, ast: st, ns: ns}
+		t := &types.Typedef{Name: ns.Name + "::" + st.Name.Name, Doc: st.Doc, At: &st.Name.At}
+		info := &TypedefInfo{Type: t, ast: st, ns: ns}
 		d.typedefs = append(d.typedefs, info)
 		p.Typedefs = append(p.Typedefs, info)
 		return p.name(ns, st.Name.Name, info, "TypeConstraint", st.Name.At)
 	case *syntax.Implementation:
-		info := &ImplementationInfo{impl: &Implementation{Name: ns.Name + "::" + st.Name.Name, Namespace: ns, At: &st.Name.At}, ast: st, ns: ns}
+		impl := &Implementation{Name: ns.Name + "::" + st.Name.Name, Namespace: ns, At: &st.Name.At}
+		info := &ImplementationInfo{impl: impl, ast: st, ns: ns}
 		d.impls = append(d.impls, info)
 		p.Implementations = append(p.Implementations, info)
 		d.targeted = append(d.targeted, info)

@@ -139,7 +139,7 @@ func loadError(err error) *Error {
 	switch {
 	case cause.Kind == "exit": // it passes everything by, as in the reference
 		e.Kind, e.Message, e.Builtin = strings.TrimPrefix(cause.Class, "builtins."), cause.Message, true
-		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // in the reference names no place
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // the reference names no place
 	case cause.Unread != nil: // the reference has the line that imports the file; none when it is the file itself
 		e.Focus = cause.Unread
 		if cause.Line == 0 {
@@ -150,8 +150,8 @@ func loadError(err error) *Error {
 		}
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
-		e.Builtin = cause.Class == "TypeError"                                   // Python itself raises it in the reference
-		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // in the reference names no place
+		e.Builtin = cause.Class == "TypeError"                                   // in the reference it is Python that raises it
+		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // the reference names no place
 	}
 	return e
 }

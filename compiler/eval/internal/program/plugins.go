@@ -49,7 +49,7 @@ type PluginInfo struct {
 	Signature *Signature
 	Params    []types.Type // nil: anything goes
 	Result    types.Type   // nil: anything goes
-	Batchable     bool         // its calls may be posted: see BatchHost
+	Batchable bool         // its calls may be posted: see BatchHost
 }
 
 // addPlugins registers the plug-ins as names of their namespaces. A plug-in in a

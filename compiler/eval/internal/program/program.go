@@ -63,7 +63,12 @@ type placed[T any] struct {
 
 // Define resolves a model. Failure has what is wrong with it.
 func Define(in Input, loaded *Loaded, holds Holds) *Program {
-	p := &Program{in: in, holds: holds, Namespaces: map[string]*Namespace{}, annotated: map[*syntax.Relation][]*types.Attribute{}}
+	p := &Program{
+		in:         in,
+		holds:      holds,
+		Namespaces: map[string]*Namespace{},
+		annotated:  map[*syntax.Relation][]*types.Attribute{},
+	}
 	p.dataclasses = loaded.Dataclasses
 	for _, f := range in.Files {
 		p.addSpace(f.Namespace, f)

@@ -101,8 +101,12 @@ func (p *Program) condition(info *TypedefInfo) *Error {
 		t.Holds = func(v types.Value) (bool, error) {
 			s, ok := types.Plain(v).(types.Str)
 			if !ok {
-				return false, (&Error{Kind: "AssertionError", Builtin: true,
-					Hint: fmt.Sprintf("%s is restricted by a regular expression, which %s is no text for", t.Name, types.Text(v))}).Located(nil, &info.ast.Name.At)
+				e := &Error{Kind: "AssertionError", Builtin: true}
+				e.Hint = fmt.Sprintf(
+					"%s is restricted by a regular expression, which %s is no text for",
+					t.Name, types.Text(v),
+				)
+				return false, e.Located(nil, &info.ast.Name.At)
 			}
 			matches, err := compiled.Match(string(s))
 			if err != nil {
@@ -155,8 +159,11 @@ func makesInstances(condition syntax.Expr) (found *Error) {
 	syntax.Inspect(condition, func(x syntax.Expr, _ []string) {
 		if _, is := x.(*syntax.Construct); is && found == nil {
 			n := standing(x)
-			found = (&Error{Kind: "AttributeError", Builtin: true,
-				Message: "'Constructor' object has no attribute 'get_default_values'", Hint: "the condition of a typedef can not make instances"}).In(&n)
+			found = &Error{
+				Kind: "AttributeError", Message: "'Constructor' object has no attribute 'get_default_values'",
+				Builtin: true, Hint: "the condition of a typedef can not make instances",
+			}
+			found.In(&n)
 		}
 	})
 	return found
@@ -185,4 +192,5 @@ func (b *builder) unusable(x syntax.Expr) *Error {
 }
 
 // SlowRegex is the hint for a regular expression that takes too long.
-const SlowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that it can match in one way only"
+const SlowRegex = "repetitions inside of repetitions, such as (a+)+, try very many ways: write each part so that " +
+	"it can match in one way only"
