@@ -2,7 +2,7 @@ package program
 
 import "testing"
 
-// The hint names the nearest: letters in the wrong order are one mistake.
+// The hint names the most similar name: two letters in the wrong order are one mistake.
 func TestSuggestTheNearest(t *testing.T) {
 	for _, c := range []struct {
 		wrong string
