@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What Python prints for x ** y, where math.Pow is off by a bit or more.
+// TestPowIsAsExactAsPython compares with what Python prints for x ** y, where math.Pow is off by a
+// bit or more.
 func TestPowIsAsExactAsPython(t *testing.T) {
 	for _, c := range []struct{ x, y, want float64 }{
 		{2, 1.5, 2.8284271247461903}, {2, 0.5, 1.4142135623730951}, {10, -3.7, 0.00019952623149688788},

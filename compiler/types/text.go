@@ -21,8 +21,8 @@ func Text(v Value) string {
 	return b.String()
 }
 
-// Printed is Text, or Repr where it is quoted, for what a model may see: as in
-// Python, a whole number of too many digits has no text.
+// Printed returns Text, or Repr when quoted is set, for a value that a model can
+// see. As in Python, a whole number with too many digits has no text.
 func Printed(v Value, quoted bool) (string, error) {
 	if s, is := v.(Str); is && !quoted {
 		return string(s), nil
@@ -32,15 +32,15 @@ func Printed(v Value, quoted bool) (string, error) {
 	return b.String(), b.err
 }
 
-// maxDigits is how many digits Python converts between numbers and text.
+// maxDigits is how many digits of a number Python converts from or to text.
 const maxDigits = 4300
 
 var tooLong = sync.OnceValue(func() *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil) })
 
-// tooManyDigits is what Python raises when it should write a number of more
+// tooManyDigits is the error that Python raises for the text of a number with more
 // than maxDigits digits.
 func tooManyDigits(n *big.Int) error {
-	const fewer = 14284 // bits of 10**4300, less one
+	const fewer = 14284 // the bits of 10
 	if n.BitLen() <= fewer || n.CmpAbs(tooLong()) < 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func tooManyDigits(n *big.Int) error {
 }
 
 // Interpolated returns the text of a value in a "{{ }}" field: as Printed, but a
-// float that is a whole number loses its fraction.
+// float that is a whole number has no fraction.
 func Interpolated(v Value) (string, error) {
 	v, err := Whole(v)
 	if err != nil {
@@ -60,8 +60,9 @@ func Interpolated(v Value) (string, error) {
 	return Printed(v, false)
 }
 
-// Whole makes an integer of a float that is a whole number. It asks by making
-// one of every float, as Python's int does, so what is not finite is an error.
+// Whole converts a float that is a whole number to an integer. It finds out by
+// converting every float, as Python's int does, so that one that is not finite is an
+// error.
 func Whole(v Value) (Value, error) {
 	f, ok := Plain(v).(Float)
 	if !ok {
@@ -74,7 +75,7 @@ func Whole(v Value) (Value, error) {
 	return v, notFinite(float64(f))
 }
 
-// notFinite is what int raises for a float; nil for one that is finite.
+// notFinite is the error that int raises for a float; nil for a finite one.
 func notFinite(f float64) error {
 	switch {
 	case math.IsNaN(f):
@@ -92,7 +93,7 @@ func Repr(v Value) string {
 	return b.String()
 }
 
-// instanceText is what instances have to offer besides the interface.
+// instanceText is what instances have beside the interface Instance.
 type instanceText interface {
 	// Text is the long form, with where the instance was made.
 	Text() string
@@ -100,7 +101,7 @@ type instanceText interface {
 	ReprText() string
 }
 
-// printer writes values as Python does; err is set when Python would refuse.
+// printer writes values as Python does; err is set when Python would raise an error.
 type printer struct {
 	strings.Builder
 	err error
