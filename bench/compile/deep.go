@@ -62,7 +62,7 @@ implement Level%d using chained%d when self.number > 0
 `, level, level, level, level)
 		}
 		if level%10 == 9 {
-			fmt.Fprintf(&b, "entity Leaf%d extends Level%d:\nend\nimplement Leaf%d using parents\n", level, level, level)
+			fmt.Fprintf(&b, "entity Leaf%[1]d extends Level%[1]d:\nend\nimplement Leaf%[1]d using parents\n", level)
 		}
 	}
 	return b.String()

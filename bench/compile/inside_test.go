@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkInside compiles and exports the generated models within this
-// process, for profiles of where the time and the memory go. It needs a virtual
-// environment with inmanta-module-std.
+// process, to profile time and memory. It needs a virtual environment with
+// inmanta-module-std.
 func BenchmarkInside(b *testing.B) {
 	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
 	if python == "" {
@@ -33,7 +33,8 @@ func BenchmarkInside(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					out := compiler.Run(context.Background(), compiler.Options{
-						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python), CacheDir: cache, Export: export, ModelOnly: true,
+						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python),
+						CacheDir: cache, Export: export, ModelOnly: true,
 					})
 					if !out.Document.Success {
 						b.Fatal(out.Text)

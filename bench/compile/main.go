@@ -71,7 +71,7 @@ func main() {
 	}
 }
 
-// bench is what all measurements share.
+// bench is the state that all measurements share.
 type bench struct {
 	options
 	dir     string
@@ -98,7 +98,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	var rows []*row
-	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // of what was measured, when the rest is cut short
+	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // also when it is interrupted: what was measured so far
 	chosen, err := shapesNamed(o.shapes)
 	if err != nil {
 		return err
@@ -132,20 +132,20 @@ func (b *bench) findReference(ctx context.Context) error {
 		b.version, b.reference = version, filepath.Join(reference.Dir, "venv", "bin", "python")
 		return err
 	}
-	out, err := exec.CommandContext(ctx, b.reference, "-c", "from importlib.metadata import version; print(version('inmanta-core'))").
-		Output()
+	const ask = "from importlib.metadata import version; print(version('inmanta-core'))"
+	out, err := exec.CommandContext(ctx, b.reference, "-c", ask).Output()
 	b.version = strings.TrimSpace(string(out))
 	return err
 }
 
-// row is one model, compiled only or exported too.
+// row is one line of the table: a model, compiled only or exported too.
 type row struct {
 	model             model
 	export            bool
 	ordain, reference figures
 }
 
-// measure has both compilers compile a model, with and without the export.
+// measure measures both compilers on a model, with and without the export.
 func (b *bench) measure(ctx context.Context, m model) ([]*row, error) {
 	if err := m.write(); err != nil {
 		return nil, err
@@ -196,8 +196,8 @@ func (f *figures) add(ctx context.Context, c command, counted bool) error {
 	return err
 }
 
-// ordain compiles and writes what the reference is asked to write too: nothing,
-// or the resources of an export.
+// ordain is the command that compiles with Ordain. It writes what the reference
+// writes too: nothing, or the resources of an export.
 func (b *bench) ordain(m model, export bool) command {
 	args := []string{b.binary, "compile", "--project", m.dir, "--cache-dir", filepath.Join(b.dir, "cache")}
 	if export {
@@ -217,8 +217,8 @@ func (b *bench) theirs(m model, export bool) command {
 	return command{dir: m.dir, args: []string{inmanta, "compile"}}
 }
 
-// counting compiles in the current folder with the reference and prints how
-// many instances there are.
+// counting is a program that compiles the current folder with the reference and
+// prints the number of instances.
 const counting = `
 import os
 from inmanta import compiler, module
@@ -229,9 +229,9 @@ entities = {id(t): t for t in types.values() if isinstance(t, Entity)}.values()
 print(sum(1 for e in entities for i in e.get_all_instances() if i.type is e))
 `
 
-// agree has both compilers make the model and compares how many instances and
-// resources there are with what the generator meant, and the resources of both
-// with each other.
+// agree compiles the model with both compilers. It compares the numbers of
+// instances and resources with those that the generator intends, and the resources
+// of both compilers with each other.
 func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	ours := b.ordain(m, true)
 	written := filepath.Join(m.dir, "model.json")
@@ -289,8 +289,8 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	return nil
 }
 
-// resourcesOf reads what a compiler exported, by id: what a resource requires is
-// a set.
+// resourcesOf reads what a compiler exported, by id. What a resource requires is
+// compared as a set.
 func (m model) resourcesOf(compiler string) (map[string]map[string]any, error) {
 	var list []map[string]any
 	if err := readJSON(m.exported(compiler), &list); err != nil {

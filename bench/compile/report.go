@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// progress tells a person who waits what one row came to.
+// progress prints the medians of a row for the person who waits.
 func (r *row) progress(w io.Writer) {
 	ours, _ := r.ordain.wall()
 	theirs, _ := r.reference.wall()
@@ -25,13 +25,15 @@ func (r *row) what() string {
 func report(w io.Writer, runs int, version string, rows []*row) {
 	fmt.Fprintf(
 		w,
-		"Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d (lowest); memory: the sum of the peaks of all processes.\n\n",
+		"Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d "+
+			"(lowest); memory: the sum of the peaks of all processes.\n\n",
 		version,
 		runs,
 	)
 	fmt.Fprintln(
 		w,
-		"| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians (lowest) | CPU, times less | memory, times less |",
+		"| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians "+
+			"(lowest) | CPU, times less | memory, times less |",
 	)
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range rows {
@@ -72,8 +74,9 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 		_, fromWall := from.ordain.wall()
 		_, cpu := r.ordain.cpu()
 		_, fromCPU := from.ordain.cpu()
+		memory := float64(r.ordain.peak-from.ordain.peak) / 1024 / float64(n)
 		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.1f µs | %.1f KiB |\n", r.model.title(), r.what(),
-			micros((wall-fromWall)/n), micros((cpu-fromCPU)/n), float64(r.ordain.peak-from.ordain.peak)/1024/float64(n))
+			micros((wall-fromWall)/n), micros((cpu-fromCPU)/n), memory)
 	}
 }
 

@@ -83,7 +83,12 @@ func TestNaNsAreToldApart(t *testing.T) {
 		{"in lists", list(a), list(a), true},
 		{"another", list(a), list(b), false},
 		{"one made of it", list(a), list(sum), false},
-		{"in dicts", &Dict{[]string{"k"}, map[string]Value{"k": a}}, &Dict{[]string{"k"}, map[string]Value{"k": a}}, true},
+		{
+			"in dicts",
+			&Dict{[]string{"k"}, map[string]Value{"k": a}},
+			&Dict{[]string{"k"}, map[string]Value{"k": a}},
+			true,
+		},
 	} {
 		if Equal(c.x, c.y) != c.want {
 			t.Errorf("%s: equal is %v", c.what, !c.want)
@@ -100,8 +105,10 @@ func TestFormatsAtTheEdges(t *testing.T) {
 		v          Value
 		spec, want string
 	}{
-		{Int(65), "5c", "    A"}, {Int(65), "<5c", "A    "}, {Float(1e-05), "#", "1.e-05"}, {Float(1e22), "#", "1.e+22"},
-		{Float(1e307), ".1%", "inf%"}, {Float(math.Copysign(0, -1)), "ze", "0.000000e+00"}, {Float(math.Copysign(0, -1)), "z.1", "0e+00"},
+		{Int(65), "5c", "    A"}, {Int(65), "<5c", "A    "}, {Float(1e-05), "#", "1.e-05"},
+		{Float(1e22), "#", "1.e+22"},
+		{Float(1e307), ".1%", "inf%"},
+		{Float(math.Copysign(0, -1)), "ze", "0.000000e+00"}, {Float(math.Copysign(0, -1)), "z.1", "0e+00"},
 		{Float(-0.001), "z.1f", "0.0"}, {Float(-0.001), "z.2e", "-1.00e-03"},
 	} {
 		if got, err := Format(c.v, c.spec); got != c.want || err != nil {

@@ -327,8 +327,9 @@ func strictFields(e *Entity, stand Stand) error {
 		if v, set := stand.Field(f.Name); set {
 			if holdsUnknown(v) {
 				return &Mismatch{
-					Typing:  true,
-					Message: "Encountered unknown in field '" + f.Name + "'. Unknowns are not currently supported in dataclass instances in the Python domain.",
+					Typing: true,
+					Message: "Encountered unknown in field '" + f.Name + "'. Unknowns are not currently " +
+						"supported in dataclass instances in the Python domain.",
 				}
 			}
 			if err := Strict(f.Type, v); err != nil {
@@ -370,8 +371,11 @@ func undeclared(t Type) error {
 	if t == nil || t == Any {
 		return &Mismatch{
 			Unexpected: true,
-			Message: "References are not allowed for values of type `object`. While the `object` Python type is technically compatible with" +
-				" any value, references are considered special DSL values and are therefore guarded so that they don't accidentally show up where they are not expected. To work with references, explicitly declare support with a `object | Reference` annotation.",
+			Message: "References are not allowed for values of type `object`. While the `object` Python type is " +
+				"technically compatible with" +
+				" any value, references are considered special DSL values and are therefore guarded so that they " +
+				"don't accidentally show up where they are not expected. To work with references, explicitly " +
+				"declare support with a `object | Reference` annotation.",
 		}
 	}
 	return &Mismatch{Unexpected: true, Message: "References are not allowed for values of type `" + t.String() +

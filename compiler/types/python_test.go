@@ -135,7 +135,9 @@ func checkOperator(t *testing.T, op string, a, b, want answer) {
 	switch op {
 	case "<", ">", "<=", ">=", "==":
 		order, ok := Compare(x, y)
-		truth := map[string]bool{"<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0, "==": order == 0}[op]
+		truth := map[string]bool{
+			"<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0, "==": order == 0,
+		}[op]
 		got = Bool(ok && truth)
 		if op == "==" && bool(got.(Bool)) != Equal(x, y) {
 			t.Errorf("Compare and Equal differ on %s and %s", a.V, b.V)

@@ -46,7 +46,8 @@ func tooManyDigits(n *big.Int) error {
 	}
 	return PythonError{
 		"ValueError",
-		"Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit",
+		"Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to " +
+			"increase the limit",
 	}
 }
 
@@ -112,7 +113,7 @@ func (b *printer) repr(v Value, quoted bool) {
 	case nil, Null:
 		b.WriteString("null")
 	case Unknown:
-		// with what stands for an address: it tells one from another
+		// a stand-in for the address, which differs from those of others
 		fmt.Fprintf(&b.Builder, "<inmanta.execute.util.Unknown object at %#x>", 0x7f0000000000+16*v.Number)
 	case Bool:
 		if v {
