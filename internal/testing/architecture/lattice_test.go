@@ -24,8 +24,6 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
-	{"internal/lean", ""},
-	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
@@ -55,7 +53,11 @@ var lattice = []struct {
 		"compiler/module",
 		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
-	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
+	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{
+		"compiler/eval",
+		"compiler/eval/internal/program internal/python/pytext compiler/syntax compiler/types internal/diag",
+	},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
@@ -230,7 +232,7 @@ type listed struct {
 
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
