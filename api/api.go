@@ -73,7 +73,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	router := newRouter()
 	c := s.calls(router)
-	router.GET(docsPath, (&docs{version: cfg.Version, calls: c}).serve)
+	router.GET(docsPath, newDocs(cfg.Version, c).serve)
 	return options(compress(router)), nil
 }
 
