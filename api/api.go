@@ -7,7 +7,7 @@
 //
 // A call is declared once, in the …Calls method of its file: its verb, its path, a sentence about it, and the method
 // that answers it. The types of that method say which arguments the call knows and what it answers; the OpenAPI
-// document is generated from them. The rules that all calls share (unknown arguments, environments, paging, errors,
+// document (openapi.json) is generated from them. The rules that all calls share (unknown arguments, environments, paging, errors,
 // headers) are applied in call.go and nowhere else.
 package api
 
@@ -72,12 +72,12 @@ func New(cfg Config) (http.Handler, error) {
 		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
-	c := s.calls(router)
-	router.GET(docsPath, newDocs(cfg.Version, c).serve)
+	s.calls(router)
+	router.GET(docsPath, newDocs(cfg.Version).serve)
 	return options(compress(router)), nil
 }
 
-// calls declares all calls.
+// calls declares all calls, and returns what the OpenAPI document says of them.
 func (s *server) calls(router *gin.Engine) []*declaration {
 	c := &calls{server: s, router: router}
 	s.projectCalls(c)

@@ -12,61 +12,98 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 )
 
 // docsPath is where the API describes itself: as a page for people, and with format=openapi as an OpenAPI document.
 const docsPath = "/api/v2/docs"
 
+// openapi.json is generated from the declarations of the calls and the types of their methods, by
+// TestTheDocumentIsUpToDate (see document_test.go): the library that does it would slow the start of every command.
+//
+//go:embed openapi.json
+var openapiText string
+
+// unknownVersion stands in openapi.json where the version of the program belongs.
+const unknownVersion = "VERSION"
+
 //go:embed docs.html
 var docsText string
 
 var docsPage = template.Must(template.New("docs").Parse(docsText))
 
-// docs serves the description of the API. It is written when somebody asks for it first.
+// docs serves the description of the API.
 type docs struct {
-	json func() ([]byte, error)
-	page func() ([]byte, error)
+	document []byte
+	page     func() []byte // is written when somebody asks for it first
 }
 
-func newDocs(version string, calls []*declaration) docs {
-	doc := sync.OnceValues(func() (*openapi3.T, error) { return document(version, calls) })
-	return docs{
-		json: sync.OnceValues(func() ([]byte, error) {
-			d, err := doc()
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(d)
-		}),
-		page: sync.OnceValues(func() ([]byte, error) {
-			d, err := doc()
-			if err != nil {
-				return nil, err
-			}
-			var b bytes.Buffer
-			err = docsPage.Execute(&b, docsOf(d))
-			return b.Bytes(), err
-		}),
-	}
+func newDocs(version string) docs {
+	quoted, _ := json.Marshal(version) // a string never fails
+	text := strings.Replace(openapiText, `"`+unknownVersion+`"`, string(quoted), 1)
+	return docs{document: []byte(text), page: sync.OnceValue(func() []byte {
+		var doc openapiDocument
+		var b bytes.Buffer
+		err := json.Unmarshal([]byte(text), &doc)
+		if err == nil {
+			err = docsPage.Execute(&b, docsOf(doc))
+		}
+		if err != nil {
+			panic("api: openapi.json cannot be shown: " + err.Error())
+		}
+		return b.Bytes()
+	})}
 }
 
 func (d docs) serve(g *gin.Context) {
-	write, kind := d.page, "text/html; charset=UTF-8"
 	switch g.Query("format") {
 	case "", "swagger":
+		g.Data(http.StatusOK, "text/html; charset=UTF-8", d.page())
 	case "openapi":
-		write, kind = d.json, "application/json"
+		g.Data(http.StatusOK, "application/json", d.document)
 	default:
 		htmlError(g.Writer, http.StatusBadRequest)
-		return
 	}
-	text, err := write()
-	if err != nil {
-		panic("api: the calls cannot be described: " + err.Error())
-	}
-	g.Data(http.StatusOK, kind, text)
+}
+
+// openapiDocument is what the page shows of an OpenAPI document.
+type openapiDocument struct {
+	Info       struct{ Title, Version, Description string }
+	Paths      map[string]map[string]openapiOperation
+	Components struct{ Schemas map[string]openapiSchema }
+}
+
+type openapiOperation struct {
+	OperationID, Summary string
+	Tags                 []string
+	Parameters           []openapiParameter
+	RequestBody          openapiBody
+	Responses            map[string]openapiBody
+}
+
+type openapiParameter struct {
+	Ref                   string `json:"$ref"`
+	Name, In, Description string
+	Required              bool
+	Schema                openapiSchema
+}
+
+// openapiBody is the body of a request or an answer.
+type openapiBody struct {
+	Ref     string `json:"$ref"`
+	Content map[string]struct{ Schema openapiSchema }
+}
+
+type openapiSchema struct {
+	Ref                  string `json:"$ref"`
+	Type, Format         string
+	Nullable             bool
+	Enum                 []string
+	Items                *openapiSchema
+	Properties           map[string]openapiSchema
+	Required             []string
+	AllOf                []openapiSchema
+	AdditionalProperties json.RawMessage // true, false or a schema
 }
 
 // docsView is what the page shows.
@@ -103,28 +140,30 @@ type docsSchema struct {
 	Fields []docsField
 }
 
-func docsOf(doc *openapi3.T) docsView {
+func docsOf(doc openapiDocument) docsView {
 	v := docsView{Title: doc.Info.Title, Version: doc.Info.Version, Description: doc.Info.Description}
 	groups := map[string][]docsCall{}
-	for path, item := range doc.Paths.Map() {
-		for method, o := range item.Operations() {
-			groups[o.Tags[0]] = append(groups[o.Tags[0]], callView(method, path, o))
+	for path, operations := range doc.Paths {
+		for method, o := range operations {
+			groups[o.Tags[0]] = append(groups[o.Tags[0]], callView(strings.ToUpper(method), path, o))
 		}
 	}
+	version := func(c docsCall) string { return c.Path[:len("/api/v1")] }
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		slices.SortFunc(groups[name], func(a, b docsCall) int {
-			return cmp.Or(cmp.Compare(b.Path[:len("/api/v1")], a.Path[:len("/api/v1")]),
-				cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+			return cmp.Or(cmp.Compare(version(b), version(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 		})
 		v.Groups = append(v.Groups, docsGroup{name, groups[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
-		v.Schemas = append(v.Schemas, docsSchema{name, fieldViews(doc.Components.Schemas[name].Value, "")})
+		v.Schemas = append(v.Schemas, docsSchema{name, fieldViews(doc.Components.Schemas[name], "")})
 	}
 	return v
 }
 
-func callView(method, path string, o *openapi3.Operation) docsCall {
+const jsonType = "application/json"
+
+func callView(method, path string, o openapiOperation) docsCall {
 	c := docsCall{ID: o.OperationID, Method: method, Path: path, Summary: o.Summary}
 	for _, p := range o.Parameters {
 		if p.Ref != "" {
@@ -132,27 +171,24 @@ func callView(method, path string, o *openapi3.Operation) docsCall {
 			continue
 		}
 		c.Arguments = append(c.Arguments, docsField{
-			Name: p.Value.Name, Where: p.Value.In, Text: p.Value.Description, Required: p.Value.Required,
-			Type: typeView(p.Value.Schema),
+			Name: p.Name, Where: p.In, Text: p.Description, Required: p.Required, Type: typeView(p.Schema),
 		})
 	}
-	if o.RequestBody != nil {
-		body := o.RequestBody.Value.Content.Get("application/json").Schema.Value
-		c.Arguments = append(c.Arguments, fieldViews(body, "body")...)
-	}
-	for status, r := range o.Responses.Map() {
-		if r.Ref != "" {
-			continue
-		}
-		c.Status = strings.Trim(c.Status+" or "+status, " or")
-		if media := r.Value.Content.Get("application/json"); media != nil {
-			c.Answer = typeView(media.Schema)
+	c.Arguments = append(c.Arguments, fieldViews(o.RequestBody.Content[jsonType].Schema, "body")...)
+	var statuses []string
+	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
+		if r := o.Responses[status]; r.Ref == "" {
+			statuses = append(statuses, status)
+			if media, ok := r.Content[jsonType]; ok {
+				c.Answer = typeView(media.Schema)
+			}
 		}
 	}
+	c.Status = strings.Join(statuses, " or ")
 	return c
 }
 
-func fieldViews(s *openapi3.Schema, where string) (fields []docsField) {
+func fieldViews(s openapiSchema, where string) (fields []docsField) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		fields = append(fields, docsField{
 			Name: name, Where: where, Required: slices.Contains(s.Required, name), Type: typeView(s.Properties[name]),
@@ -162,20 +198,20 @@ func fieldViews(s *openapi3.Schema, where string) (fields []docsField) {
 }
 
 // typeView writes a type, such as "list of Compile" or "string or null".
-func typeView(ref *openapi3.SchemaRef) []docsType {
-	if name, ok := strings.CutPrefix(ref.Ref, "#/components/schemas/"); ok {
-		return []docsType{{Text: name, Schema: name}}
-	}
-	s := ref.Value
-	var out []docsType
+func typeView(s openapiSchema) (out []docsType) {
 	text := func(t string) { out = append(out, docsType{Text: t}) }
+	var values openapiSchema // of an object whose keys are not known
+	_ = json.Unmarshal(s.AdditionalProperties, &values)
 	switch {
+	case s.Ref != "":
+		name := s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+		return []docsType{{Text: name, Schema: name}}
 	case len(s.AllOf) == 1:
 		out = typeView(s.AllOf[0])
-	case s.Type.Is(openapi3.TypeArray):
+	case s.Items != nil:
 		text("list of ")
-		out = append(out, typeView(s.Items)...)
-	case s.Type.Is(openapi3.TypeObject) && len(s.Properties) > 0:
+		out = append(out, typeView(*s.Items)...)
+	case len(s.Properties) > 0:
 		text("{")
 		for i, f := range fieldViews(s, "") {
 			if i > 0 {
@@ -185,25 +221,17 @@ func typeView(ref *openapi3.SchemaRef) []docsType {
 			out = append(out, f.Type...)
 		}
 		text("}")
-	case s.Type.Is(openapi3.TypeObject) && s.AdditionalProperties.Schema != nil:
+	case values.Type != "" || values.Ref != "":
 		text("object of ")
-		out = append(out, typeView(s.AdditionalProperties.Schema)...)
-	case s.Type == nil:
+		out = append(out, typeView(values)...)
+	case s.Type == "":
 		text("any JSON")
 		return out
-	case s.Format != "":
-		text(s.Format)
 	default:
-		text(strings.Join(s.Type.Slice(), " or "))
+		text(cmp.Or(s.Format, s.Type))
 	}
 	if len(s.Enum) > 0 {
-		text(": ")
-		for i, v := range s.Enum {
-			if i > 0 {
-				text(", ")
-			}
-			text(v.(string))
-		}
+		text(": " + strings.Join(s.Enum, ", "))
 	}
 	if s.Nullable {
 		text(" or null")

@@ -3,11 +3,16 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,11 +31,7 @@ import (
 
 // published returns a router over the document that the API publishes of itself, read as a client reads it.
 var published = sync.OnceValues(func() (routers.Router, error) {
-	text, err := newDocs(servertest.Version, (&server{}).calls(newRouter())).json()
-	if err != nil {
-		return nil, err
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
+	doc, err := openapi3.NewLoader().LoadFromData(newDocs(servertest.Version).document)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +71,46 @@ func (c *client) validate(r *http.Request, w *httptest.ResponseRecorder) {
 	}); err != nil {
 		c.t.Errorf("%s %s is not what the document says: %v", r.Method, r.URL, err)
 	}
+}
+
+// openapi.json says what the declarations and types say now. Write it anew with ORDAIN_UPDATE=1.
+func TestTheDocumentIsUpToDate(t *testing.T) {
+	doc, err := document((&server{}).calls(newRouter()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	spread(&b, text, 3)
+	b.WriteByte('\n')
+	if os.Getenv("ORDAIN_UPDATE") == "1" {
+		if err := os.WriteFile("openapi.json", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if b.String() != openapiText {
+		t.Error("openapi.json is out of date: run this test with ORDAIN_UPDATE=1, then read the difference")
+	}
+}
+
+// spread writes JSON with a line for each operation and each schema, so that differences can be read.
+func spread(b *bytes.Buffer, text json.RawMessage, depth int) {
+	var fields map[string]json.RawMessage
+	if depth == 0 || json.Unmarshal(text, &fields) != nil {
+		b.Write(text)
+		return
+	}
+	separator := "{\n"
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(b, "%s%q: ", separator, name)
+		spread(b, fields[name], depth-1)
+		separator = ",\n"
+	}
+	b.WriteString("}")
 }
 
 // The page and the document have every call, under a name of its own.

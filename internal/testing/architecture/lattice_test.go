@@ -121,7 +121,7 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",

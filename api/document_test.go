@@ -20,12 +20,12 @@ import (
 // tidParameter is the name, among the components of the document, of the header that names the environment.
 const tidParameter = "environment"
 
-// document describes calls in OpenAPI 3.
-func document(version string, calls []*declaration) (*openapi3.T, error) {
+// document describes calls in OpenAPI 3, from their declarations and the types of their methods.
+func document(calls []*declaration) (*openapi3.T, error) {
 	doc := &openapi3.T{
 		OpenAPI: "3.0.3",
 		Info: &openapi3.Info{
-			Title: "Ordain", Version: version,
+			Title: "Ordain", Version: unknownVersion,
 			Description: "Inmanta's REST API, and what Ordain adds to it. Arguments can stand in the path, in the query " +
 				"or in a JSON body; where the same one stands in several, the path comes before the query, and the " +
 				"query before the body. A call refuses arguments that it does not know. Some calls of version 1 answer " +
