@@ -112,7 +112,7 @@ var lattice = []struct {
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
@@ -148,11 +148,7 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{
-		"api",
-		"server/control server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
-	},
+	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
