@@ -78,7 +78,8 @@ func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 	o.git("add", "-A")
 	tree := o.git("write-tree")
 	commit := o.feed(
-		"tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\ncommitter B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
+		"tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\n"+
+			"committer B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
 			"caf\xe9 \x1b]0;owned\x07 \u202e\x00rest\n\nbody\n",
 		"hash-object",
 		"-w",

@@ -38,7 +38,9 @@ func TestWhatAPushChanged(t *testing.T) {
 	changed := func(from, to string) string {
 		t.Helper()
 		var paths []string
-		if err := s.Changed(ctx, src, from, to, func(p string) bool { paths = append(paths, p); return true }); err != nil {
+		if err := s.Changed(
+			ctx, src, from, to, func(p string) bool { paths = append(paths, p); return true },
+		); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(paths)

@@ -245,7 +245,8 @@ func httpFault(t *testing.T, status int, kind fault.Kind, words ...string) {
 	defer server.Close()
 	_, _, err := newSyncer(
 		t,
-	).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
+	).Fetch(t.Context(), Source{URL: server.URL +
+		"/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
 	wantFault(t, err, kind, append(words, server.URL+"/x.git")...)
 }
 
@@ -263,7 +264,8 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	defer server.Close()
 	_, _, err := newSyncer(
 		t,
-	).Fetch(t.Context(), Source{URL: server.URL + "/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
+	).Fetch(t.Context(), Source{URL: server.URL +
+		"/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
 	if err == nil || got != "" {
 		t.Errorf("%v; the other host got %q", err, got)
 	}
@@ -385,12 +387,12 @@ func TestDangerousCommits(t *testing.T) {
 		{
 			"link into .git",
 			func(o *origin) string { return o.push("x", map[string]string{"d/l": "->../.git/config"}) },
-			[]string{`"d/l"`, "no part of the repository"},
+			[]string{`"d/l"`, "not part of the repository"},
 		},
 		{
 			"link into the virtual environment",
 			func(o *origin) string { return o.push("x", map[string]string{"l": "->.env/../../x"}) },
-			[]string{"no part of the repository"},
+			[]string{"not part of the repository"},
 		},
 		{
 			"link to nothing",
@@ -569,13 +571,15 @@ func TestCheckoutArguments(t *testing.T) {
 // Damage to the mirror is found, and mended once, without a person.
 func TestDamagedMirrors(t *testing.T) {
 	damages := map[string]func(t *testing.T, mirror, blob, commit string){
-		"no HEAD":         func(t *testing.T, m, _, _ string) { remove(t, m, "HEAD") },
-		"HEAD cut":        func(t *testing.T, m, _, _ string) { overwrite(t, "", m, "HEAD") },
-		"no refs":         func(t *testing.T, m, _, _ string) { remove(t, m, "packed-refs") },
-		"refs cut":        func(t *testing.T, m, _, _ string) { overwrite(t, refsHeader+"1234 ref", m, "packed-refs") },
-		"no objects":      func(t *testing.T, m, _, _ string) { remove(t, m, "objects") },
-		"a file is lost":  func(t *testing.T, m, blob, _ string) { remove(t, m, "objects", blob[:2], blob[2:]) },
-		"a file is zeros": func(t *testing.T, m, blob, _ string) { overwrite(t, "\x00\x00\x00", m, "objects", blob[:2], blob[2:]) },
+		"no HEAD":        func(t *testing.T, m, _, _ string) { remove(t, m, "HEAD") },
+		"HEAD cut":       func(t *testing.T, m, _, _ string) { overwrite(t, "", m, "HEAD") },
+		"no refs":        func(t *testing.T, m, _, _ string) { remove(t, m, "packed-refs") },
+		"refs cut":       func(t *testing.T, m, _, _ string) { overwrite(t, refsHeader+"1234 ref", m, "packed-refs") },
+		"no objects":     func(t *testing.T, m, _, _ string) { remove(t, m, "objects") },
+		"a file is lost": func(t *testing.T, m, blob, _ string) { remove(t, m, "objects", blob[:2], blob[2:]) },
+		"a file is zeros": func(t *testing.T, m, blob, _ string) {
+			overwrite(t, "\x00\x00\x00", m, "objects", blob[:2], blob[2:])
+		},
 		"a file is cut": func(t *testing.T, m, blob, _ string) {
 			overwrite(t, "x\x9cK\xca\xc9O", m, "objects", blob[:2], blob[2:])
 		},

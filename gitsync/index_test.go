@@ -42,7 +42,8 @@ func TestIndexIsGits(t *testing.T) {
 	}
 	for i, want := range theirs.Entries {
 		e := list[i]
-		if e.name != want.Name || e.mode != want.Mode || e.hash != want.Hash || e.size != want.Size || e.inode != want.Inode || e.dev != want.Dev ||
+		if e.name != want.Name || e.mode != want.Mode || e.hash != want.Hash || e.size != want.Size ||
+			e.inode != want.Inode || e.dev != want.Dev ||
 			e.uid != want.UID || e.gid != want.GID || e.modified != momentOf(want.ModifiedAt) ||
 			e.created != momentOf(want.CreatedAt) {
 			t.Errorf("%+v, go-git has %+v", e, want)

@@ -111,7 +111,10 @@ func TestRangeOfVersions(t *testing.T) {
 			o.git("tag", "-m", "x", tag)
 		}
 		o.git("push", "-q", "origin", "--tags")
-		for wanted, tag := range map[string]string{"^1": "1.10.0", "~1.0": "v1.0.0", ">=1 <3": "v2.0.0", "*": "v2.0.0", "<1.10": "v1.9.0", "2.0.0-rc.1": "v2.0.0-rc.1"} {
+		for wanted, tag := range map[string]string{
+			"^1": "1.10.0", "~1.0": "v1.0.0", ">=1 <3": "v2.0.0", "*": "v2.0.0", "<1.10": "v1.9.0",
+			"2.0.0-rc.1": "v2.0.0-rc.1",
+		} {
 			src := Source{URL: url, Branch: "semver:" + wanted, Only: "semver:" + wanted}
 			rev, _ := fetch(t, s, src)
 			if rev.Commit != tags[tag] || rev.Branch != tag {
@@ -235,14 +238,30 @@ func TestDangerousSubmodules(t *testing.T) {
 		more  func(o, sub *origin)
 		want  []string
 	}{
-		{name: "a path on the server", url: "/etc", files: map[string]string{"x": "1"}, want: []string{"lies on the disk of the server"}},
-		{name: "file URL", url: "file:///srv/x", files: map[string]string{"x": "1"}, want: []string{"lies on the disk of the server"}},
+		{
+			name: "a path on the server", url: "/etc", files: map[string]string{"x": "1"},
+			want: []string{"lies on the disk of the server"},
+		},
+		{
+			name: "file URL", url: "file:///srv/x", files: map[string]string{"x": "1"},
+			want: []string{"lies on the disk of the server"},
+		},
 		{name: "a program", url: "ext::sh -c id", files: map[string]string{"x": "1"}, want: []string{"cannot be used"}},
-		{name: "an option", url: "--upload-pack=id", files: map[string]string{"x": "1"}, want: []string{"cannot be used"}},
-		{name: "a password", url: "https://ada:s3cr3t@h.invalid/x", files: map[string]string{"x": "1"}, want: []string{"committed for all to read"}},
-		{name: "a link out of it", url: "../sub.git", files: map[string]string{"l": "->../../a"}, want: []string{"outside of the repository"}},
+		{
+			name: "an option", url: "--upload-pack=id", files: map[string]string{"x": "1"},
+			want: []string{"cannot be used"},
+		},
+		{
+			name: "a password", url: "https://ada:s3cr3t@h.invalid/x", files: map[string]string{"x": "1"},
+			want: []string{"committed for all to read"},
+		},
+		{
+			name: "a link out of it", url: "../sub.git", files: map[string]string{"l": "->../../a"},
+			want: []string{"outside of the repository"},
+		},
 		{name: "a link out, through one of it", url: "../sub.git", files: map[string]string{"l": "->.", "x": "1"},
-			more: func(o, _ *origin) { o.beside("evil", "->libs/sub/l/../../../etc") }, want: []string{"outside of the repository"}},
+			more: func(o, _ *origin) { o.beside("evil", "->libs/sub/l/../../../etc") },
+			want: []string{"outside of the repository"}},
 		{name: "not in .gitmodules", url: "../sub.git", files: map[string]string{"x": "1"},
 			more: func(o, _ *origin) {
 				o.beside(".gitmodules", "[submodule \"x\"]\n\tpath = elsewhere\n\turl = ../sub.git\n")
@@ -311,14 +330,20 @@ func TestSubmodulesGetNoForeignCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &above{place: top}
-	for raw, lent := range map[string]bool{"../b.git": true, "../../../../b.git": true, "https://H/x": true, "https://other/x": false, "http://h/x": false, "git@h:x": false} {
+	a := &parent{place: top}
+	for raw, lent := range map[string]bool{
+		"../b.git": true, "../../../../b.git": true, "https://H/x": true, "https://other/x": false,
+		"http://h/x": false, "git@h:x": false,
+	} {
 		p, err := a.resolve(raw)
 		if err != nil || (p.credentials == top.credentials) != lent {
 			t.Errorf("%s: %s, lent %v, %v", raw, p.shown, p.credentials != Credentials{}, err)
 		}
 	}
-	for base, want := range map[string]string{"git@h:g/a.git": "git@h:g/b", "git@h:/g/a.git": "git@h:/g/b", "git@[::1]:g/a": "git@[::1]:g/b", "ssh://git@h:1/g/a": "ssh://git@h:1/g/b", "/srv/a": "/srv/b"} {
+	for base, want := range map[string]string{
+		"git@h:g/a.git": "git@h:g/b", "git@h:/g/a.git": "git@h:/g/b", "git@[::1]:g/a": "git@[::1]:g/b",
+		"ssh://git@h:1/g/a": "ssh://git@h:1/g/b", "/srv/a": "/srv/b",
+	} {
 		p, err := locate(base)
 		if err != nil || p.relative("../b") != want {
 			t.Errorf("%s: %s, %v", base, p.relative("../b"), err)

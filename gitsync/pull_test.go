@@ -140,7 +140,10 @@ func TestWhatDoesNotMerge(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.txt (the same lines changed on both sides)", "gone.txt (removed on one side", "bin (changed on both sides, and no text)", "name (changed"} {
+	for _, want := range []string{
+		"a.txt (the same lines changed on both sides)", "gone.txt (removed on one side",
+		"bin (changed on both sides, and not a text)", "name (changed",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing of %q in %v", want, err)
 		}
@@ -205,7 +208,10 @@ func TestACommitIsTakenBack(t *testing.T) {
 	}
 	o.git("reset", "-q", "--hard", "main~1")
 	o.push("the same line", map[string]string{"a": "uno\n2\n3\n4\nfive\n"})
-	for commit, kind := range map[string]fault.Kind{bad: fault.Conflict, first: fault.Conflict, strings.Repeat("a", 40): fault.NotFound, "main": fault.Invalid} {
+	for commit, kind := range map[string]fault.Kind{
+		bad: fault.Conflict, first: fault.Conflict, strings.Repeat("a", 40): fault.NotFound,
+		"main": fault.Invalid,
+	} {
 		if _, changes, err := s.Revert(t.Context(), src, commit); !fault.Is(err, kind) {
 			t.Errorf("%s: %+v, %v", commit, changes, err)
 		}

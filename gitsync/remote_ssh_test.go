@@ -83,31 +83,47 @@ func TestSSHFaults(t *testing.T) {
 		kind  fault.Kind
 		words []string
 	}{
-		{"no key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "" }, fault.Unauthorized, []string{"there is no key for it", "git-ssh-key"}},
+		{
+			"no key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "" }, fault.Unauthorized,
+			[]string{"there is no key for it", "git-ssh-key"},
+		},
 		{"wrong key", func(t *testing.T, w *world) {
 			_, other := newSigner(t)
 			w.src.Credentials.SSHKey = sshKeyPEM(t, other, "")
 		}, fault.Unauthorized, []string{"refused the SSH key of the user git", "deploy key"}},
-		{"not a key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "s3cr3t" }, fault.Invalid, []string{"git-ssh-key is not a private key"}},
+		{
+			"not a key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "s3cr3t" }, fault.Invalid,
+			[]string{"git-ssh-key is not a private key"},
+		},
 		{"passphrase missing", func(t *testing.T, w *world) {
 			_, key := newSigner(t)
 			w.src.Credentials.SSHKey = sshKeyPEM(t, key, "s3cr3t")
-		}, fault.Unauthorized, []string{"sealed with a passphrase", "git-ssh-passphrase"}},
+		}, fault.Unauthorized, []string{"protected by a passphrase", "git-ssh-passphrase"}},
 		{"passphrase wrong", func(t *testing.T, w *world) {
 			_, key := newSigner(t)
 			w.src.Credentials.SSHKey, w.src.Credentials.SSHPassphrase = sshKeyPEM(t, key, "s3cr3t"), "s3cr3t-wrong"
 		}, fault.Unauthorized, []string{"passphrase of the SSH key is wrong"}},
-		{"unknown host", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "" }, fault.Unauthorized, []string{"is not known", "SHA256:", "add this line"}},
+		{
+			"unknown host", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "" }, fault.Unauthorized,
+			[]string{"is not known", "SHA256:", "add this line"},
+		},
 		{"changed host key", func(t *testing.T, w *world) {
 			other, _ := newSigner(t)
 			w.src.Trust.KnownHosts = knownhosts.Line([]string{w.server.address}, other.PublicKey())
 			w.src.Trust.AcceptNew = true // no excuse for a key that changed
-		}, fault.Unauthorized, []string{"changed", "SHA256:", "Somebody may stand between"}},
+		}, fault.Unauthorized, []string{"changed", "SHA256:", "Somebody may intercept"}},
 		{"revoked host key", func(t *testing.T, w *world) {
 			w.src.Trust.KnownHosts = "@revoked * " + strings.SplitN(w.server.known(), " ", 2)[1] + "\n"
 		}, fault.Unauthorized, []string{"is refused", "revoked"}},
-		{"malformed known hosts", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "host ssh-ed25519 !!!" }, fault.Invalid, []string{"known hosts of this environment cannot be read"}},
-		{"no such repository", func(t *testing.T, w *world) { w.src.URL = w.server.url("/no/such") }, fault.NotFound, []string{"no Git repository at ssh://"}},
+		{
+			"malformed known hosts",
+			func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "host ssh-ed25519 !!!" }, fault.Invalid,
+			[]string{"known hosts of this environment cannot be read"},
+		},
+		{
+			"no such repository", func(t *testing.T, w *world) { w.src.URL = w.server.url("/no/such") },
+			fault.NotFound, []string{"no Git repository at ssh://"},
+		},
 		{"no such command", func(t *testing.T, w *world) {
 			w.server.change(func(s *sshd) {
 				s.run = func(_ string, ch ssh.Channel) uint32 {

@@ -66,7 +66,8 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 		two := o.push(
 			"second",
 			map[string]string{"main.cf": "a = 2\n", "gone/a": "", "new/b/c": "3", "current": "->new",
-				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file", "bin/run": "no longer executable"},
+				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file",
+				"bin/run": "no longer executable"},
 		)
 		rev, report = fetch(t, s, src)
 		if rev.Commit != two || report.Cloned || report.Rewritten ||
@@ -107,7 +108,9 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 		// Back to the first: any commit of the mirror can be had.
 		checkout(t, s, src, one, dir)
 		wantTree(t, dir, first)
-		for _, text := range []string{report.Command, report.Output, co.Command, co.Output, fmt.Sprintf("%v %+v %#v", src, src, src)} {
+		for _, text := range []string{
+			report.Command, report.Output, co.Command, co.Output, fmt.Sprintf("%v %+v %#v", src, src, src),
+		} {
 			if strings.Contains(text, "s3cr3t") {
 				t.Errorf("%q shows the password", text)
 			}
@@ -237,7 +240,8 @@ func TestWhatABranchCanBe(t *testing.T) {
 		two := o.push("second", map[string]string{"a": "2"})
 		o.git("push", "-q", "--tags", "origin")
 		o.git("checkout", "-q", "main")
-		for branch, want := range map[string][2]string{"": {one, "main"}, "main": {one, "main"}, "feature/x": {two, "feature/x"}, "v1": {one, "v1"},
+		for branch, want := range map[string][2]string{
+			"": {one, "main"}, "main": {one, "main"}, "feature/x": {two, "feature/x"}, "v1": {one, "v1"},
 			"v1-signed": {one, "v1-signed"}, "refs/heads/feature/x": {two, "feature/x"}, two: {two, two}} {
 			rev, _ := fetch(t, s, Source{URL: url, Branch: branch})
 			if rev.Commit != want[0] || rev.Branch != want[1] {
@@ -282,7 +286,7 @@ func TestABeginningOfACommit(t *testing.T) {
 		}
 		_, err = withMirror(s.mirrorPath(p.shown), func(m *mirror) (struct{}, error) {
 			for digit, commits := range byDigit {
-				h, found, err := m.among(p, string(digit))
+				h, found, err := m.withPrefix(p, string(digit))
 				if len(commits) == 1 && (err != nil || !found || h.String() != commits[0]) {
 					t.Errorf("%c: %s %v", digit, h, err)
 				}
@@ -371,7 +375,9 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	o.run(base, "clone", "-q", "--shared", o.bare, borrowing)
 	o.run(base, "clone", "-q", "--depth", "1", "file://"+o.bare, shallow)
 	o.run(o.bare, "gc", "-q")
-	for name, path := range map[string]string{"linked": linked, "borrowing": borrowing, "shallow": shallow, "packed": o.bare} {
+	for name, path := range map[string]string{
+		"linked": linked, "borrowing": borrowing, "shallow": shallow, "packed": o.bare,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := newSyncer(t), filepath.Join(t.TempDir(), "c")
 			rev, _ := fetch(t, s, Source{URL: path, Branch: "main"})

@@ -104,7 +104,9 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 		wantTree(t, dir, map[string]string{"a": "next"})
 	}
 	tidy(time.Now().Add(-time.Hour))
-	for commit, want := range map[string]map[string]string{side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)}} {
+	for commit, want := range map[string]map[string]string{
+		side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)},
+	} {
 		checkout(t, s, src, commit, dir)
 		wantTree(t, dir, want)
 	}

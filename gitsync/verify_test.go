@@ -24,7 +24,9 @@ func (o *origin) signs(name string) string {
 		o.t.Skip("no ssh-keygen on this machine")
 	}
 	key := filepath.Join(o.t.TempDir(), "key")
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key,
+	).CombinedOutput(); err != nil {
 		o.t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
@@ -116,7 +118,9 @@ func TestSignedTags(t *testing.T) {
 	if err != nil || who.Name != "ada@example.com" {
 		t.Errorf("v1 is signed by %+v, %v", who, err)
 	}
-	for tag, words := range map[string]string{"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag"} {
+	for tag, words := range map[string]string{
+		"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag",
+	} {
 		_, err := judge(t, s, Source{URL: o.bare, Branch: tag}, policy)
 		wantRefusal(t, err, intent.GitUnsigned, words)
 	}

@@ -57,7 +57,9 @@ func newPerson(t *testing.T, name, kind string) *person {
 	p.line = name + " " + strings.TrimSpace(string(public))
 	repo := filepath.Join(p.dir, "repo")
 	run(t, p.dir, "git", "init", "-q", "-b", "main", repo)
-	for _, c := range [][]string{{"user.name", name}, {"user.email", name}, {"gpg.format", "ssh"}, {"user.signingkey", p.key}} {
+	for _, c := range [][]string{
+		{"user.name", name}, {"user.email", name}, {"gpg.format", "ssh"}, {"user.signingkey", p.key},
+	} {
 		run(t, repo, "git", "config", c[0], c[1])
 	}
 	p.dir = repo
@@ -193,7 +195,9 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 	}
 	signed := func(key *openpgp.Entity, payload string, at time.Time) string {
 		var out bytes.Buffer
-		if err := openpgp.ArmoredDetachSign(&out, key, strings.NewReader(payload), &packet.Config{Time: func() time.Time { return at }}); err != nil {
+		if err := openpgp.ArmoredDetachSign(
+			&out, key, strings.NewReader(payload), &packet.Config{Time: func() time.Time { return at }},
+		); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -261,10 +265,14 @@ func TestGnuPGSigns(t *testing.T) {
 	)
 	public := run(t, ada.dir, "gpg", "--homedir", home, "--armor", "--export")
 	program := filepath.Join(ada.dir, "gpg.sh")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec gpg --homedir "+home+" --batch \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(
+		program, []byte("#!/bin/sh\nexec gpg --homedir "+home+" --batch \"$@\"\n"), 0o755,
+	); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][]string{{"gpg.format", "openpgp"}, {"gpg.program", program}, {"user.signingkey", "ada@example.com"}} {
+	for _, c := range [][]string{
+		{"gpg.format", "openpgp"}, {"gpg.program", program}, {"user.signingkey", "ada@example.com"},
+	} {
 		run(t, ada.dir, "git", "config", c[0], c[1])
 	}
 	set := parse(t, public)
