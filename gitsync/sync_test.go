@@ -263,11 +263,13 @@ func TestABeginningOfACommit(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
 		// Seventeen commits: two of them begin with the same digit.
+		o.push("commit", map[string]string{"a": "1"})
+		o.grow(o.work, 1, 17)
+		o.git("reset", "-q", "--hard")
+		o.git("push", "-q", "origin", "HEAD")
+		all := strings.Fields(o.git("rev-list", "--reverse", "HEAD"))
 		byDigit := map[byte][]string{}
-		var all []string
-		for i := range 17 {
-			c := o.push("commit", map[string]string{"a": fmt.Sprint(i)})
-			all = append(all, c)
+		for _, c := range all {
 			byDigit[c[0]] = append(byDigit[c[0]], c)
 		}
 		ask := func(branch string) (intent.Revision, error) {

@@ -51,7 +51,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		if strings.HasSuffix(url, o.work) {
 			repository = o.work
 		}
-		for n := range 45 {
+		for n := range 36 {
 			o.grow(repository, n, n+1)
 			fetch(t, s, src)
 			packs, err := filepath.Glob(filepath.Join(s.mirrorPath(url), "objects/pack/*.pack"))
@@ -66,7 +66,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		rev, _ := fetch(t, s, src)
 		dir := filepath.Join(t.TempDir(), "c")
 		checkout(t, s, src, rev.Commit, dir)
-		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 44\n"})
+		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 35\n"})
 		checkout(t, s, src, first, dir)
 		wantTree(t, dir, map[string]string{"a": "1"})
 		o.run(s.mirrorPath(url), "fsck", "--strict", "--full")
