@@ -56,8 +56,7 @@ func stamp(t *testing.T, dir string) string {
 	return fmt.Sprintf("%s %v %v", head, info.ModTime(), entries)
 }
 
-// Whatever is wrong with the repository, the fault says it, and the checkout
-// stays as it was.
+// The fault says what is wrong with the repository, and the checkout stays as it was.
 func TestRepositoryFaults(t *testing.T) {
 	t.Run("gone, local", func(t *testing.T) {
 		o, s := newOrigin(t), newSyncer(t)
@@ -271,7 +270,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	}
 }
 
-// Commits that must not be checked out, though they can be pushed.
+// Commits that are dangerous to check out can be pushed, but are refused.
 func TestDangerousCommits(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -456,8 +455,8 @@ func TestDangerousCommits(t *testing.T) {
 	}
 }
 
-// plantRaw makes a commit of one folder that no git command makes: of modes,
-// names and hashes as they are given.
+// plantRaw makes a commit of one folder that no git command would make, from modes, names
+// and hashes.
 func (o *origin) plantRaw(entries ...string) string {
 	o.t.Helper()
 	var tree strings.Builder
@@ -505,8 +504,8 @@ func (o *origin) treeOf(entries ...string) string {
 	return o.feed(strings.Join(entries, "\n")+"\n", "mktree", "--missing")
 }
 
-// Links inside of the commit are kept, also such that lead through others,
-// up and down again, in circles, or to nothing.
+// Links that stay inside the commit are checked out, also those that lead through other
+// links, in cycles, or to nothing.
 func TestHarmlessLinks(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	files := map[string]string{
@@ -548,7 +547,7 @@ func TestSubmodulesAreExplained(t *testing.T) {
 	}
 }
 
-// Arguments that cannot be right.
+// Wrong arguments give faults.
 func TestCheckoutArguments(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src, dir, unchanged := deployed(t, o, s, o.bare)
@@ -568,7 +567,7 @@ func TestCheckoutArguments(t *testing.T) {
 	unchanged()
 }
 
-// Damage to the mirror is found, and mended once, without a person.
+// Damage to the mirror is noticed, and repaired once without a person.
 func TestDamagedMirrors(t *testing.T) {
 	damages := map[string]func(t *testing.T, mirror, blob, commit string){
 		"no HEAD":        func(t *testing.T, m, _, _ string) { remove(t, m, "HEAD") },
@@ -623,8 +622,8 @@ func TestDamagedMirrors(t *testing.T) {
 	}
 }
 
-// The mirror is damaged while the remote is away: the fault is the remote's,
-// and nothing is thrown away.
+// When the mirror is damaged and the remote is away, the fault is about the remote, and
+// nothing is removed.
 func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src, dir, unchanged := deployed(t, o, s, o.bare)
@@ -649,8 +648,8 @@ func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 	wantTree(t, dir, map[string]string{"a": "2", "b/c": "2"})
 }
 
-// A server was killed while it cloned, fetched and checked out: what it left
-// is no hindrance.
+// The leftovers of a server that was killed while it cloned, fetched or checked out do not
+// disturb the next one.
 func TestLeftoversOfAKilledServer(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	mirror := s.mirrorPath(o.bare)

@@ -191,8 +191,8 @@ func (o *origin) feed(input string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// serve gives the repository over HTTP, through the real git http-backend.
-// With a password, user ada must give it.
+// serve serves the repository over HTTP, through the real git http-backend. If there is a
+// password, user ada must send it.
 func (o *origin) serve(password string) *httptest.Server {
 	o.t.Helper()
 	path, err := exec.LookPath("git")

@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// With a depth a first fetch brings the newest commits only, and a later one
-// what came on top of them; git can read the checkout.
+// With a depth, the first fetch brings the newest commits only, and later fetches bring the
+// commits since. git can read the checkout.
 func TestDepth(t *testing.T) {
 	for _, way := range []string{"http", "ssh"} {
 		t.Run(way, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Only the branch of the environment is fetched, and another one beside it when
-// a person asks for it; branches that went away go from the mirror.
+// Only the branch of the environment is fetched, and another one in addition when a person
+// asks for it. Branches that are deleted disappear from the mirror.
 func TestSingleBranch(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("1", map[string]string{"a": "1"})
@@ -137,7 +137,7 @@ func TestRangeOfVersions(t *testing.T) {
 	}
 }
 
-// Pointers of LFS are said, by name, at each checkout.
+// Every checkout names the files that are LFS pointers.
 func TestLFSPointersAreSaid(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	commit := o.push("x", map[string]string{
@@ -174,7 +174,7 @@ func (o *origin) withSubmodule(name, at, url string, files map[string]string) *o
 	return sub
 }
 
-// beside pushes one file beside submodules, which are not in the working copy.
+// beside pushes a file in addition to submodules, which are not in the working copy.
 func (o *origin) beside(name, content string) {
 	o.t.Helper()
 	o.write(map[string]string{name: content})
@@ -183,8 +183,8 @@ func (o *origin) beside(name, content string) {
 	o.git("push", "-q", "origin", "HEAD")
 }
 
-// Submodules are part of the checkout where they are wanted, at the commit that
-// is named, and follow it.
+// Submodules are part of the checkout if the source asks for them, at the commit that the
+// repository names, and follow it.
 func TestSubmodules(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("1", map[string]string{"a": "1"})
@@ -229,7 +229,7 @@ func TestSubmodules(t *testing.T) {
 	wantTree(t, dir, map[string]string{"a": "1", ".gitmodules": gitmodules})
 }
 
-// Submodules that must not be checked out, though they can be pushed.
+// Submodules that are dangerous to check out can be pushed, but are refused.
 func TestDangerousSubmodules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -302,7 +302,7 @@ func TestDangerousSubmodules(t *testing.T) {
 	}
 }
 
-// A repository that has itself as a submodule, ever deeper, is refused.
+// A repository that contains itself as a submodule, deeper and deeper, is refused.
 func TestSubmoduleLoop(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	commit := o.push("1", map[string]string{"a": "1"})

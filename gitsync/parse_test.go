@@ -130,8 +130,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever is given as a URL: no panic, no secret in the fault, and what is
-// accepted is understood the same way again.
+// No text given as a URL causes a panic or a secret in the fault. A URL that is accepted is
+// parsed the same way again.
 func FuzzParseSource(f *testing.F) {
 	for _, s := range []string{
 		"https://h/x", "http://u:p@h:1/x", "file:///x", "/x", "git@h:x", "ssh://h/x", "https://u:%zz@h/",

@@ -18,7 +18,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// A push reaches the checkout over SSH: first all, then only what is new.
+// Pushes reach the checkout over SSH: the first fetch brings everything, the next only what
+// is new.
 func TestSSHFetch(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	server, src := o.serveSSH()
@@ -50,7 +51,7 @@ func TestSSHFetch(t *testing.T) {
 	}
 }
 
-// A path with everything that a shell would act on is one argument.
+// A path with all characters that a shell would interpret is one argument.
 func TestSSHPathIsQuoted(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -68,8 +69,8 @@ func TestSSHPathIsQuoted(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with keys, hosts and connections: the fault says it, shows
-// no secret, and the checkout stays as it was.
+// The fault says what is wrong with keys, hosts and connections, shows no secret, and the
+// checkout stays as it was.
 func TestSSHFaults(t *testing.T) {
 	type world struct {
 		o      *origin
@@ -214,7 +215,7 @@ func (s *shortChannel) Write(p []byte) (int, error) {
 	return s.Channel.Write(p)
 }
 
-// The line that the fault shows is all that is missing.
+// After adding the line that the fault shows, the server is known.
 func TestSSHUnknownHostTellsTheLine(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	_, src := o.serveSSH()
@@ -229,7 +230,7 @@ func TestSSHUnknownHostTellsTheLine(t *testing.T) {
 	fetch(t, s, src)
 }
 
-// accept-new takes the first key, remembers it once, and refuses another.
+// With AcceptNew, the first key is accepted and remembered once, and another key is refused.
 func TestSSHAcceptNew(t *testing.T) {
 	o := newOrigin(t)
 	var lines []string
@@ -277,8 +278,8 @@ func TestSSHKeyWithPassphrase(t *testing.T) {
 	fetch(t, s, src)
 }
 
-// The agent of the server signs where the server was told to use it, and only
-// for sources without a key of their own.
+// The server's SSH agent signs if it is configured, and only for sources without a key of
+// their own.
 func TestSSHAgent(t *testing.T) {
 	o := newOrigin(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -313,7 +314,7 @@ func TestSSHAgent(t *testing.T) {
 	wantFault(t, err, fault.Unauthorized, "refused the SSH key")
 }
 
-// Who stops waiting is answered at once, and the connection is cut.
+// When its context ends, a fetch returns at once, and the connection is closed.
 func TestSSHCancel(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	server, src := o.serveSSH()

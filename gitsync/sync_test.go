@@ -24,8 +24,8 @@ func everyWay(t *testing.T, story func(t *testing.T, o *origin, url string)) {
 	})
 }
 
-// A project is pushed and comes to the disk; a second push changes, removes
-// and adds files, and only these are touched; a third only repeats.
+// A project is pushed and checked out. A second push changes, removes and adds files, and
+// only these are touched. A third fetch changes nothing.
 func TestPushedCommitsReachTheCheckout(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s, dir := newSyncer(t), filepath.Join(t.TempDir(), "compiler")
@@ -133,7 +133,7 @@ func assertNoSecret(t *testing.T, dir string) {
 	}
 }
 
-// The checkout is a working copy in the eyes of git itself, and clean.
+// For git, the checkout is a clean working copy.
 func TestGitUnderstandsTheCheckout(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "compiler")
 	one := o.push("first", map[string]string{"a": "1", "b/c": "#!x", "l": "->a"})
@@ -167,9 +167,9 @@ func TestGitUnderstandsTheCheckout(t *testing.T) {
 	}
 }
 
-// Someone edited, added and deleted files in the checkout, and made a file of
-// the same size in the same second. All is as in the commit afterwards; what
-// belongs to the compiler stays.
+// People edited, added and deleted files in the checkout, and one has the same size and was
+// written in the same second. The next checkout restores the commit, and keeps what belongs
+// to the compiler.
 func TestCheckoutIsClean(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "compiler")
 	files := map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd", "x": "#!x", "l": "->a"}
@@ -229,7 +229,7 @@ func TestCheckoutRefusesAFolderOfOthers(t *testing.T) {
 	}
 }
 
-// Branches, tags, the default branch, and a plain commit can all be named.
+// A source can name a branch, a tag, the default branch, or a commit.
 func TestWhatABranchCanBe(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -255,10 +255,9 @@ func TestWhatABranchCanBe(t *testing.T) {
 	})
 }
 
-// Whoever looks at a commit gives as much of it as tells it from others. Too
-// little of it names those that are meant; a branch that is called like the
-// beginning of a commit is the branch; and only who asks for it gets it: the
-// branch of an environment that is gone is not a commit by chance.
+// With Abbreviated, the beginning of a hash names a commit. If it is ambiguous, the fault
+// names the candidates. A branch of that name takes precedence. Without Abbreviated it names
+// nothing, so that an environment whose branch is deleted does not follow a commit by chance.
 func TestABeginningOfACommit(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -317,7 +316,7 @@ func TestABeginningOfACommit(t *testing.T) {
 	})
 }
 
-// HEAD of the bare repository names master, but people pushed trunk.
+// HEAD of the bare repository names master, but people pushed only trunk.
 func TestDefaultBranchOfACarelesslyMadeRepository(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.git("checkout", "-q", "-b", "trunk")
@@ -331,8 +330,8 @@ func TestDefaultBranchOfACarelesslyMadeRepository(t *testing.T) {
 	wantFault(t, err, "not found", o.bare, "default branch", "other, trunk")
 }
 
-// A force-push replaces history: the new tip wins, and the report says so. A
-// deleted branch is gone from the mirror.
+// After a force-push the new tip is checked out, and the report says that history was
+// rewritten. A deleted branch disappears from the mirror.
 func TestForcePush(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s, dir, src := newSyncer(t), filepath.Join(t.TempDir(), "c"), Source{URL: url, Branch: "main"}
@@ -356,8 +355,8 @@ func TestForcePush(t *testing.T) {
 	})
 }
 
-// A linked worktree, a repository that borrows objects, and one that was
-// packed, are local repositories like others.
+// A linked worktree, a repository that borrows objects, and a packed one can be fetched from
+// like other local repositories.
 func TestUnusualLocalRepositories(t *testing.T) {
 	o := newOrigin(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -392,9 +391,8 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	}
 }
 
-// The index knows every file, so that the next checkout need not read those
-// that nobody touched; and it does not believe files that changed in the same
-// tick of the clock in which it was written.
+// The index has every file, so that the next checkout does not read files that nobody
+// touched. Files that changed in the clock tick in which it was written are read.
 func TestIndexRemembersUntouchedFiles(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	commit := o.push("first", map[string]string{"a": "1", "b/c": "#!x", "l": "->a"})

@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// signs makes a key, lets the working copy sign with it, and gives its line of
+// signs makes a key, configures the working copy to sign with it, and returns its line of
 // allowed signers.
 func (o *origin) signs(name string) string {
 	o.t.Helper()
@@ -44,7 +44,7 @@ func (o *origin) commit(message string, options ...string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
-// judge fetches a source and holds its commit against a policy.
+// judge fetches a source, and verifies its commit against a policy.
 func judge(t *testing.T, s *Syncer, src Source, p intent.GitPolicy) (intent.Signer, error) {
 	t.Helper()
 	rev, _ := fetch(t, s, src)
@@ -65,8 +65,8 @@ func wantRefusal(t *testing.T, err error, kind intent.GitKind, words ...string) 
 	}
 }
 
-// What an environment asks to be signed must be signed: the tip, or every commit
-// since what is deployed, also those that a merge brings.
+// The tip must be signed, or every commit since the deployed one, including those that a
+// merge brings, as the policy asks.
 func TestSignedCommits(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src := Source{URL: o.bare, Branch: "main"}
@@ -104,7 +104,7 @@ func TestSignedCommits(t *testing.T) {
 	}
 }
 
-// A tag counts for what it was made as, and for the commit that it names.
+// A signed tag counts only under the name that it was made with, and for its commit.
 func TestSignedTags(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	policy := intent.GitPolicy{Verify: VerifyTags, Signers: o.signs("ada@example.com")}
@@ -184,8 +184,8 @@ func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
 	}
 }
 
-// For histories with merges and clocks that are wrong, since agrees with git's
-// own rev-list and merge-base.
+// For histories with merges and wrong clocks, since agrees with git rev-list and git
+// merge-base.
 func TestSinceAgreesWithGit(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	random := rand.New(rand.NewPCG(3, 4))

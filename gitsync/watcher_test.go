@@ -50,7 +50,7 @@ func (f *forge) times() []time.Duration {
 	return slices.Clone(f.looks)
 }
 
-// listener keeps the moves that it is told.
+// listener keeps the moves that are reported to it.
 type listener struct {
 	moves chan Move
 	mu    sync.Mutex
@@ -87,9 +87,9 @@ func start(t *testing.T, w *Watcher) {
 
 var remoteSource = Source{URL: "https://forge.example/a/b.git", Branch: "main"}
 
-// A remote repository moves: the next poll tells, once. Polls keep about the
-// interval, but not exactly.
-func TestPollsTellOfMovesOnce(t *testing.T) {
+// When a remote repository moves, the next poll reports it once. The time between polls is
+// about the interval, but not exactly.
+func TestPollsReportMovesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1111111aaa", born: time.Now()}
 		w, l := newWatcher(t, f)
@@ -107,7 +107,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		if len(l.moves) != 0 {
-			t.Errorf("told of a move that was none: %+v", <-l.moves)
+			t.Errorf("a move was reported without one: %+v", <-l.moves)
 		}
 		f.set("2222222bbb", nil)
 		time.Sleep(66 * time.Second)
@@ -116,7 +116,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if len(l.moves) != 0 {
-			t.Error("told twice")
+			t.Error("it was reported twice")
 		}
 		exact, looks := 0, f.times()
 		for i := 1; i < len(looks); i++ {
@@ -135,8 +135,8 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 }
 
 // While webhooks name every commit, polls are ten times less frequent. The first commit
-// that a poll finds and no webhook told of brings the usual pace back at once, and
-// so does a day without webhooks.
+// that a poll finds and no webhook named brings the usual interval back at once, and so
+// does a day without webhooks.
 func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -163,7 +163,7 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		if first, last := gap[len(gap)-2]-gap[len(gap)-3], gap[len(gap)-1]-gap[len(gap)-2]; first == last {
 			t.Error("there is no jitter")
 		}
-		// A poll finds the commit of a webhook before or after that was handled: it was told.
+		// A poll may find the commit of a webhook before or after that is handled. It counts as named.
 		f.set("3", nil)
 		w.Heard(env, []string{"", "3"})
 		if n := looks(time.Hour); n < 5 || n > 7 {
@@ -172,7 +172,7 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		f.set("4", nil) // its webhook is lost
 		time.Sleep(11 * time.Minute)
 		if n := looks(time.Hour); n < 54 || n > 67 {
-			t.Errorf("%d looks in the hour after a commit that no webhook told of", n)
+			t.Errorf("%d looks in the hour after a commit that no webhook named", n)
 		}
 		w.Heard(env, []string{"4"})
 		time.Sleep(2 * time.Minute)
@@ -185,14 +185,14 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		}
 		for _, want := range []string{"2", "3", "4"} {
 			if m := <-l.moves; m.Commit != want {
-				t.Errorf("told of %+v, want %s", m, want)
+				t.Errorf("reported %+v, want %s", m, want)
 			}
 		}
 	})
 }
 
-// The longest time between two polls is an hour, unless it is longer anyway;
-// without polls webhooks bring none about.
+// The longest time between two polls is an hour, unless the interval is longer. Without
+// polling, webhooks do not start it.
 func TestHowRarePollsBecome(t *testing.T) {
 	now := time.Now()
 	var p proof
@@ -212,8 +212,8 @@ func TestHowRarePollsBecome(t *testing.T) {
 	}
 }
 
-// The forge is down for an hour: looks become rare, up to a cap, and the
-// first that succeeds brings the move and the usual pace back.
+// While the forge is down for an hour, looks become less frequent, up to a limit. The first
+// that succeeds reports the move and brings the usual interval back.
 func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{err: errors.New("connection refused"), born: time.Now()}
@@ -250,7 +250,7 @@ func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 	})
 }
 
-// The database is away when a move is told: it is told again.
+// A move that OnMove could not handle, because the database is away, is reported again.
 func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l := newWatcher(t, &forge{tip: "2"})
@@ -268,8 +268,8 @@ func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
 	})
 }
 
-// Without polling, it looks once at the start, for what moved while nobody
-// watched, and then when a webhook tells it to.
+// Without polling, the watcher looks once at the start, to find what moved while nobody
+// watched, and then at every poke.
 func TestPokes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -292,7 +292,7 @@ func TestPokes(t *testing.T) {
 		w.Poke(env, "late")
 		time.Sleep(time.Hour)
 		if f.asked() != 2 {
-			t.Error("it looked after it was told to forget")
+			t.Error("it looked after Forget")
 		}
 		if _, ok := w.Status(env); ok {
 			t.Error("a forgotten source has a status")
@@ -300,7 +300,7 @@ func TestPokes(t *testing.T) {
 	})
 }
 
-// The same source again changes nothing; another one is looked at at once.
+// Watching the same source again changes nothing. A changed source is looked at at once.
 func TestChangeOfSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -429,25 +429,25 @@ func TestWatcherConfigIsChecked(t *testing.T) {
 	}
 }
 
-// next waits for a move that the disk reports; the poll interval of these
-// tests is far too long to help.
+// next waits for a move that was noticed on the disk. The poll interval of these tests is
+// far too long to find it.
 func next(t *testing.T, l *listener, want string) Move {
 	t.Helper()
 	select {
 	case m := <-l.moves:
 		if m.Commit != want {
-			t.Fatalf("told of %s, want %s", m.Commit, want)
+			t.Fatalf("reported %s, want %s", m.Commit, want)
 		}
 		return m
 	case <-time.After(20 * time.Second):
-		t.Fatalf("nobody told of %s", want)
+		t.Fatalf("%s was not reported", want)
 		return Move{}
 	}
 }
 
-// A push to a local repository is told at once, however its branches are
-// written: loose, in a new folder, packed, in a working copy, after the
-// repository was deleted and made anew.
+// A push to a local repository is reported at once, however its branches are written:
+// loose, in a new folder, packed, in a working copy, or after the repository was deleted
+// and created again.
 func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	o := newOrigin(t)
 	one := o.push("one", map[string]string{"a": "1"})
@@ -465,8 +465,8 @@ func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	three := o.push("three", map[string]string{"a": "3"})
 	next(t, l, three)
 
-	// Another environment watches the working copy, for a branch in a folder
-	// that is not there yet.
+	// Another environment watches the working copy, for a branch in a folder that does not
+	// exist yet.
 	side := uuid.New()
 	w.Watch(side, Source{URL: o.work, Branch: "team/ada"}, time.Hour, "")
 	waitFor(t, w, side, func(s WatchStatus) bool { return s.Failures > 0 })
@@ -489,8 +489,8 @@ func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	next(t, l, o.push("anew", map[string]string{"a": "5"}))
 }
 
-// A repository is made slowly: the watcher looks when there is no more than a
-// folder, which is no repository yet. What is pushed later is told all the same.
+// A repository may be created slowly: the watcher looks when there is only a folder. A
+// later push is reported nevertheless.
 func TestARepositoryInTheMaking(t *testing.T) {
 	for name, working := range map[string]bool{"bare": false, "with a working copy": true} {
 		t.Run(name, func(t *testing.T) {
@@ -536,7 +536,7 @@ func TestARepositoryInTheMaking(t *testing.T) {
 	}
 }
 
-// waitFor waits until the status of an environment shows something.
+// waitFor waits until the status of an environment is good.
 func waitFor(t *testing.T, w *Watcher, env intent.EnvironmentID, good func(WatchStatus) bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)

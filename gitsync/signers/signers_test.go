@@ -153,8 +153,8 @@ func TestWhenAndForWhatAKeyMaySign(t *testing.T) {
 	}
 }
 
-// An authority lets those sign whom it gave a certificate, for the principals
-// that the line and the certificate both name.
+// A certificate authority allows those to sign to whom it gave a certificate, for the
+// principals that both the line and the certificate name.
 func TestCertificates(t *testing.T) {
 	ca, ada := newPerson(t, "ca", "ed25519"), newPerson(t, "ada@example.com", "ed25519")
 	run(t, ada.dir, "ssh-keygen", "-q", "-s", ca.key, "-I", "ada", "-n", "ada@example.com", "-V", "+1d", ada.key+".pub")
@@ -233,7 +233,7 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 	}
 }
 
-// What the real programs sign holds, and a key that expired since still counts.
+// Signatures of the real gpg are valid, and a key that has expired since still counts.
 func TestGnuPGSigns(t *testing.T) {
 	if _, err := exec.LookPath("gpg"); err != nil {
 		t.Skip("no gpg on this machine")
