@@ -44,7 +44,8 @@ func newOrigin(t testing.TB) *origin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = fmt.Fprintf(config, "[remote \"origin\"]\n\turl = %s\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", o.bare)
+	_, err = fmt.Fprintf(config, "[remote \"origin\"]\n\turl = %s\n"+
+		"\tfetch = +refs/heads/*:refs/remotes/origin/*\n", o.bare)
 	if err := errors.Join(err, config.Close()); err != nil {
 		t.Fatal(err)
 	}

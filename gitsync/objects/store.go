@@ -302,7 +302,8 @@ func (s *Store) unpack(p *pack, offset int64, head entryHead) (plumbing.ObjectTy
 			var ok bool
 			var err error
 			if offset, ok, err = p.find(head.ref); err != nil || !ok {
-				return 0, nil, errors.Join(err, damaged("at %d of %s: the base %s is missing", offset, p.path, head.ref))
+				return 0, nil, errors.Join(err,
+					damaged("at %d of %s: the base %s is missing", offset, p.path, head.ref))
 			}
 		}
 		var err error
