@@ -15,8 +15,8 @@ type marker struct{ open, nested string }
 const deepest = 1000
 
 var markerVariables = []string{
-	"python_version", "python_full_version", "os_name", "os.name", "sys_platform", "sys.platform", "platform_release", "platform_system",
-	"platform_version", "platform.version", "platform_machine", "platform.machine",
+	"python_version", "python_full_version", "os_name", "os.name", "sys_platform", "sys.platform",
+	"platform_release", "platform_system", "platform_version", "platform.version", "platform_machine", "platform.machine",
 	"platform_python_implementation", "platform.python_implementation", "python_implementation",
 	"implementation_name", "implementation_version", "extras", "extra", "dependency_groups",
 }

@@ -27,9 +27,12 @@ var rounds = flag.Int("requirements", 5000, "how many random requirements are co
 // Random texts, made of what requirements are made of, are read alike.
 func TestReadsAsPackagingAtRandom(t *testing.T) {
 	pieces := []string{
-		"a", "std", "my_mod", "b-c.d", "_", "-", "é", " ", " ", "\t", "\n", "[", "]", "[x]", "[x, y]", "[x y", ",", "(", ")", "==", "~=", ">=", "<", "!=", "===", "=",
-		"1", "1.0", "8", ".*", "1.0rc1", "2.post3", "1!2", "+local", "+x.1", "v3", ".dev1", "a1", "@", "@ https://h/x", ";", "; ", "python_version", "os_name", "os.name", "extra",
-		"python_implementation", "in", " in ", "not", " not in ", " and ", " or ", "and", "'3'", `"3.8"`, `'a"b'`, `'\x41'`, `'\'`, `"\d"`, "'Foo_Bar'", "'", `"`, "# c", "ſ", "\u00a0", "\u3000",
+		"a", "std", "my_mod", "b-c.d", "_", "-", "é", " ", " ", "\t", "\n", "[", "]", "[x]", "[x, y]", "[x y", ",",
+		"(", ")", "==", "~=", ">=", "<", "!=", "===", "=",
+		"1", "1.0", "8", ".*", "1.0rc1", "2.post3", "1!2", "+local", "+x.1", "v3", ".dev1", "a1", "@",
+		"@ https://h/x", ";", "; ", "python_version", "os_name", "os.name", "extra",
+		"python_implementation", "in", " in ", "not", " not in ", " and ", " or ", "and", "'3'", `"3.8"`,
+		`'a"b'`, `'\x41'`, `'\'`, `"\d"`, "'Foo_Bar'", "'", `"`, "# c", "ſ", "\u00a0", "\u3000",
 	}
 	whole := []string{
 		"a ",

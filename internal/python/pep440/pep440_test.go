@@ -65,7 +65,9 @@ func TestRequirements(t *testing.T) {
 			t.Errorf("%q reads as %q, %v; want %q", text, r, err, want)
 		}
 	}
-	for _, text := range []string{"", "two good", "-r file", ">=1", "a>=", "a=>1", "a ~= 1", "a>=1.*", "a(>1", "a==1.0rc1.*", "a>1+x"} {
+	for _, text := range []string{
+		"", "two good", "-r file", ">=1", "a>=", "a=>1", "a ~= 1", "a>=1.*", "a(>1", "a==1.0rc1.*", "a>1+x",
+	} {
 		if r, err := pep440.ParseRequirement(text); err == nil {
 			t.Errorf("%q reads as %q, want an error", text, r)
 		}
