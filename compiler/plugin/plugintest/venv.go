@@ -95,7 +95,7 @@ func Sops(t testing.TB, build bool) string {
 		return dir
 	}
 	if !build {
-		t.Skip("no sops on PATH; ORDAIN_PARITY=wide builds one")
+		t.Skip("no sops on PATH; ORDAIN_MATRIX=whole builds one")
 	}
 	command := exec.Command("go", "install", "github.com/getsops/sops/v3/cmd/sops@"+sopsVersion)
 	command.Env = append(os.Environ(), "GOBIN="+dir)

@@ -45,9 +45,9 @@ func mutant(corpus []parity.Case, seed uint64) parity.Case {
 	return c
 }
 
-// mutable tells which cases have mutants worth comparing: std takes its time and
-// tells little more, and a partial export depends on what was exported before.
-func mutable(c parity.Case) bool { return !c.Std && !c.Wide && !c.Partial }
+// mutable reports whether mutants of a case are worth comparing. Those of cases with std
+// take long and find little more; a partial export depends on what was exported before.
+func mutable(c parity.Case) bool { return !c.Std && !c.Partial }
 
 type mutator struct{ *rand.Rand }
 
