@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -18,7 +18,7 @@ var agentList = list{
 	filters: map[string]kind{"name": text, "process_name": text, "status": text},
 }
 
-func (s *server) agents(g chi.Router) {
+func (s *server) agents(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/agents", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -31,7 +31,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -63,7 +63,7 @@ func (s *server) agents(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Agents(ctx, a.Env, q)
+		page, err := s.store.Agents(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}

@@ -21,16 +21,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 )
 
 // MaxBody is the largest request body, also after decompression.
 const MaxBody = 100 << 20
 
-// Config is what the API is made of. Control and Logger are needed.
+// Config is what the API is made of. Control, Store and Logger are needed.
 type Config struct {
 	Control Control
+	Store   Store
 	Logger  *slog.Logger
+	// Version is the program's own.
+	Version string
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
 	MaxBody int64
 	// FactExpire is how long a fact holds; 0 means an hour.
@@ -40,6 +43,8 @@ type Config struct {
 // server answers the calls.
 type server struct {
 	control    Control
+	store      Store
+	version    string
 	log        *slog.Logger
 	maxBody    int64
 	factExpire time.Duration
@@ -47,8 +52,8 @@ type server struct {
 
 // New makes the handler. It serves full paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Logger == nil {
-		return nil, errors.New("api.New: Control and Logger are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil {
+		return nil, errors.New("api.New: Control, Store and Logger are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = MaxBody
@@ -56,18 +61,11 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.FactExpire == 0 {
 		cfg.FactExpire = time.Hour
 	}
-	s := &server{control: cfg.Control, log: cfg.Logger, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire}
-	g := chi.NewRouter()
-	// A resource id is one segment of a path, percent-encoded: an encoded slash
-	// in it does not split. Values are decoded by arguments.go, once.
-	g.Use(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			chi.RouteContext(r.Context()).RoutePath = r.URL.EscapedPath()
-			next.ServeHTTP(w, r)
-		})
-	})
-	g.NotFound(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusNotFound) })
-	g.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) { htmlError(w, http.StatusMethodNotAllowed) })
+	s := &server{
+		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger,
+		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire,
+	}
+	g := newRouter()
 	s.projects(g)
 	s.environments(g)
 	s.secrets(g)
@@ -92,6 +90,19 @@ func New(cfg Config) (http.Handler, error) {
 	s.files(g)
 	s.status(g)
 	return options(compress(g)), nil
+}
+
+// newRouter returns a router that matches paths as they are written: a resource
+// id is one segment, percent-encoded, and an encoded slash in it does not split.
+// arguments.go decodes the values, once.
+func newRouter() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // prints nothing
+	g := gin.New()
+	g.UseEscapedPath, g.UnescapePathValues, g.RedirectTrailingSlash = true, false, false
+	g.HandleMethodNotAllowed = true
+	g.NoRoute(func(c *gin.Context) { htmlError(c.Writer, http.StatusNotFound) })
+	g.NoMethod(func(c *gin.Context) { htmlError(c.Writer, http.StatusMethodNotAllowed) })
+	return g
 }
 
 // htmlError is what unknown paths and wrong verbs get: a page, not JSON.

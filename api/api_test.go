@@ -29,9 +29,12 @@ type client struct {
 	tid     string
 }
 
-func newClient(t *testing.T, c Control, change ...func(*Config)) *client {
+func newClient(t *testing.T, c interface {
+	Control
+	Record() apitest.Store
+}, change ...func(*Config)) *client {
 	t.Helper()
-	cfg := Config{Control: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	cfg := Config{Control: c, Store: c.Record(), Version: "0.0.0-test", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, f := range change {
 		f(&cfg)
 	}

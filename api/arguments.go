@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -61,7 +60,7 @@ func invalid(format string, args ...any) error {
 
 // gather merges the arguments of the path, the query and the body into one
 // set. Later ones win: path over query over body.
-func gather(r *http.Request, maxBody int64) (map[string]any, error) {
+func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[string]any, error) {
 	args, err := bodyArguments(r, maxBody)
 	if err != nil {
 		return nil, err
@@ -71,9 +70,8 @@ func gather(r *http.Request, maxBody int64) (map[string]any, error) {
 		return nil, invalid("the query of the address cannot be read: %v", err)
 	}
 	mergeQuery(args, query)
-	path := chi.RouteContext(r.Context()).URLParams
-	for i, name := range path.Keys {
-		value, err := url.PathUnescape(path.Values[i])
+	for name, escaped := range inPath {
+		value, err := url.PathUnescape(escaped)
 		if err != nil {
 			return nil, invalid("the path cannot be read: %v", err)
 		}

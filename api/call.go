@@ -6,9 +6,10 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -39,16 +40,22 @@ func nothing() (reply, error) { return reply{}, nil }
 // it. A holds its arguments.
 func call[A any](
 	s *server,
-	g chi.Router,
+	g *gin.Engine,
 	method, path string,
 	do func(context.Context, A) (reply, error),
 	defaults ...A,
 ) {
 	checkArguments(reflect.ValueOf(new(A)).Elem())
-	g.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
-			htmlError(w, http.StatusNotFound) // a path that lacks a segment
-			return
+	pattern, names := pathPattern(path)
+	g.Handle(method, pattern, func(c *gin.Context) {
+		w, r := c.Writer, c.Request
+		inPath := make(map[string]string, len(names))
+		for i, p := range c.Params {
+			if p.Value == "" {
+				htmlError(w, http.StatusNotFound) // a path that lacks a segment
+				return
+			}
+			inPath[names[i]] = p.Value
 		}
 		var args A
 		if len(defaults) > 0 {
@@ -57,7 +64,7 @@ func call[A any](
 		if tid := r.Header.Get(tidHeader); tid != "" {
 			w.Header().Set(tidHeader, tid)
 		}
-		answer, err := s.run(r, &args, func(ctx context.Context) (reply, error) { return do(ctx, args) })
+		answer, err := s.run(r, inPath, &args, func(ctx context.Context) (reply, error) { return do(ctx, args) })
 		if err != nil {
 			s.fail(w, r, err)
 			return
@@ -66,9 +73,22 @@ func call[A any](
 	})
 }
 
-func (s *server) run(r *http.Request, args any, do func(context.Context) (reply, error)) (answer reply, err error) {
+// pathPattern translates /a/{id}/b for gin, which wants a wildcard to have the
+// same name in all paths that share its beginning: it is called after its place.
+func pathPattern(path string) (pattern string, names []string) {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+			segments[i] = ":" + strconv.Itoa(i)
+		}
+	}
+	return strings.Join(segments, "/"), names
+}
+
+func (s *server) run(r *http.Request, inPath map[string]string, args any, do func(context.Context) (reply, error)) (answer reply, err error) {
 	ctx := r.Context()
-	given, err := gather(r, s.maxBody)
+	given, err := gather(r, inPath, s.maxBody)
 	if err != nil {
 		return reply{}, err
 	}
@@ -112,7 +132,7 @@ func (s *server) scope(ctx context.Context, header string, given map[string]any,
 
 // mustExist refuses an unknown environment in the words that clients know.
 func (s *server) mustExist(ctx context.Context, id uuid.UUID) error {
-	_, err := s.control.Environment(ctx, id)
+	_, err := s.store.Environment(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return noEnvironment()
 	}

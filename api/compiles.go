@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/diag"
@@ -35,7 +35,7 @@ var compileList = list{
 	filters: map[string]kind{"success": truth, "started": truth, "completed": truth, "requested": timeRange},
 }
 
-func (s *server) compiles(g chi.Router) {
+func (s *server) compiles(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v1/notify/{id}", s.notify, notify{notifyGet: notifyGet{Update: true}})
 	call(s, g, http.MethodGet, "/api/v1/notify/{id}", func(ctx context.Context, a notifyGet) (reply, error) {
 		return s.notify(ctx, notify{notifyGet: a})
@@ -56,7 +56,7 @@ func (s *server) compiles(g chi.Router) {
 		http.MethodGet,
 		"/api/v1/compilequeue",
 		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-			queue, err := s.control.CompileQueue(ctx, a.Env)
+			queue, err := s.store.OpenCompiles(ctx, a.Env)
 			if err != nil {
 				return reply{}, err
 			}
@@ -71,7 +71,7 @@ func (s *server) compiles(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Compiles(ctx, a.Env, q)
+		page, err := s.store.Compiles(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -83,7 +83,7 @@ func (s *server) compiles(g chi.Router) {
 		inEnvironment
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		c, stages, err := s.control.Compile(ctx, a.ID)
+		c, stages, err := s.store.Compile(ctx, a.ID)
 		if err == nil && c.Environment != a.Env {
 			err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
 		}
@@ -98,7 +98,7 @@ func (s *server) compiles(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/compiledata/{id}", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		c, _, err := s.control.Compile(ctx, a.ID)
+		c, _, err := s.store.Compile(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -108,7 +108,7 @@ func (s *server) compiles(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v1/compilereport/{id}", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		c, stages, err := s.control.Compile(ctx, a.ID)
+		c, stages, err := s.store.Compile(ctx, a.ID)
 		if fault.Is(err, fault.NotFound) {
 			return reply{}, &bare{code: http.StatusNotFound}
 		}
@@ -116,7 +116,7 @@ func (s *server) compiles(g chi.Router) {
 			return reply{}, err
 		}
 		if c.Substitute != nil {
-			if c, stages, err = s.control.Compile(ctx, *c.Substitute); err != nil {
+			if c, stages, err = s.store.Compile(ctx, *c.Substitute); err != nil {
 				return reply{}, err
 			}
 		}
@@ -187,7 +187,7 @@ func (s *server) reportsV1(ctx context.Context, a struct {
 	}
 	wanted := q.Limit
 	q.Limit = maxPage
-	page, err := s.control.Compiles(ctx, a.Env, q)
+	page, err := s.store.Compiles(ctx, a.Env, q)
 	if err != nil {
 		return reply{}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -24,7 +24,7 @@ var deliveryList = list{
 //	GET  /api/v2/deliveries                   webhooks of the environment, paged
 //	GET  /api/v2/deliveries/<id>              one, with all that it told
 //	POST /api/v2/deliveries/<id>/redeliver    act on it anew
-func (s *server) deliveries(g chi.Router) {
+func (s *server) deliveries(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/deliveries", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -36,7 +36,7 @@ func (s *server) deliveries(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Deliveries(ctx, a.Env, q)
+		page, err := s.store.Deliveries(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -49,7 +49,7 @@ func (s *server) deliveries(g chi.Router) {
 		ID uuid.UUID `arg:"id,required"`
 	}
 	call(s, g, http.MethodGet, "/api/v2/deliveries/{id}", func(ctx context.Context, a one) (reply, error) {
-		d, err := s.control.Delivery(ctx, a.Env, a.ID)
+		d, err := s.store.Delivery(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -35,7 +35,7 @@ type reported struct {
 }
 
 // discovered are the calls about what discovery resources found outside.
-func (s *server) discovered(g chi.Router) {
+func (s *server) discovered(g *gin.Engine) {
 	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
 	call(s, g, http.MethodGet, path, func(ctx context.Context, a struct {
 		inEnvironment
@@ -45,7 +45,7 @@ func (s *server) discovered(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.DiscoveredList(ctx, a.Env, q)
+		page, err := s.store.DiscoveredList(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -58,7 +58,7 @@ func (s *server) discovered(g chi.Router) {
 		})
 	})
 	call(s, g, http.MethodGet, one, func(ctx context.Context, a oneDiscovered) (reply, error) {
-		d, err := s.control.Discovered(ctx, a.Env, a.ID)
+		d, err := s.store.Discovered(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -79,7 +79,7 @@ func (s *server) discovered(g chi.Router) {
 	}
 }
 
-func (s *server) discoveredBatch(g chi.Router, path string) {
+func (s *server) discoveredBatch(g *gin.Engine, path string) {
 	call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
 		inEnvironment
 		Found []map[string]any `arg:"discovered_resources,required"`
@@ -124,7 +124,7 @@ func (s *server) reportDiscovered(ctx context.Context, in inEnvironment, list []
 		}
 		found = append(found, intent.Discovered{ID: id, Discovery: by, Record: record, Found: now})
 	}
-	if err := s.control.SetDiscovered(ctx, in.Env, found); err != nil {
+	if err := s.store.SetDiscovered(ctx, in.Env, found); err != nil {
 		return reply{}, err
 	}
 	return nothing()
@@ -139,7 +139,7 @@ func (s *server) forgetDiscovered(ctx context.Context, in inEnvironment, names [
 		}
 		ids = append(ids, id)
 	}
-	if err := s.control.DeleteDiscovered(ctx, in.Env, ids); err != nil {
+	if err := s.store.DeleteDiscovered(ctx, in.Env, ids); err != nil {
 		return reply{}, err
 	}
 	return nothing()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -57,7 +57,7 @@ type dryRunReport struct {
 //	POST /api/v2/dryrun                            {"version": 3} or {"commit": "main"}, and what to look at
 //	GET  /api/v2/dryrun-report/<id>                one, whatever it is of
 //	POST /api/v2/dryrun-report/<id>/cancel         end it
-func (s *server) dryRuns(g chi.Router) {
+func (s *server) dryRuns(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v2/dryrun/{version}", func(ctx context.Context, a struct {
 		dryRunsOf
 		dryRunChoice
@@ -99,7 +99,7 @@ func (s *server) dryRuns(g chi.Router) {
 		return s.listDryRuns(ctx, a.Env, 0)
 	})
 	call(s, g, http.MethodGet, "/api/v2/dryrun/{version}", func(ctx context.Context, a dryRunsOf) (reply, error) {
-		if _, err := s.control.Version(ctx, a.Env, a.Version); err != nil {
+		if _, err := s.store.Version(ctx, a.Env, a.Version); err != nil {
 			return reply{}, err
 		}
 		return s.listDryRuns(ctx, a.Env, a.Version)
@@ -135,7 +135,7 @@ func (s *server) dryRuns(g chi.Router) {
 }
 
 func (s *server) listDryRuns(ctx context.Context, env intent.EnvironmentID, version int) (reply, error) {
-	runs, err := s.control.DryRuns(ctx, env, version)
+	runs, err := s.store.DryRuns(ctx, env, version)
 	if err != nil {
 		return reply{}, err
 	}
@@ -144,7 +144,7 @@ func (s *server) listDryRuns(ctx context.Context, env intent.EnvironmentID, vers
 
 // dryRunReport gives one with all it found; a version other than 0 must be its own.
 func (s *server) dryRunReport(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, version int) (reply, error) {
-	run, diffs, err := s.control.DryRun(ctx, env, id)
+	run, diffs, err := s.store.DryRun(ctx, env, id)
 	if err == nil && version != 0 && run.Version != version {
 		err = fault.New("api", fault.NotFound, "this version has no such dry run")
 	}
@@ -192,13 +192,13 @@ func dryDiffsOf(diffs []intent.ResourceDiff) []any {
 	return out
 }
 
-func (s *server) dryRunsV1(g chi.Router) {
+func (s *server) dryRunsV1(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v1/dryrun/{id}", func(ctx context.Context, a oneVersion) (reply, error) {
 		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.ID})
 		if err != nil {
 			return reply{}, err
 		}
-		run, _, err := s.control.DryRun(ctx, a.Env, id)
+		run, _, err := s.store.DryRun(ctx, a.Env, id)
 		if err != nil {
 			return reply{}, err
 		}
@@ -212,7 +212,7 @@ func (s *server) dryRunsV1(g chi.Router) {
 		if a.Version != nil {
 			version = *a.Version
 		}
-		runs, err := s.control.DryRuns(ctx, a.Env, version)
+		runs, err := s.store.DryRuns(ctx, a.Env, version)
 		if err != nil {
 			return reply{}, err
 		}
@@ -237,7 +237,7 @@ func (s *server) dryRunsV1(g chi.Router) {
 		inEnvironment
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		run, diffs, err := s.control.DryRun(ctx, a.Env, a.ID)
+		run, diffs, err := s.store.DryRun(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -52,7 +52,7 @@ type modifyEnvironment struct {
 	Icon        *string    `arg:"icon"`
 }
 
-func (s *server) environments(g chi.Router) {
+func (s *server) environments(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v2/environment", func(ctx context.Context, a newEnvironment) (reply, error) {
 		e, err := s.createEnvironment(ctx, a)
 		if err != nil {
@@ -68,14 +68,14 @@ func (s *server) environments(g chi.Router) {
 		return v1(map[string]any{"environment": environmentV1(e)})
 	})
 	call(s, g, http.MethodGet, "/api/v2/environment", func(ctx context.Context, a details) (reply, error) {
-		all, err := s.control.Environments(ctx)
+		all, err := s.store.Environments(ctx)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(listed(all, func(e intent.Environment) any { return environmentV2(e, a.Details) }))
 	})
 	call(s, g, http.MethodGet, "/api/v1/environment", func(ctx context.Context, _ struct{}) (reply, error) {
-		all, err := s.control.Environments(ctx)
+		all, err := s.store.Environments(ctx)
 		if err != nil {
 			return reply{}, err
 		}
@@ -145,7 +145,7 @@ func (s *server) environments(g chi.Router) {
 
 // environmentVerb declares a call that does something to one environment and
 // answers nothing, in both versions.
-func (s *server) environmentVerb(g chi.Router, method, what string, do func(context.Context, uuid.UUID) error) {
+func (s *server) environmentVerb(g *gin.Engine, method, what string, do func(context.Context, uuid.UUID) error) {
 	for version, done := range map[string]func() (reply, error){
 		"v1": func() (reply, error) { return v1(nil) },
 		"v2": nothing,
@@ -169,7 +169,7 @@ func (s *server) environmentVerb(g chi.Router, method, what string, do func(cont
 }
 
 func (s *server) environment(ctx context.Context, id uuid.UUID) (intent.Environment, error) {
-	e, err := s.control.Environment(ctx, id)
+	e, err := s.store.Environment(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return e, noEnvironment()
 	}
@@ -177,7 +177,7 @@ func (s *server) environment(ctx context.Context, id uuid.UUID) (intent.Environm
 }
 
 func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (intent.Environment, error) {
-	if _, err := s.control.Project(ctx, a.ProjectID); err != nil {
+	if _, err := s.store.Project(ctx, a.ProjectID); err != nil {
 		if fault.Is(err, fault.NotFound) {
 			return intent.Environment{}, fault.New("api", fault.NotFound, "The project id provided does not exist.")
 		}
@@ -213,7 +213,7 @@ func (s *server) modifyEnvironment(ctx context.Context, a modifyEnvironment) (in
 		e.Source.Branch = *a.Branch
 	}
 	if a.ProjectID != nil {
-		if _, err := s.control.Project(ctx, *a.ProjectID); err != nil {
+		if _, err := s.store.Project(ctx, *a.ProjectID); err != nil {
 			return e, err
 		}
 		e.ProjectID = *a.ProjectID

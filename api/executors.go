@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
 
 // executors is the call about what runs the handlers, which the reference does not have.
-func (s *server) executors(g chi.Router) {
+func (s *server) executors(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/executors", func(ctx context.Context, a struct {
 		inEnvironment
 	}) (reply, error) {

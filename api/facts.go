@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -13,7 +13,7 @@ import (
 // facts is the call to ask resources for their facts, which Inmanta does not have:
 //
 //	POST /api/v2/facts/refresh   {"resource_ids": […]}: these, or all that have facts which expire; gives which
-func (s *server) facts(g chi.Router) {
+func (s *server) facts(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v2/facts/refresh", func(ctx context.Context, a struct {
 		inEnvironment
 		Resources []string `arg:"resource_ids"`

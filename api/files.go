@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 )
@@ -17,7 +17,7 @@ type oneFile struct {
 	ID string `arg:"id,required"`
 }
 
-func (s *server) files(g chi.Router) {
+func (s *server) files(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v1/file/{id}", func(ctx context.Context, a struct {
 		oneFile
 		Content string `arg:"content,required"`
@@ -30,20 +30,20 @@ func (s *server) files(g chi.Router) {
 		if hash := hex.EncodeToString(sum[:]); hash != a.ID {
 			return reply{}, invalid("the content has the hash %s and cannot be stored as %s", hash, a.ID)
 		}
-		if _, err := s.control.PutFile(ctx, content); err != nil {
+		if _, err := s.store.PutFile(ctx, content); err != nil {
 			return reply{}, err
 		}
 		return v1(nil)
 	})
 	call(s, g, http.MethodGet, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
-		content, err := s.control.File(ctx, a.ID)
+		content, err := s.store.File(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
 		return v1(map[string]any{"content": base64.StdEncoding.EncodeToString(content)})
 	})
 	call(s, g, http.MethodHead, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
-		missing, err := s.control.MissingFiles(ctx, []string{a.ID})
+		missing, err := s.store.MissingFiles(ctx, []string{a.ID})
 		if err != nil {
 			return reply{}, err
 		}
@@ -55,7 +55,7 @@ func (s *server) files(g chi.Router) {
 	call(s, g, http.MethodPost, "/api/v1/file", func(ctx context.Context, a struct {
 		Files []string `arg:"files,required"`
 	}) (reply, error) {
-		missing, err := s.control.MissingFiles(ctx, a.Files)
+		missing, err := s.store.MissingFiles(ctx, a.Files)
 		if err != nil {
 			return reply{}, err
 		}
@@ -85,7 +85,7 @@ func (s *server) fileLines(ctx context.Context, id string) ([]string, error) {
 	if id == "" || id == "0" {
 		return nil, nil
 	}
-	content, err := s.control.File(ctx, id)
+	content, err := s.store.File(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )
+
+// shownGates is how many of the newest overrides and interventions are listed.
+const shownGates = 500
 
 // actor is who asks and why; calls that Inmanta has too can leave both out.
 type actor struct {
@@ -34,12 +37,12 @@ func (a actor) as(ctx context.Context) context.Context {
 //	GET    /api/v2/interventions    who halted, resumed, paused, unpaused and let through, newest first
 //	GET    /api/v2/maintenance      what holds changes of each agent now, and until when
 //	GET    /api/v2/resource/<rid>/why   why a resource is not deployed
-func (s *server) gates(g chi.Router) {
+func (s *server) gates(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/override", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		list, err := s.control.Overrides(ctx, a.Env)
+		list, err := s.store.Overrides(ctx, a.Env, shownGates)
 		if err != nil {
 			return reply{}, err
 		}
@@ -97,7 +100,7 @@ func (s *server) gates(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.Interventions(ctx, a.Env)
+			list, err := s.store.Interventions(ctx, a.Env, shownGates)
 			if err != nil {
 				return reply{}, err
 			}

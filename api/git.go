@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
+
+// shownCommits is how many of the newest commits are listed.
+const shownCommits = 100
 
 // git are the calls about commits. Inmanta has none like them.
 //
@@ -17,13 +20,13 @@ import (
 //	GET  /api/v2/git/blocks    the commits that were taken back
 //	POST /api/v2/git/unblock   {"commit", "by", "reason"}: free one of them
 //	POST /api/v2/rollback      {"version", "by", "reason", "revert"}: see rollback
-func (s *server) git(g chi.Router) {
+func (s *server) git(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/git", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		e, err := s.environment(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
 		}
-		state, err := s.control.GitState(ctx, a.Env)
+		state, err := s.store.GitState(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
 		}
@@ -50,7 +53,7 @@ func (s *server) git(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.GitCommits(ctx, a.Env)
+			list, err := s.store.GitCommits(ctx, a.Env, shownCommits)
 			if err != nil {
 				return reply{}, err
 			}

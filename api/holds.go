@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -15,7 +15,7 @@ import (
 //
 //	GET  /api/v2/desiredstate/<version>/hold      why it is held, with what it takes away
 //	POST /api/v2/desiredstate/<version>/confirm   {"by": …, "reason": …}: release it all the same
-func (s *server) holds(g chi.Router) {
+func (s *server) holds(g *gin.Engine) {
 	type oneVersion struct {
 		inEnvironment
 		Version int `arg:"version,required"`
@@ -26,7 +26,7 @@ func (s *server) holds(g chi.Router) {
 		http.MethodGet,
 		"/api/v2/desiredstate/{version}/hold",
 		func(ctx context.Context, a oneVersion) (reply, error) {
-			v, err := s.control.Version(ctx, a.Env, a.Version)
+			v, err := s.store.Version(ctx, a.Env, a.Version)
 			if err != nil {
 				return reply{}, err
 			}
@@ -44,7 +44,7 @@ func (s *server) holds(g chi.Router) {
 		if err := s.control.Confirm(ctx, a.Env, a.Version, a.By, a.Reason); err != nil {
 			return reply{}, err
 		}
-		v, err := s.control.Version(ctx, a.Env, a.Version)
+		v, err := s.store.Version(ctx, a.Env, a.Version)
 		if err != nil {
 			return reply{}, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -22,7 +22,7 @@ type oneNotification struct {
 }
 
 // notifications are what people should hear of.
-func (s *server) notifications(g chi.Router) {
+func (s *server) notifications(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/notification", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -31,7 +31,7 @@ func (s *server) notifications(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Notifications(ctx, a.Env, q)
+		page, err := s.store.Notifications(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -55,7 +55,7 @@ func (s *server) notifications(g chi.Router) {
 		http.MethodGet,
 		"/api/v2/notification/{notification_id}",
 		func(ctx context.Context, a oneNotification) (reply, error) {
-			n, err := s.control.Notification(ctx, a.Env, a.ID)
+			n, err := s.store.Notification(ctx, a.Env, a.ID)
 			if err != nil {
 				return reply{}, err
 			}

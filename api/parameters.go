@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -59,7 +59,7 @@ type oneParameter struct {
 	Resource string `arg:"resource_id"`
 }
 
-func (s *server) parameters(g chi.Router) {
+func (s *server) parameters(g *gin.Engine) {
 	for path, facts := range map[string]bool{"/api/v2/parameters": false, "/api/v2/facts": true} {
 		l, show := parameterList, parameterOf
 		if facts {
@@ -73,7 +73,7 @@ func (s *server) parameters(g chi.Router) {
 			if err != nil {
 				return reply{}, err
 			}
-			page, err := s.control.Parameters(ctx, a.Env, facts, q)
+			page, err := s.store.Parameters(ctx, a.Env, facts, q)
 			if err != nil {
 				return reply{}, err
 			}
@@ -131,13 +131,13 @@ func (s *server) parameters(g chi.Router) {
 	s.parametersV1(g)
 }
 
-func (s *server) parametersV1(g chi.Router) {
+func (s *server) parametersV1(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
 		id, err := optionalID(a.Resource)
 		if err != nil {
 			return reply{}, err
 		}
-		p, err := s.control.Parameter(ctx, a.Env, a.Name, id)
+		p, err := s.store.Parameter(ctx, a.Env, a.Name, id)
 		missing := fault.Is(err, fault.NotFound)
 		if err != nil && !missing {
 			return reply{}, err
@@ -172,7 +172,7 @@ func (s *server) parametersV1(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		err = s.control.DeleteParameter(ctx, a.Env, a.Name, id)
+		err = s.store.DeleteParameter(ctx, a.Env, a.Name, id)
 		if fault.Is(err, fault.NotFound) {
 			return reply{}, &bare{code: http.StatusNotFound}
 		}
@@ -189,7 +189,7 @@ func (s *server) parametersV1(g chi.Router) {
 		for _, facts := range []bool{false, true} {
 			q := intent.ListQuery{Limit: maxPage, Sort: "name"}
 			for {
-				page, err := s.control.Parameters(ctx, a.Env, facts, q)
+				page, err := s.store.Parameters(ctx, a.Env, facts, q)
 				if err != nil {
 					return reply{}, err
 				}
@@ -294,13 +294,13 @@ func (s *server) setParameter(
 			return intent.Parameter{}, err
 		}
 	}
-	return s.control.Parameter(ctx, a.Env, a.Name, id)
+	return s.store.Parameter(ctx, a.Env, a.Name, id)
 }
 
 // factsOf lists the facts of one resource.
 func (s *server) factsOf(ctx context.Context, a oneResource) ([]intent.Parameter, error) {
 	q := intent.ListQuery{Limit: maxPage, Sort: "name", Filters: map[string][]string{"resource_id": {a.ID.String()}}}
-	page, err := s.control.Parameters(ctx, a.Env, true, q)
+	page, err := s.store.Parameters(ctx, a.Env, true, q)
 	if err != nil {
 		return nil, err
 	}

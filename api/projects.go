@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -38,7 +38,7 @@ type environmentDetails struct {
 	Details bool `arg:"environment_details"`
 }
 
-func (s *server) projects(g chi.Router) {
+func (s *server) projects(g *gin.Engine) {
 	call(s, g, http.MethodPut, "/api/v2/project", func(ctx context.Context, a newProject) (reply, error) {
 		p, err := s.createProject(ctx, a)
 		if err != nil {
@@ -123,7 +123,7 @@ func (s *server) createProject(ctx context.Context, a newProject) (intent.Projec
 }
 
 func (s *server) renameProject(ctx context.Context, a renameProject) (intent.Project, []intent.Environment, error) {
-	if err := s.control.RenameProject(ctx, a.ID, a.Name); err != nil {
+	if err := s.store.RenameProject(ctx, a.ID, a.Name); err != nil {
 		return intent.Project{}, nil, as500(err, fault.Conflict)
 	}
 	return s.project(ctx, a.ID)
@@ -131,11 +131,11 @@ func (s *server) renameProject(ctx context.Context, a renameProject) (intent.Pro
 
 // allProjects lists projects with the environments inside each.
 func (s *server) allProjects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
-	projects, err := s.control.Projects(ctx)
+	projects, err := s.store.Projects(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	environments, err := s.control.Environments(ctx)
+	environments, err := s.store.Environments(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +147,7 @@ func (s *server) allProjects(ctx context.Context) ([]intent.Project, map[uuid.UU
 }
 
 func (s *server) project(ctx context.Context, id uuid.UUID) (intent.Project, []intent.Environment, error) {
-	p, err := s.control.Project(ctx, id)
+	p, err := s.store.Project(ctx, id)
 	if err != nil {
 		return p, nil, err
 	}

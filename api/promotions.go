@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
@@ -18,7 +18,7 @@ import (
 //	POST /api/v2/git/promotions/pause    {"by", "reason"}: promote nothing until resume
 //	POST /api/v2/git/promotions/resume   {"by", "reason"}
 //	POST /api/v2/promote                 {"commit", "by", "reason"}: promote it now, in spite of its gates
-func (s *server) promotions(g chi.Router) {
+func (s *server) promotions(g *gin.Engine) {
 	type person struct {
 		inEnvironment
 		By     string `arg:"by,required"`

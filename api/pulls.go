@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
+
+// shownOutbox is how many of the newest pieces of work for a forge are listed.
+const shownOutbox = 200
 
 // pulls are the calls about pull requests and what forges are told. Inmanta has none like them.
 //
@@ -17,7 +20,7 @@ import (
 //	POST /api/v2/pull/<number>/approve       {"commit": …, "by": …}: let the code of exactly this commit run
 //	GET  /api/v2/forge/outbox                what waits for the forge, what was sent, what is dead
 //	POST /api/v2/forge/outbox/<id>/retry     give dead work another chance
-func (s *server) pulls(g chi.Router) {
+func (s *server) pulls(g *gin.Engine) {
 	type onePull struct {
 		inEnvironment
 		Number int `arg:"number,required"`
@@ -26,14 +29,14 @@ func (s *server) pulls(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		found, err := s.control.PullRequests(ctx, a.Env)
+		found, err := s.store.PullRequests(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
 		}
 		return v2(listed(found, pullOf))
 	})
 	call(s, g, http.MethodGet, "/api/v2/pull/{number}", func(ctx context.Context, a onePull) (reply, error) {
-		p, err := s.control.PullRequest(ctx, a.Env, a.Number)
+		p, err := s.store.PullRequest(ctx, a.Env, a.Number)
 		if err != nil {
 			return reply{}, err
 		}
@@ -59,7 +62,7 @@ func (s *server) pulls(g chi.Router) {
 		if err := s.control.ApprovePull(ctx, a.Env, a.Number, a.Commit, a.By); err != nil {
 			return reply{}, err
 		}
-		p, err := s.control.PullRequest(ctx, a.Env, a.Number)
+		p, err := s.store.PullRequest(ctx, a.Env, a.Number)
 		if err != nil {
 			return reply{}, err
 		}
@@ -69,7 +72,7 @@ func (s *server) pulls(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		found, err := s.control.Outbox(ctx, a.Env)
+		found, err := s.store.Outbox(ctx, a.Env, shownOutbox)
 		if err != nil {
 			return reply{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -44,10 +44,10 @@ type oneResource struct {
 	ID intent.ResourceID `arg:"rid,required"`
 }
 
-func (s *server) resources(g chi.Router) {
+func (s *server) resources(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/resource", s.resourceList)
 	call(s, g, http.MethodGet, "/api/v2/resource/{rid}", func(ctx context.Context, a oneResource) (reply, error) {
-		d, err := s.control.Resource(ctx, a.Env, a.ID)
+		d, err := s.store.Resource(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -70,7 +70,7 @@ func (s *server) resources(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.ResourceHistory(ctx, a.Env, a.ID, q)
+		page, err := s.store.ResourceHistory(ctx, a.Env, a.ID, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -93,7 +93,7 @@ func (s *server) resources(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.ResourceLogs(ctx, a.Env, a.ID, q)
+		page, err := s.store.ResourceLogs(ctx, a.Env, a.ID, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -152,7 +152,7 @@ func (s *server) resourceList(ctx context.Context, a struct {
 	flag, summary := "False", map[string]any(nil)
 	if a.Summary {
 		flag = "True"
-		counts, err := s.control.ResourceCounts(ctx, a.Env)
+		counts, err := s.store.ResourceCounts(ctx, a.Env)
 		if err != nil {
 			return reply{}, err
 		}
@@ -161,7 +161,7 @@ func (s *server) resourceList(ctx context.Context, a struct {
 			q.Total = total
 		}
 	}
-	page, err := s.control.Resources(ctx, a.Env, q)
+	page, err := s.store.Resources(ctx, a.Env, q)
 	if err != nil {
 		return reply{}, err
 	}
@@ -207,7 +207,7 @@ func (s *server) resourceV1(ctx context.Context, a struct {
 		return reply{}, &bare{code: http.StatusInternalServerError,
 			message: prefixes[http.StatusInternalServerError] + "the resource id needs a version: module::Type[agent,attribute=value],v=1"}
 	}
-	r, err := s.control.VersionResource(ctx, a.Env, version, id)
+	r, err := s.store.VersionResource(ctx, a.Env, version, id)
 	if fault.Is(err, fault.NotFound) {
 		return reply{}, &bare{
 			code:    http.StatusNotFound,
@@ -218,7 +218,7 @@ func (s *server) resourceV1(ctx context.Context, a struct {
 		return reply{}, err
 	}
 	var state *intent.ResourceState
-	if d, err := s.control.Resource(ctx, a.Env, id); err == nil {
+	if d, err := s.store.Resource(ctx, a.Env, id); err == nil {
 		state = &d.State
 	} else if !fault.Is(err, fault.NotFound) {
 		return reply{}, err
@@ -233,7 +233,7 @@ func (s *server) resourceV1(ctx context.Context, a struct {
 		if a.Limit > 0 && a.Limit < maxPage {
 			limit = a.Limit
 		}
-		actions, err := s.control.Actions(ctx, a.Env, id, kind, limit)
+		actions, err := s.store.Actions(ctx, a.Env, id, kind, limit)
 		if err != nil {
 			return reply{}, err
 		}
@@ -291,7 +291,7 @@ func (s *server) resourceActions(ctx context.Context, a struct {
 			keepTime = func(x intent.Action) bool { return x.Started.After(bound) }
 		}
 	}
-	found, err := s.control.Actions(ctx, a.Env, intent.ResourceID{}, "", searchWindow)
+	found, err := s.store.Actions(ctx, a.Env, intent.ResourceID{}, "", searchWindow)
 	if err != nil {
 		return reply{}, err
 	}
@@ -334,7 +334,7 @@ func (s *server) statuses(ctx context.Context, in inEnvironment) (map[intent.Res
 	states := map[intent.ResourceID]*intent.ResourceState{}
 	q := intent.ListQuery{Limit: maxPage, Sort: "resource_id"}
 	for {
-		page, err := s.control.Resources(ctx, in.Env, q)
+		page, err := s.store.Resources(ctx, in.Env, q)
 		if err != nil {
 			return nil, err
 		}
@@ -357,7 +357,7 @@ func (s *server) actionsOfVersion(
 	kind intent.ActionKind,
 	limit int,
 ) (map[intent.ResourceID][]intent.Action, error) {
-	found, err := s.control.Actions(ctx, in.Env, intent.ResourceID{}, kind, searchWindow)
+	found, err := s.store.Actions(ctx, in.Env, intent.ResourceID{}, kind, searchWindow)
 	if err != nil {
 		return nil, err
 	}

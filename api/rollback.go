@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -16,7 +16,7 @@ import (
 // one before that was deployed. 409 when there is none, and when the rollback
 // takes away so much that it is held: the new version waits to be confirmed.
 // With revert, the forge is asked for a pull request that takes the commit back.
-func (s *server) rollback(g chi.Router) {
+func (s *server) rollback(g *gin.Engine) {
 	call(s, g, http.MethodPost, "/api/v2/rollback", func(ctx context.Context, a struct {
 		inEnvironment
 		Version *int   `arg:"version"`
@@ -71,7 +71,7 @@ func (s *server) rollback(g chi.Router) {
 			if _, err := s.environment(ctx, a.Env); err != nil {
 				return reply{}, err
 			}
-			list, err := s.control.BlockedCommits(ctx, a.Env)
+			list, err := s.store.GitBlocks(ctx, a.Env)
 			if err != nil {
 				return reply{}, err
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -13,7 +13,7 @@ import (
 // secrets is Ordain's own: what an environment's repository and webhooks ask
 // to see, and variables of handlers (variable:NAME). They are written and never
 // read back; the list says which there are.
-func (s *server) secrets(g chi.Router) {
+func (s *server) secrets(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/environment/{id}/secret", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
@@ -44,7 +44,7 @@ func (s *server) secrets(g chi.Router) {
 
 // projectSecrets is what all environments of a project share: credentials, and
 // the keys of SSH servers, which are no secret and can be read.
-func (s *server) projectSecrets(g chi.Router) {
+func (s *server) projectSecrets(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/project/{id}/secret", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
@@ -67,7 +67,7 @@ func (s *server) projectSecrets(g chi.Router) {
 	call(s, g, http.MethodGet, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
 		ID uuid.UUID `arg:"id,required"`
 	}) (reply, error) {
-		lines, err := s.control.KnownHosts(ctx, a.ID)
+		lines, err := s.store.KnownHosts(ctx, a.ID)
 		if err != nil {
 			return reply{}, err
 		}

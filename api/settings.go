@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -27,7 +27,7 @@ type protectSettings struct {
 	By       string         `arg:"protected_by,required"`
 }
 
-func (s *server) settings(g chi.Router) {
+func (s *server) settings(g *gin.Engine) {
 	const many, one = "/environment_settings", "/environment_settings/{id}"
 	call(s, g, http.MethodGet, "/api/v2"+many, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
 		values, definitions, err := s.settingValues(ctx, a.inEnvironment, "")

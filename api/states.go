@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -23,7 +23,7 @@ var driftList = list{
 //
 //	GET  /api/v2/drift    records of drift, paged
 //	POST /api/v2/unpark   {"resource_ids": […]}: free these, or all that are parked
-func (s *server) states(g chi.Router) {
+func (s *server) states(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v2/drift", func(ctx context.Context, a struct {
 		inEnvironment
 		paging
@@ -35,7 +35,7 @@ func (s *server) states(g chi.Router) {
 		if _, err := s.environment(ctx, a.Env); err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Drift(ctx, a.Env, q)
+		page, err := s.store.Drift(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}

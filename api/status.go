@@ -4,15 +4,15 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 )
 
-func (s *server) status(g chi.Router) {
+func (s *server) status(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/serverstatus", func(ctx context.Context, _ struct{}) (reply, error) {
 		database, message := "OK", any(nil)
-		if err := s.control.Ping(ctx); err != nil {
+		if err := s.store.Ping(ctx); err != nil {
 			database, message = "Error", "the database does not answer"
 		}
 		slice := func(name, status string, message any) map[string]any {
@@ -24,16 +24,16 @@ func (s *server) status(g chi.Router) {
 			}
 		}
 		return v2(map[string]any{
-			"product": "Ordain", "edition": "Open Source Edition", "version": s.control.ProgramVersion(), "license": "open source",
+			"product": "Ordain", "edition": "Open Source Edition", "version": s.version, "license": "open source",
 			"extensions": []any{
-				map[string]any{"name": "core", "version": s.control.ProgramVersion(), "package": "ordain"},
+				map[string]any{"name": "core", "version": s.version, "package": "ordain"},
 			},
 			"slices":   []any{slice("core.server", "OK", nil), slice("core.database", database, message)},
 			"features": []any{}, "status": database, "python_version": nil, "postgresql_version": nil,
 		})
 	})
 	call(s, g, http.MethodGet, "/api/v2/health", func(ctx context.Context, _ struct{}) (reply, error) {
-		if err := s.control.Ping(ctx); err != nil {
+		if err := s.store.Ping(ctx); err != nil {
 			return reply{}, fault.Wrap("api.health", fault.Internal, err).Say("the database does not answer")
 		}
 		return v2(nil)

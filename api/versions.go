@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-chi/chi/v5"
+	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -29,7 +29,7 @@ type oneVersion struct {
 	ID int `arg:"id,required"`
 }
 
-func (s *server) versions(g chi.Router) {
+func (s *server) versions(g *gin.Engine) {
 	call(s, g, http.MethodGet, "/api/v1/version", s.versionsV1)
 	call(s, g, http.MethodGet, "/api/v1/version/{id}", s.versionV1)
 	call(s, g, http.MethodPost, "/api/v1/version/{id}", func(ctx context.Context, a struct {
@@ -40,7 +40,7 @@ func (s *server) versions(g chi.Router) {
 		if err := s.control.Release(ctx, a.Env, a.ID); err != nil {
 			return reply{}, err
 		}
-		v, err := s.control.Version(ctx, a.Env, a.ID)
+		v, err := s.store.Version(ctx, a.Env, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -64,7 +64,7 @@ func (s *server) versions(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.Versions(ctx, a.Env, q)
+		page, err := s.store.Versions(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -95,10 +95,10 @@ func (s *server) versions(g chi.Router) {
 		if err != nil {
 			return reply{}, err
 		}
-		if _, err := s.control.Version(ctx, a.Env, a.Version); err != nil {
+		if _, err := s.store.Version(ctx, a.Env, a.Version); err != nil {
 			return reply{}, err
 		}
-		page, err := s.control.VersionResourcePage(ctx, a.Env, a.Version, q)
+		page, err := s.store.VersionResourcePage(ctx, a.Env, a.Version, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -111,7 +111,7 @@ func (s *server) versions(g chi.Router) {
 		Version int               `arg:"version,required"`
 		ID      intent.ResourceID `arg:"rid,required"`
 	}) (reply, error) {
-		r, err := s.control.VersionResource(ctx, a.Env, a.Version, a.ID)
+		r, err := s.store.VersionResource(ctx, a.Env, a.Version, a.ID)
 		if err != nil {
 			return reply{}, err
 		}
@@ -180,7 +180,7 @@ func (s *server) versionsV1(ctx context.Context, a struct {
 	}
 	out, count := []any{}, 0
 	for seen := 0; ; {
-		page, err := s.control.Versions(ctx, a.Env, q)
+		page, err := s.store.Versions(ctx, a.Env, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -207,11 +207,11 @@ func (s *server) versionV1(ctx context.Context, a struct {
 	LogFilter   *string `arg:"log_filter"`
 	Limit       int     `arg:"limit"`
 }) (reply, error) {
-	v, err := s.control.Version(ctx, a.Env, a.ID)
+	v, err := s.store.Version(ctx, a.Env, a.ID)
 	if err != nil {
 		return reply{}, err
 	}
-	all, err := s.control.VersionResources(ctx, a.Env, a.ID)
+	all, err := s.store.VersionResources(ctx, a.Env, a.ID)
 	if err != nil {
 		return reply{}, err
 	}
@@ -257,12 +257,12 @@ type progress struct {
 
 func (s *server) progress(ctx context.Context, in inEnvironment) (progress, error) {
 	var p progress
-	active, err := s.control.ActiveVersion(ctx, in.Env)
+	active, err := s.store.ActiveVersion(ctx, in.Env)
 	if err != nil || active == nil {
 		return p, err
 	}
 	p.active = active.Number
-	p.counts, err = s.control.ResourceCounts(ctx, in.Env)
+	p.counts, err = s.store.ResourceCounts(ctx, in.Env)
 	return p, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/layout"
 )
 
@@ -101,7 +102,7 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 		t.Fatal(err)
 	}
 	if _, err := maker.Interpreter(t.Context(), ""); err != nil {
-		t.Skip(err)
+		tool.Missing(t, "%v", err)
 	}
 	b := &bench{files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
 	c := Config{
@@ -146,7 +147,7 @@ func interpreters(t *testing.T) []venv.Interpreter {
 		}
 	}
 	if len(out) == 0 {
-		t.Skip("no Python on this machine")
+		tool.Missing(t, "there is no Python 3.11 or newer with venv on this machine")
 	}
 	return out
 }

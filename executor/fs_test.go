@@ -15,6 +15,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // published reads the plug-in sources of modules as they come from the package
@@ -26,7 +27,7 @@ func (b *bench) published(python string, requirements []string, modules ...strin
 		venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements},
 	)
 	if fault.Is(err, fault.Unavailable) {
-		b.t.Skipf("no package index in reach: %v", err)
+		tool.Missing(b.t, "cannot reach a package index: %v", err)
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -202,7 +203,7 @@ func TestPublishedTextModule(t *testing.T) {
 	all := interpreters(t)
 	n := slices.IndexFunc(all, func(i venv.Interpreter) bool { return i.Minor >= "3.12" })
 	if n < 0 {
-		t.Skip("the module needs Python 3.12")
+		tool.Missing(t, "the published module needs Python 3.12")
 	}
 	b := newBench(t, nil, all[n].Path)
 	blue := b.published(all[n].Path, []string{"inmanta-module-files"}, "files", "config", "mitogen", "std")

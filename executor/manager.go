@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/python/runtime"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -100,7 +101,7 @@ func NewManager(c Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime, err := worker.UnpackRuntime(c.Layout.CacheDir())
+	runtimeDir, err := runtime.Unpack(c.Layout.CacheDir())
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func NewManager(c Config) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
+		c: c, runtime: runtimeDir, executors: map[string]*executor{}, freed: make(chan struct{}),
 		workers: map[*process]bool{}, behind: map[intent.ActionID]*run{}, calm: worker.SystemTasks(),
 	}
 	if !c.KeepDaemons {

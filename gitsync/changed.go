@@ -17,8 +17,9 @@ const opChanged = "gitsync.Changed"
 // errEnough ends a comparison early.
 var errEnough = errors.New("enough was seen")
 
-// Changed tells the paths that differ between two commits which were fetched
-// before, as long as visit wants to hear of more. NotFound when one of them is not there.
+// Changed calls visit with each path that differs between two commits, in no
+// order, until visit returns false. Both must have been fetched, and are given by
+// their full hashes; the fault is NotFound when the mirror lacks one of them.
 func (s *Syncer) Changed(ctx context.Context, src Source, from, to string, visit func(path string) bool) error {
 	p, err := src.locate()
 	if err != nil {

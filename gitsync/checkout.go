@@ -22,35 +22,16 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// CheckoutReport tells what a checkout did.
-type CheckoutReport struct {
-	Command   string // what a person would have typed
-	Output    string // what it did, and what a person should know of the commit
-	Written   int    // files
-	Removed   int    // files and whole folders
-	Unchanged int    // files
-	Rebuilt   bool   // the mirror was damaged, and was made anew
-	Duration  time.Duration
-}
-
 // Checkout makes dir exactly the commit: what is not in it is removed, but for
 // the names of Config.Keep at the top; what is as it should be is not touched.
 // The commit must have been fetched. dir is made when it is missing, and is
 // a working copy that git understands. When the commit is refused or cannot
 // be read, dir stays as it is.
-func (s *Syncer) Checkout(ctx context.Context, src Source, commit, dir string) (CheckoutReport, error) {
-	start := time.Now()
-	report := CheckoutReport{
-		Command: "git -C " + shellQuote(
-			dir,
-		) + " checkout --force " + printable(
-			commit,
-		) + " && git -C " + shellQuote(
-			dir,
-		) + " clean -ffdx" + s.excludes(),
-	}
+func (s *Syncer) Checkout(ctx context.Context, src Source, commit, dir string) (Report, error) {
+	at := "git -C " + shellQuote(dir)
+	report := Report{Command: at + " checkout --force " + printable(commit) + " && " + at + " clean -ffdx" + s.excludes()}
 	err := s.checkOut(ctx, src, commit, dir, &report)
-	report.Duration = time.Since(start)
+	report.Output = endLine(report.Output)
 	return report, err
 }
 
@@ -62,7 +43,7 @@ func (s *Syncer) excludes() string {
 	return out.String()
 }
 
-func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, report *CheckoutReport) error {
+func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, report *Report) error {
 	p, err := src.locate()
 	if err != nil {
 		return err
@@ -146,7 +127,7 @@ type worktree struct {
 	keep     []string
 	place    place
 	branch   string
-	report   *CheckoutReport
+	report   *Report
 	syncer   *Syncer
 	pointers []string  // files that are pointers of Git LFS
 	lent     []*mirror // of submodules, open while files are staged

@@ -71,7 +71,7 @@ func TestDiskFullAtTheFetch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := smallDisk(t)
-			o, s := newOrigin(t), newSyncer(t, func(c *Config) { c.MirrorDir = Below(filepath.Join(disk, "mirrors")) })
+			o, s := newOrigin(t), newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(disk, "mirrors") })
 			src := Source{URL: serve(o), Branch: "main"}
 			one := o.push("small", map[string]string{"a": "1"})
 			fetch(t, s, src)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -19,46 +18,32 @@ import (
 
 const opFetch = "gitsync.Fetch"
 
-// FetchReport tells what a fetch did.
-type FetchReport struct {
-	Cloned    bool   // there was no mirror before
-	Rebuilt   bool   // the mirror was damaged, and was made anew
-	Rewritten bool   // the branch was force-pushed: what it pointed to is not in its history
-	Previous  string // commit that the branch pointed to in the mirror before; empty when unknown
-	Command   string // what a person would have typed
-	Output    string // what git would have printed, about
-	Duration  time.Duration
-}
-
 // Fetch brings the mirror of a source up to date and resolves its branch.
-// Calls for the same repository and credentials that come while a fetch runs
-// share the next one: each sees what was pushed before it was called.
-func (s *Syncer) Fetch(ctx context.Context, src Source) (intent.Revision, FetchReport, error) {
-	start := time.Now()
+// Calls for the same repository and credentials that arrive while a fetch is
+// running share the next one, so each caller sees everything that was pushed
+// before its call.
+func (s *Syncer) Fetch(ctx context.Context, src Source) (intent.Revision, Report, error) {
 	p, err := src.locate()
 	if err != nil {
-		return intent.Revision{}, FetchReport{}, err
+		return intent.Revision{}, Report{}, err
 	}
 	p.branch = src.Branch
+	var rev intent.Revision
 	got, err := s.share(ctx, p)
-	report := got.report
-	report.Duration = time.Since(start)
-	if err != nil {
-		return intent.Revision{}, report, err
-	}
-	rev, err := s.resolve(ctx, p, src, &got)
-	report = got.report
 	if err == nil {
-		report.describe(got, rev, src.Branch)
+		rev, err = s.resolve(ctx, p, src, &got)
 	}
-	report.Duration = time.Since(start)
-	return rev, report, err
+	got.report.Output = endLine(got.report.Output)
+	if err == nil {
+		got.report.describe(got, rev, src.Branch)
+	}
+	return rev, got.report, err
 }
 
 // fetched is the outcome of one fetch, for all who share it. after is what
 // the repository held; before what the mirror held.
 type fetched struct {
-	report        FetchReport
+	report        Report
 	before, after refSet
 	forced        map[string]bool // branches whose history was rewritten
 }
@@ -110,7 +95,7 @@ func (s *Syncer) share(ctx context.Context, p place) (fetched, error) {
 			f.cancel() // nobody wants it any more
 		}
 		s.mu.Unlock()
-		return fetched{report: FetchReport{Command: s.command(p, s.mirrored(p))}}, p.remoteFault(opFetch, ctx.Err())
+		return fetched{report: Report{Command: s.command(p, s.mirrored(p))}}, p.remoteFault(opFetch, ctx.Err())
 	}
 }
 
@@ -455,7 +440,7 @@ func (m *mirror) forced(before, after refSet) map[string]bool {
 }
 
 // describe adds what a person wants to know of one branch.
-func (r *FetchReport) describe(got fetched, rev intent.Revision, branch string) {
+func (r *Report) describe(got fetched, rev intent.Revision, branch string) {
 	var out strings.Builder
 	out.WriteString(r.Output)
 	full, ok := got.after.find(branch)
@@ -471,9 +456,6 @@ func (r *FetchReport) describe(got fetched, rev intent.Revision, branch string) 
 			rev.Branch, short(old.String()), rev.Short(), rev.Subject)
 	default:
 		fmt.Fprintf(&out, "%s went from %s to %s %s\n", rev.Branch, short(old.String()), rev.Short(), rev.Subject)
-	}
-	if known {
-		r.Previous = old.String()
 	}
 	r.Output = out.String()
 }

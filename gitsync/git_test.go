@@ -175,9 +175,9 @@ func (o *origin) serve(password string) *httptest.Server {
 func newSyncer(t testing.TB, change ...func(*Config)) *Syncer {
 	t.Helper()
 	cfg := Config{
-		MirrorDir: Below(filepath.Join(t.TempDir(), "mirrors")),
-		Keep:      []string{".env", ".env-py3.*"},
-		Logger:    slog.New(slog.DiscardHandler),
+		Mirrors: filepath.Join(t.TempDir(), "mirrors"),
+		Keep:    []string{".env", ".env-py3.*"},
+		Logger:  slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -190,7 +190,7 @@ func newSyncer(t testing.TB, change ...func(*Config)) *Syncer {
 	return s
 }
 
-func fetch(t testing.TB, s *Syncer, src Source) (intent.Revision, FetchReport) {
+func fetch(t testing.TB, s *Syncer, src Source) (intent.Revision, Report) {
 	t.Helper()
 	rev, report, err := s.Fetch(context.Background(), src)
 	if err != nil {
@@ -199,7 +199,7 @@ func fetch(t testing.TB, s *Syncer, src Source) (intent.Revision, FetchReport) {
 	return rev, report
 }
 
-func checkout(t testing.TB, s *Syncer, src Source, commit, dir string) CheckoutReport {
+func checkout(t testing.TB, s *Syncer, src Source, commit, dir string) Report {
 	t.Helper()
 	report, err := s.Checkout(context.Background(), src, commit, dir)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestParseSource(t *testing.T) {
 }
 
 func TestOneMirrorPerRepository(t *testing.T) {
-	name := Below("/m")
+	name := newSyncer(t, func(c *Config) { c.Mirrors = "/m" }).mirrorPath
 	same := [][]string{
 		{"https://forge.example/a", "https://FORGE.example/a/", "https://ada:pw@forge.example/a"},
 		{"https://forge.example/A"},
@@ -116,9 +116,9 @@ func TestOneMirrorPerRepository(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	full := Config{MirrorDir: Below("/m"), Logger: slog.Default()}
+	full := Config{Mirrors: "/m", Logger: slog.Default()}
 	for name, spoil := range map[string]func(*Config){
-		"MirrorDir": func(c *Config) { c.MirrorDir = nil }, "Logger": func(c *Config) { c.Logger = nil },
+		"Mirrors": func(c *Config) { c.Mirrors = "" }, "Logger": func(c *Config) { c.Logger = nil },
 		"Keep": func(c *Config) { c.Keep = []string{"a/b"} }, "[x": func(c *Config) { c.Keep = []string{"[x"} }, "negative": func(c *Config) { c.AskTimeout = -1 },
 	} {
 		cfg := full

@@ -16,29 +16,22 @@ import (
 
 const opPull = "gitsync.MergePull"
 
-// PullRequest names what a pull request would merge. Its references are the
-// forge's own: no branch of the repository has them, and no mirror keeps them.
+// PullRequest names what a pull request would merge. HeadRef and MergeRef are
+// references that the forge keeps for it; a mirror never stores them.
 type PullRequest struct {
-	Base     string // branch that it goes to
-	Head     string // the commit that HeadRef must point to
+	Base     string // the branch that it targets, without refs/heads/
+	Head     string // full hash of the commit that HeadRef must point to
 	HeadRef  string // such as refs/pull/7/head
 	MergeRef string // such as refs/pull/7/merge; empty where the forge has none
 }
 
-// MergeReport tells how a merge result was found.
-type MergeReport struct {
-	Command string
-	Output  string
-	Base    string // commit of the branch
-	Head    string
-}
-
-// MergePull gives the commit that merging a pull request would make. The
-// forge's own merge is taken where it is of exactly these two commits;
-// otherwise they are merged here. Conflict names the files that do not merge,
-// and NotFound a head that moved on.
-func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (intent.Revision, MergeReport, error) {
-	report := MergeReport{Head: q.Head}
+// MergePull returns the commit that merging a pull request would make, and
+// leaves it in the mirror, so that Checkout can check it out. It takes the merge
+// that the forge made, if that merges exactly these two commits; otherwise it
+// merges them itself. The fault is a Conflict that names the files when they do
+// not merge, and NotFound when HeadRef no longer points to Head.
+func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (intent.Revision, Report, error) {
+	var report Report
 	p, err := src.locate()
 	if err != nil {
 		return intent.Revision{}, report, err
@@ -46,17 +39,8 @@ func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (inte
 	if err := q.check(); err != nil {
 		return intent.Revision{}, report, err
 	}
-	report.Command = "git fetch " + shellQuote(
-		p.shown,
-	) + " " + shellQuote(
-		q.Base,
-	) + " " + shellQuote(
-		q.HeadRef,
-	) + " && git merge-tree --write-tree " + shellQuote(
-		q.Base,
-	) + " " + short(
-		q.Head,
-	)
+	report.Command = fmt.Sprintf("git fetch %s %s %s && git merge-tree --write-tree %s %s",
+		shellQuote(p.shown), shellQuote(q.Base), shellQuote(q.HeadRef), shellQuote(q.Base), short(q.Head))
 	p.branch = q.Base
 	got, err := s.share(ctx, p)
 	if err != nil {
@@ -161,9 +145,8 @@ func (m *mirror) mergeResult(
 	ctx context.Context,
 	q PullRequest,
 	base, forges plumbing.Hash,
-	report *MergeReport,
+	report *Report,
 ) (intent.Revision, error) {
-	report.Base = base.String()
 	head, err := m.peel(plumbing.NewHash(q.Head))
 	if err != nil {
 		return intent.Revision{}, err

@@ -35,7 +35,7 @@ func TestSSHFetch(t *testing.T) {
 		t.Errorf("%s, %v", tip, err)
 	}
 	rev, report = fetch(t, s, src)
-	if rev.Commit != second || report.Cloned || report.Previous != first {
+	if rev.Commit != second || report.Cloned || !strings.Contains(report.Output, first[:7]+" to "+second[:7]) {
 		t.Errorf("%+v %+v", rev, report)
 	}
 	checkout(t, s, src, second, dir)

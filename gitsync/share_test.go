@@ -169,7 +169,7 @@ func TestLocksOfAPushAreNoBranches(t *testing.T) {
 // repository into the same mirror while it is pushed to.
 func TestProcessesShareAMirror(t *testing.T) {
 	if dir := os.Getenv("GITSYNC_TEST_DIR"); dir != "" {
-		s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(filepath.Join(dir, "mirrors")) })
+		s := newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(dir, "mirrors") })
 		src := Source{URL: os.Getenv("GITSYNC_TEST_URL"), Branch: "main"}
 		for i := range 10 {
 			rev, _ := fetch(t, s, src)
@@ -208,7 +208,7 @@ func TestProcessesShareAMirror(t *testing.T) {
 			t.Errorf("process %d: %v\n%s", i, errs[i], out[i])
 		}
 	}
-	mirror := Below(filepath.Join(dir, "mirrors"))(o.bare)
+	mirror := newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(dir, "mirrors") }).mirrorPath(o.bare)
 	o.run(mirror, "fsck", "--strict")
 	for _, c := range []string{"env0", "env1", "env2", "shared/0", "shared/1"} {
 		if got := o.run(filepath.Join(dir, c), "status", "--porcelain"); got != "" {

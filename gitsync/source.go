@@ -17,15 +17,13 @@ import (
 	"ordain.dev/ordain/internal/secret"
 )
 
-// Credentials are what a remote asks to see: a user name and a password, a
-// token as the password, or a key for SSH. They print masked.
+// Credentials prove to a remote who is asking. They are masked wherever they are
+// printed or logged.
 type Credentials struct {
-	Username string
-	Password string
-	// SSHKey is a private key as ssh-keygen writes it, SSHPassphrase what it
-	// was sealed with.
-	SSHKey        string
-	SSHPassphrase string
+	Username      string
+	Password      string // or a token
+	SSHKey        string // a private key, as ssh-keygen writes it
+	SSHPassphrase string // of SSHKey, when that is encrypted
 }
 
 // String hides the credentials.
@@ -57,19 +55,19 @@ func (c Credentials) redactor() *secret.Redactor {
 	return secret.NewRedactor(secrets...)
 }
 
-// Trust says how a remote is reached, and how it proves to be the one that is meant.
+// Trust says how a remote is reached, and how it has to prove its identity.
 type Trust struct {
-	// KnownHosts are the keys of SSH servers, in lines as OpenSSH writes them.
+	// KnownHosts holds the keys of SSH servers, in the lines of OpenSSH's known_hosts.
 	KnownHosts string
-	// AcceptNew takes the key of a server of which none is known, and remembers
-	// it; one that changed is refused all the same.
+	// AcceptNew accepts the key of an SSH server that KnownHosts has no key of,
+	// and passes it to Config.Learned. A key that has changed is refused all the same.
 	AcceptNew bool
-	// Scope names whose KnownHosts these are to Config.Learned.
+	// Scope says whose KnownHosts these are; Config.Learned gets it back.
 	Scope string
-	// CABundle are certificates of authorities to trust besides the machine's own.
+	// CABundle holds certificates, in PEM, of authorities to trust besides those of the machine.
 	CABundle string
-	// Proxy is the URL of a proxy (http, https or socks5); empty: as the
-	// server's own environment variables say.
+	// Proxy is the URL of a proxy (http, https or socks5). When it is empty, the
+	// environment variables of this process decide (HTTPS_PROXY and so on).
 	Proxy string
 }
 
@@ -79,28 +77,36 @@ func (t Trust) String() string { return "trust" }
 // GoString hides it from %#v too.
 func (t Trust) GoString() string { return t.String() }
 
-// Source is where intent is committed.
+// Source is where intent is committed, and how to get at it. It is comparable:
+// equal sources are fetched in the same way.
 type Source struct {
-	URL         string // http(s)://, ssh:// or file:// URL, user@host:path, or an absolute path; ParseSource takes credentials out of it
-	Branch      string // branch, tag or full commit; empty: the default branch
-	Credentials Credentials
-	// Abbreviated: Branch may also be the beginning of a commit, at least 4 digits of it.
+	// URL is an http(s)://, ssh:// or file:// URL, user@host:path, or an absolute
+	// path. It should hold no credentials: ParseSource moves them out of it.
+	URL string
+	// Branch is a branch, a tag, a full commit hash, or semver: and a range, for
+	// the highest tag in that range. When it is empty, the default branch is meant.
+	Branch string
+	// Abbreviated allows Branch to be the beginning of a commit hash, of 4 digits or more.
 	Abbreviated bool
+
+	Credentials Credentials
 	Trust       Trust
-	// Depth is how many commits of history a first fetch brings; 0: all. Local
-	// repositories are always read whole.
+
+	// Depth is the number of commits of history that the first fetch brings; 0
+	// for all of them. Local repositories are always read whole.
 	Depth int
-	// Only is the only branch or tag to fetch, HEAD for the default branch, and
-	// Branch beside it; empty: all.
+	// Only restricts what is fetched to one branch or tag (HEAD for the default
+	// branch), and to Branch beside it; empty for all branches and tags.
 	Only string
 	// Submodules are checked out too.
 	Submodules bool
-	// MaxFile is how many bytes a file may have that is checked out; 0: any.
+	// MaxFile is the largest size, in bytes, of a file that is checked out; 0 for no limit.
 	MaxFile int64
 }
 
-// ParseSource reads a URL as a person gives it. Credentials in it go to their
-// own field. A URL that can never be fetched from is a fault.
+// ParseSource reads a URL as a person writes it, and moves the credentials in it
+// to Source.Credentials. It sets no other fields. A URL that can never be fetched
+// from is an Invalid fault.
 func ParseSource(raw string) (Source, error) {
 	p, err := locate(raw)
 	if err != nil {
@@ -170,30 +176,25 @@ func (p place) sameHost(q place) bool {
 		strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
 }
 
-// MirrorName gives the folder name of a repository's mirror: a hash and ".git".
-func MirrorName(rawURL string) string {
+// mirrorPath returns the folder of a repository's mirror: a hash and ".git".
+func (s *Syncer) mirrorPath(rawURL string) string {
 	key := rawURL
 	if p, err := locate(rawURL); err == nil {
 		key = p.key()
 	}
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:16]) + ".git"
+	return filepath.Join(s.cfg.Mirrors, hex.EncodeToString(sum[:16])+".git")
 }
 
 // mirrorDir gives the folder of a place's mirror. Those who fetch only a part
 // of a repository share one for that part.
 func (s *Syncer) mirrorDir(p place) string {
-	dir := s.cfg.MirrorDir(p.shown)
+	dir := s.mirrorPath(p.shown)
 	if p.depth == 0 && p.only == "" {
 		return dir
 	}
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d %s", p.depth, p.only)))
 	return strings.TrimSuffix(dir, ".git") + "-" + hex.EncodeToString(sum[:6]) + ".git"
-}
-
-// Below gives a Config.MirrorDir that keeps all mirrors in one folder.
-func Below(base string) func(url string) string {
-	return func(url string) string { return filepath.Join(base, MirrorName(url)) }
 }
 
 const opParse = "gitsync.ParseSource"

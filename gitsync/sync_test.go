@@ -69,7 +69,7 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file", "bin/run": "no longer executable"},
 		)
 		rev, report = fetch(t, s, src)
-		if rev.Commit != two || report.Cloned || report.Rewritten || report.Previous != one ||
+		if rev.Commit != two || report.Cloned || report.Rewritten ||
 			!strings.Contains(
 				report.Command,
 				"fetch --prune origin",
@@ -157,7 +157,7 @@ func TestGitUnderstandsTheCheckout(t *testing.T) {
 		t.Errorf("git status: %s", got)
 	}
 	// The mirror is one to git, too.
-	mirror := s.cfg.MirrorDir(src.URL)
+	mirror := s.mirrorPath(src.URL)
 	o.run(mirror, "fsck", "--strict")
 	if got := o.run(mirror, "rev-parse", "HEAD"); got != two {
 		t.Errorf("HEAD of the mirror: %s", got)
@@ -280,7 +280,7 @@ func TestABeginningOfACommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = withMirror(s.cfg.MirrorDir(p.shown), func(m *mirror) (struct{}, error) {
+		_, err = withMirror(s.mirrorPath(p.shown), func(m *mirror) (struct{}, error) {
 			for digit, commits := range byDigit {
 				h, found, err := m.among(p, string(digit))
 				if len(commits) == 1 && (err != nil || !found || h.String() != commits[0]) {
@@ -337,8 +337,8 @@ func TestForcePush(t *testing.T) {
 		o.git("reset", "-q", "--hard", "HEAD~1")
 		now := o.push("rewritten", map[string]string{"a": "2", "b": "2"})
 		rev, report := fetch(t, s, src)
-		if rev.Commit != now || !report.Rewritten || report.Previous != old ||
-			!strings.Contains(report.Output, "history was rewritten") {
+		if rev.Commit != now || !report.Rewritten ||
+			!strings.Contains(report.Output, old[:7]+" to "+now[:7]+" rewritten; its history was rewritten") {
 			t.Errorf("%+v, %+v", rev, report)
 		}
 		checkout(t, s, src, now, dir)

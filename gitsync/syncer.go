@@ -17,9 +17,9 @@ import (
 
 // Config is what a Syncer needs.
 type Config struct {
-	// MirrorDir gives the absolute folder of a repository's mirror; its parent
-	// is made when it is missing. See Below.
-	MirrorDir func(url string) string
+	// Mirrors is the folder that holds all mirrors. It is created when it is
+	// missing. Several Syncers, and several processes, may share it.
+	Mirrors string
 	// Keep are patterns (path.Match) of names at the top of every checkout that
 	// belong to others: they are not removed, and no commit may hold them.
 	Keep []string
@@ -52,8 +52,8 @@ type Syncer struct {
 // be closed.
 func New(cfg Config) (*Syncer, error) {
 	const op = "gitsync.New"
-	if cfg.MirrorDir == nil {
-		return nil, fault.New(op, fault.Invalid, "Config.MirrorDir is missing")
+	if cfg.Mirrors == "" {
+		return nil, fault.New(op, fault.Invalid, "Config.Mirrors is missing")
 	}
 	if cfg.Logger == nil {
 		return nil, fault.New(op, fault.Invalid, "Config.Logger is missing")
@@ -66,6 +66,11 @@ func New(cfg Config) (*Syncer, error) {
 	if cfg.FetchTimeout < 0 || cfg.AskTimeout < 0 {
 		return nil, fault.New(op, fault.Invalid, "a timeout is negative")
 	}
+	mirrors, err := filepath.Abs(cfg.Mirrors) // checkouts refer to their mirror by this path
+	if err != nil {
+		return nil, fault.Wrap(op, fault.Unavailable, err).Say("the folder of the mirrors cannot be found")
+	}
+	cfg.Mirrors = mirrors
 	if cfg.FetchTimeout == 0 {
 		cfg.FetchTimeout = 10 * time.Minute
 	}

@@ -29,18 +29,19 @@ func markUsed(dir string) {
 	_ = os.Chtimes(dir+".lock", now, now)
 }
 
-// Use says that a source is in use. Its commits stay in the mirror, also when
-// branches left them behind long ago.
+// Use names a source that is in use. Its Commits, full hashes, stay in the
+// mirror even if no branch contains them any more.
 type Use struct {
 	Source  Source
 	Commits []string
 }
 
-// Tidy removes the mirrors below a folder (see Below) that are of none of the
-// sources in use and were not used since a time, with what killed fetches left of
-// them, and tidies the others up: see upkeep. One that is being fetched is
-// left alone. It gives how many it removed.
-func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.Time) (removed int, err error) {
+// Tidy removes the mirrors that belong to none of the sources in use and have
+// not been used since the given time, together with what killed fetches left of
+// them. From the other mirrors it removes the objects that branches left behind
+// before that time (see upkeep), except for the commits in use. A mirror that is
+// being fetched is left alone.
+func (s *Syncer) Tidy(ctx context.Context, used []Use, since time.Time) error {
 	keep := map[string][]string{}
 	for _, u := range used {
 		if p, err := u.Source.locate(); err == nil {
@@ -48,22 +49,28 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.T
 			keep[dir] = append(keep[dir], u.Commits...)
 		}
 	}
-	entries, err := os.ReadDir(base)
+	entries, err := os.ReadDir(s.cfg.Mirrors)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
+	removed := 0
+	defer func() {
+		if removed > 0 {
+			s.cfg.Logger.Info("removed mirrors that nothing uses any more", "mirrors", removed)
+		}
+	}()
 	var failed []error
 	for _, e := range entries {
 		name, isLock := strings.CutSuffix(e.Name(), ".lock")
-		dir := filepath.Join(base, name)
+		dir := filepath.Join(s.cfg.Mirrors, name)
 		if !isLock || !strings.HasSuffix(name, ".git") {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return removed, err
+			return err
 		}
 		gone := false
 		commits, inUse := keep[dir]
@@ -79,7 +86,7 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.T
 			failed, err = append(failed, err), nil
 		}
 	}
-	return removed, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
 // removeUnused removes a mirror under its lock, and then the lock: whoever

@@ -54,7 +54,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		for n := range 45 {
 			o.grow(repository, n, n+1)
 			fetch(t, s, src)
-			packs, err := filepath.Glob(filepath.Join(s.cfg.MirrorDir(url), "objects/pack/*.pack"))
+			packs, err := filepath.Glob(filepath.Join(s.mirrorPath(url), "objects/pack/*.pack"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 44\n"})
 		checkout(t, s, src, first, dir)
 		wantTree(t, dir, map[string]string{"a": "1"})
-		o.run(s.cfg.MirrorDir(url), "fsck", "--strict", "--full")
+		o.run(s.mirrorPath(url), "fsck", "--strict", "--full")
 	})
 }
 
@@ -78,7 +78,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(base) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = base })
 	o.push("first", map[string]string{"a": "1"})
 	old := o.push("old", map[string]string{"a": "old", "secret": noise(5000)})
 	o.git("checkout", "-q", "-b", "side", "HEAD~1")
@@ -92,12 +92,12 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	if _, report := fetch(t, s, src); !report.Rewritten {
 		t.Errorf("%+v", report)
 	}
-	mirror := s.cfg.MirrorDir(src.URL)
+	mirror := s.mirrorPath(src.URL)
 	dir := filepath.Join(t.TempDir(), "c")
 	tidy := func(since time.Time) {
 		t.Helper()
-		if removed, err := s.Tidy(t.Context(), base, []Use{{Source: src}}, since); removed != 0 || err != nil {
-			t.Fatal(removed, err)
+		if err := s.Tidy(t.Context(), []Use{{Source: src}}, since); err != nil {
+			t.Fatal(err)
 		}
 		o.run(mirror, "fsck", "--strict", "--full")
 		checkout(t, s, src, next, dir)
@@ -128,7 +128,7 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 func TestACommitInUseStays(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(base) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = base })
 	o.push("first", map[string]string{"a": "1"})
 	deployed := o.push("deployed", map[string]string{"a": "deployed"})
 	tip := o.push("tip", map[string]string{"a": "tip"})
@@ -141,10 +141,10 @@ func TestACommitInUseStays(t *testing.T) {
 	tidy := func(use ...Use) {
 		t.Helper()
 		later := time.Now().Add(time.Hour) // all that was left behind so far is old then
-		if _, err := s.Tidy(t.Context(), base, append(use, Use{Source: src}), later); err != nil {
+		if err := s.Tidy(t.Context(), append(use, Use{Source: src}), later); err != nil {
 			t.Fatal(err)
 		}
-		o.run(s.cfg.MirrorDir(src.URL), "fsck", "--strict", "--full")
+		o.run(s.mirrorPath(src.URL), "fsck", "--strict", "--full")
 	}
 	gone := func(commit string) {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestACommitInUseStays(t *testing.T) {
 		checkout(t, s, src, deployed, dir)
 		wantTree(t, dir, map[string]string{"a": "deployed"})
 		// It can be compared with, which is what a rewrite is found by.
-		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, Policy{Signatures: "off", Base: deployed})
+		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, intent.GitPolicy{Base: deployed})
 		if refusal := (*intent.Refusal)(nil); !errors.As(err, &refusal) || refusal.Kind != intent.GitRewritten {
 			t.Errorf("a rewrite: %v", err)
 		}
@@ -193,7 +193,7 @@ func TestDamagedPacks(t *testing.T) {
 			commit := o.push("first", map[string]string{"a": "1", "b": "2"})
 			src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main"}
 			fetch(t, s, src)
-			mirror := s.cfg.MirrorDir(src.URL)
+			mirror := s.mirrorPath(src.URL)
 			packs, err := filepath.Glob(filepath.Join(mirror, "objects/pack/*.pack"))
 			if err != nil || len(packs) != 1 {
 				t.Fatal(packs, err)
@@ -226,7 +226,7 @@ func chop(t *testing.T, path string) {
 // mirror as it was before, fetches the push, and clears away what the dead one left.
 func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if mirrors := os.Getenv("ORDAIN_TEST_MIRRORS"); mirrors != "" {
-		s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(mirrors) })
+		s := newSyncer(t, func(c *Config) { c.Mirrors = mirrors })
 		_, _, err := s.Fetch(t.Context(), Source{URL: os.Getenv("ORDAIN_TEST_URL"), Branch: "main"})
 		t.Fatalf("the fetch ended: %v", err)
 	}
@@ -248,7 +248,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	server := httptest.NewServer(proxy)
 	defer server.Close()
 	mirrors := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(mirrors) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = mirrors })
 	src := Source{URL: server.URL + "/origin.git", Branch: "main"}
 	first := o.push("first", map[string]string{"a": "1"})
 	fetch(t, s, src)
@@ -260,7 +260,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-half
-	partial := filepath.Join(s.cfg.MirrorDir(src.URL), "objects/pack/tmp_*")
+	partial := filepath.Join(s.mirrorPath(src.URL), "objects/pack/tmp_*")
 	for found, _ := filepath.Glob(partial); len(found) == 0; found, _ = filepath.Glob(partial) {
 		if t.Context().Err() != nil {
 			t.Fatal("nothing arrived")
@@ -282,7 +282,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if left, _ := filepath.Glob(partial); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	o.run(s.cfg.MirrorDir(src.URL), "fsck", "--strict")
+	o.run(s.mirrorPath(src.URL), "fsck", "--strict")
 }
 
 // halfBody gives so many bytes, and then nothing until its reader is gone.

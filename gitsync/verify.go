@@ -17,36 +17,35 @@ import (
 
 const opVerify = "gitsync.Verify"
 
-// Policy is what an environment asks of a commit.
-type Policy struct {
-	// Signatures says what must be signed: VerifyOff, VerifyTip, VerifyAll or VerifyTags.
-	Signatures string
-	Signers    *signers.Set
-	// Refs are patterns of the branches and tags that may be deployed; none: any. See intent.MatchRef.
-	Refs []string
-	// Base is the commit that is deployed; empty: none is.
-	Base string
-	// Rewrites lets a commit through that does not descend from Base.
-	Rewrites bool
-}
-
-// What must be signed.
+// What GitPolicy.Verify wants to be signed. With any other value, nothing has to be.
 const (
-	VerifyOff  = "off"
 	VerifyTip  = "tip"  // the commit
-	VerifyAll  = "all"  // every commit that what is deployed does not have; where nothing is deployed, the commit
+	VerifyAll  = "all"  // the commit, and every commit on the way to it from the one that is deployed
 	VerifyTags = "tags" // the annotated tag that names the commit
 )
 
-// Verify holds a commit that was fetched against a policy, and tells who signed
-// it, if the policy asks. A commit that may not be deployed is an *intent.Refusal.
-func (s *Syncer) Verify(ctx context.Context, src Source, rev intent.Revision, policy Policy) (intent.Signer, error) {
+// Verify checks a commit that was fetched against a policy. It returns who
+// signed the commit, or no signer when the policy asks for no signature. A
+// commit that may not be deployed gives an *intent.Refusal. A policy whose
+// Signers cannot be read is an Invalid fault; see signers.Parse.
+func (s *Syncer) Verify(
+	ctx context.Context,
+	src Source,
+	rev intent.Revision,
+	policy intent.GitPolicy,
+) (intent.Signer, error) {
 	p, err := src.locate()
 	if err != nil {
 		return intent.Signer{}, err
 	}
+	allowed, err := signers.Parse(policy.Signers)
+	if err != nil {
+		return intent.Signer{}, fault.Wrap(opVerify, fault.Invalid, err).Say("the setting git_allowed_signers")
+	}
 	who, err := withMirror(s.mirrorDir(p), func(m *mirror) (intent.Signer, error) {
-		v := verification{ctx: ctx, m: m, p: p, rev: rev, policy: policy, commit: plumbing.NewHash(rev.Commit)}
+		v := verification{
+			ctx: ctx, m: m, p: p, rev: rev, policy: policy, signers: allowed, commit: plumbing.NewHash(rev.Commit),
+		}
 		return v.run()
 	})
 	if refusal := (*intent.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
@@ -56,12 +55,13 @@ func (s *Syncer) Verify(ctx context.Context, src Source, rev intent.Revision, po
 }
 
 type verification struct {
-	ctx    context.Context
-	m      *mirror
-	p      place
-	rev    intent.Revision
-	policy Policy
-	commit plumbing.Hash
+	ctx     context.Context
+	m       *mirror
+	p       place
+	rev     intent.Revision
+	policy  intent.GitPolicy
+	signers *signers.Set
+	commit  plumbing.Hash
 }
 
 func (v *verification) refuse(kind intent.GitKind, message, advice string) error {
@@ -76,7 +76,7 @@ func (v *verification) run() (who intent.Signer, err error) {
 	if err != nil {
 		return who, err
 	}
-	switch v.policy.Signatures {
+	switch v.policy.Verify {
 	case VerifyTip, VerifyAll:
 		for i := len(fresh) - 1; i >= 0; i-- {
 			if _, err := v.signed(fresh[i].Hash); err != nil {
@@ -144,7 +144,7 @@ func (v *verification) history() ([]*object.Commit, error) {
 	if v.policy.Base == "" || v.policy.Base == v.rev.Commit {
 		return nil, nil
 	}
-	all := v.policy.Signatures == VerifyAll
+	all := v.policy.Verify == VerifyAll
 	if v.policy.Rewrites && !all {
 		return nil, nil
 	}
@@ -184,7 +184,7 @@ func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
 	if err != nil {
 		return intent.Signer{}, v.unsigned("commit "+short(h.String()), err)
 	}
-	who, err := v.policy.Signers.Verify(payload, signature, c.Committer.When)
+	who, err := v.signers.Verify(payload, signature, c.Committer.When)
 	if err != nil {
 		return intent.Signer{}, v.unsigned(
 			fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)),
@@ -227,7 +227,7 @@ func (v *verification) signedTag() (intent.Signer, error) {
 			continue
 		}
 		payload, signature := signers.SplitTag(raw)
-		who, err := v.policy.Signers.Verify(payload, signature, t.Tagger.When)
+		who, err := v.signers.Verify(payload, signature, t.Tagger.When)
 		if err == nil {
 			return intent.Signer(who), nil
 		}

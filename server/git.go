@@ -2,15 +2,12 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/gitsync/signers"
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
 	"ordain.dev/ordain/server/control"
@@ -18,9 +15,7 @@ import (
 
 // git fits gitsync to what control asks for.
 type git struct {
-	syncer  *gitsync.Syncer
-	mirrors string // the folder of all mirrors
-	log     *slog.Logger
+	syncer *gitsync.Syncer
 }
 
 func (g git) Split(url string) (control.GitSource, error) {
@@ -42,16 +37,12 @@ func (g git) Tidy(ctx context.Context, used []control.GitUse, since time.Time) e
 	for i, u := range used {
 		uses[i] = gitsync.Use{Source: source(u.GitSource), Commits: u.Commits}
 	}
-	removed, err := g.syncer.Tidy(ctx, g.mirrors, uses, since)
-	if removed > 0 {
-		g.log.Info("mirrors that nobody uses any more were removed", "mirrors", removed)
-	}
-	return err
+	return g.syncer.Tidy(ctx, uses, since)
 }
 
 func (g git) Fetch(ctx context.Context, s control.GitSource) (intent.Revision, control.Step, error) {
 	rev, report, err := g.syncer.Fetch(ctx, source(s))
-	return rev, control.Step{Command: report.Command, Output: lines(report.Output)}, err
+	return rev, control.Step{Command: report.Command, Output: report.Output}, err
 }
 
 func (g git) Tip(ctx context.Context, s control.GitSource) (string, error) {
@@ -73,18 +64,12 @@ func (g git) Verify(
 	rev intent.Revision,
 	p intent.GitPolicy,
 ) (intent.Signer, error) {
-	set, err := signers.Parse(p.Signers)
-	if err != nil {
-		return intent.Signer{}, fault.Wrap("server.Verify", fault.Invalid, err).Say("the setting git_allowed_signers")
-	}
-	return g.syncer.Verify(ctx, source(s), rev, gitsync.Policy{
-		Signatures: p.Verify, Signers: set, Refs: p.Refs, Base: p.Base, Rewrites: p.Rewrites,
-	})
+	return g.syncer.Verify(ctx, source(s), rev, p)
 }
 
 func (g git) Checkout(ctx context.Context, s control.GitSource, commit, dir string) (control.Step, error) {
 	report, err := g.syncer.Checkout(ctx, source(s), commit, dir)
-	return control.Step{Command: report.Command, Output: lines(report.Output)}, err
+	return control.Step{Command: report.Command, Output: report.Output}, err
 }
 
 func (g git) MergePull(
@@ -93,7 +78,7 @@ func (g git) MergePull(
 	p control.GitPull,
 ) (intent.Revision, control.Step, error) {
 	rev, report, err := g.syncer.MergePull(ctx, source(s), gitsync.PullRequest(p))
-	return rev, control.Step{Command: report.Command, Output: lines(report.Output)}, err
+	return rev, control.Step{Command: report.Command, Output: report.Output}, err
 }
 
 func (g git) Revert(ctx context.Context, s control.GitSource, commit string) (string, []control.GitChange, error) {
@@ -133,12 +118,4 @@ func (s *Server) learnHostKey(scope, line string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return s.control.LearnHostKey(ctx, project, line)
-}
-
-// lines ends a text with a line break, when there is any text.
-func lines(text string) string {
-	if text == "" || text[len(text)-1] == '\n' {
-		return text
-	}
-	return fmt.Sprintln(text)
 }

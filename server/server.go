@@ -196,12 +196,12 @@ func (s *Server) openStore(ctx context.Context) (records *store.Store, err error
 	if url == "" {
 		err := s.step("PostgreSQL", func() error {
 			db, err := postgres.Start(ctx, postgres.Config{
-				DataDir: filepath.Join(
-					s.layout.Postgres(),
-					"data",
-				), SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
-				CacheDir: filepath.Join(s.layout.CacheDir(), "postgres"), BinDir: s.cfg.Options.PostgresBin,
-				Repository: s.cfg.Options.PostgresRepository, Python: s.cfg.Options.Python, Logger: s.log,
+				DataDir:   filepath.Join(s.layout.Postgres(), "data"),
+				SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
+				CacheDir:  filepath.Join(s.layout.CacheDir(), "postgres"),
+				BinDir:    s.cfg.Options.PostgresBin,
+				Python:    s.cfg.Options.Python,
+				Logger:    s.log,
 			})
 			if err != nil {
 				return err
@@ -295,7 +295,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		}
 	}
 	modules, err := gitsync.New(
-		gitsync.Config{MirrorDir: gitsync.Below(s.layout.Mirrors()), Logger: s.log, SSHAgent: agent, Learned: learned},
+		gitsync.Config{Mirrors: s.layout.Mirrors(), Logger: s.log, SSHAgent: agent, Learned: learned},
 	)
 	if err != nil {
 		return nil, err
@@ -317,11 +317,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, build.Close)
 	syncer, err := gitsync.New(
 		gitsync.Config{
-			MirrorDir: gitsync.Below(s.layout.Mirrors()),
-			Keep:      []string{".env", ".env-py*", ".env.new"},
-			Logger:    s.log,
-			SSHAgent:  agent,
-			Learned:   learned,
+			Mirrors:  s.layout.Mirrors(),
+			Keep:     []string{".env", ".env-py*", ".env.new"},
+			Logger:   s.log,
+			SSHAgent: agent,
+			Learned:  learned,
 		},
 	)
 	if err != nil {
@@ -334,7 +334,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, watch.Stop)
 	events := &bus.Bus{}
 	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer, s.layout.Mirrors(), s.log}, Watcher: watch, Builder: build,
+		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
 		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
 		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(), Compiles: o.CompileConcurrency,
 	}); err != nil {
@@ -343,7 +343,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err := watch.start(ctx, s.control); err != nil {
 		return nil, err
 	}
-	return s.doors()
+	return s.doors(records)
 }
 
 // publicURL is where people reach the console; what was not said is where it listens.
@@ -355,9 +355,11 @@ func (s *Server) publicURL() string {
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors() (http.Handler, error) {
+func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	var err error
-	if s.rest, err = api.New(api.Config{Control: s.control, Logger: s.log, FactExpire: s.cfg.Options.FactExpire}); err != nil {
+	if s.rest, err = api.New(api.Config{
+		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
+	}); err != nil {
 		return nil, err
 	}
 	hooks, err := webhooks.New(webhooks.Config{Server: &hooked{control: s.control}, Logger: s.log})

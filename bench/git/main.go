@@ -59,7 +59,7 @@ func run(commits, files, pushes, depth int, profile string) error {
 	}
 	defer server.Close()
 	syncer, err := gitsync.New(
-		gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(dir, "mirrors")), Logger: slog.New(slog.DiscardHandler)},
+		gitsync.Config{Mirrors: filepath.Join(dir, "mirrors"), Logger: slog.New(slog.DiscardHandler)},
 	)
 	if err != nil {
 		return err

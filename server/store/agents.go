@@ -46,7 +46,7 @@ func (s *Store) Agents(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Agent], error) {
-	return page(ctx, s, "store.Agents", lists.agents, q, agentRow.value, env)
+	return page(ctx, s, "store.Agents", AgentList, q, agentRow.value, env)
 }
 
 // SetAgentPaused pauses one agent, or all known ones when name is empty. An

@@ -43,8 +43,8 @@ func FuzzParseTime(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if at, err := parseTime(s); err == nil {
-			if again, err := parseTime(at.Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
+		if at, err := ParseTime(s); err == nil {
+			if again, err := ParseTime(at.Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
 				t.Fatalf("%q is %v, its own form is %v, %v", s, at, again, err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestTimesOfClients(t *testing.T) {
 		"20261114T135031":                  at,
 		"2026-11-14":                       at.Truncate(24 * time.Hour),
 	} {
-		got, err := parseTime(s)
+		got, err := ParseTime(s)
 		if err != nil || !got.Equal(want) {
 			t.Errorf("%q is %v, %v", s, got, err)
 		}

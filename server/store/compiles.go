@@ -242,7 +242,7 @@ func (s *Store) Compiles(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Compile], error) {
-	return page(ctx, s, "store.Compiles", lists.compiles, q, compileRow.value, env)
+	return page(ctx, s, "store.Compiles", CompileList, q, compileRow.value, env)
 }
 
 // OpenCompiles lists requests not completed, oldest first.

@@ -161,7 +161,7 @@ func (s *Store) Deliveries(
 		ctx,
 		s,
 		"store.Deliveries",
-		lists.deliveries,
+		DeliveryList,
 		q,
 		func(r deliveryListRow) (intent.Delivery, error) { return r.value() },
 		env,

@@ -108,7 +108,7 @@ func (s *Store) DiscoveredList(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Discovered], error) {
-	return page(ctx, s, "store.DiscoveredList", lists.discovered, q, discoveredListRow.value, env)
+	return page(ctx, s, "store.DiscoveredList", DiscoveredList, q, discoveredListRow.value, env)
 }
 
 // DeleteDiscovered forgets what was discovered, all of it or nothing: NotFound

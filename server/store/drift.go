@@ -41,7 +41,7 @@ func (s *Store) Drift(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Drift], error) {
-	return page(ctx, s, "store.Drift", lists.drift, q, driftRow.value, env)
+	return page(ctx, s, "store.Drift", DriftList, q, driftRow.value, env)
 }
 
 // DeleteDriftBefore drops records of drift that ended before a time.

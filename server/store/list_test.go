@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
 
@@ -172,5 +173,40 @@ func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
 		if page.Total != c.total || page.After != c.after || page.Before != 0 {
 			t.Errorf("%+v: total %d, after %d, before %d", c, page.Total, page.After, page.Before)
 		}
+	}
+}
+
+// A normalized query has every default filled in and one form for each value, so that links made of it are stable.
+func TestNormalizeBringsValuesToOneForm(t *testing.T) {
+	t.Parallel()
+	value := func(s string) *string { return &s }
+	got, err := store.CompileList.Normalize(intent.ListQuery{
+		After: &intent.Bound{Value: value("2026-11-21 14:27:56,5+01:00"), ID: "A0000001-0000-4000-8000-000000000001"},
+		Filters: map[string][]string{
+			"success": {"Yes"}, "started": {"0"}, "requested": {"GE:20261120", "lt:2026-11-22"}, "completed": {},
+		},
+	})
+	want := intent.ListQuery{
+		Limit: store.MaxPage, Sort: "requested", Desc: true,
+		After: &intent.Bound{Value: value("2026-11-21T13:27:56.5Z"), ID: "a0000001-0000-4000-8000-000000000001"},
+		Filters: map[string][]string{
+			"success": {"true"}, "started": {"false"},
+			"requested": {"ge:2026-11-20T00:00:00Z", "lt:2026-11-22T00:00:00Z"},
+		},
+	}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v: %s", err, cmp.Diff(want, got))
+	}
+	again, err := store.CompileList.Normalize(got)
+	if err != nil || !cmp.Equal(again, got) {
+		t.Errorf("normalizing twice: %v: %s", err, cmp.Diff(got, again))
+	}
+	logs := intent.ListQuery{Filters: map[string][]string{"minimal_log_level": {"info"}}}
+	if got, err := store.ResourceLogList.Normalize(logs); err != nil || got.Filters["minimal_log_level"][0] != "INFO" {
+		t.Errorf("level: %v, %v", got.Filters, err)
+	}
+	logs.Before = &intent.Bound{ID: "7"}
+	if _, err := store.ResourceLogList.Normalize(logs); !fault.Is(err, fault.Invalid) {
+		t.Errorf("the id of a bound in a list without ids: %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Store) Notifications(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Notification], error) {
-	return page(ctx, s, "store.Notifications", lists.notifications, q, notificationRow.value, env)
+	return page(ctx, s, "store.Notifications", NotificationList, q, notificationRow.value, env)
 }
 
 // Notification finds one.

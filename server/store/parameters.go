@@ -84,9 +84,9 @@ func (s *Store) Parameters(
 	facts bool,
 	q intent.ListQuery,
 ) (intent.Page[intent.Parameter], error) {
-	l := lists.parameters
+	l := ParameterList
 	if facts {
-		l = lists.facts
+		l = FactList
 	}
 	return page(ctx, s, "store.Parameters", l, q, parameterRow.value, env)
 }

@@ -124,7 +124,7 @@ func (s *Store) Resources(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.ResourceRow], error) {
-	return page(ctx, s, "store.Resources", lists.resources, withoutOrphans(q), listedRow.value, env)
+	return page(ctx, s, "store.Resources", ResourceList, withoutOrphans(q), listedRow.value, env)
 }
 
 type detailRow struct {
@@ -200,5 +200,5 @@ func (s *Store) ResourceHistory(
 	id intent.ResourceID,
 	q intent.ListQuery,
 ) (intent.Page[intent.ResourceHistory], error) {
-	return page(ctx, s, "store.ResourceHistory", lists.history, q, historyRow.value, env, id.String())
+	return page(ctx, s, "store.ResourceHistory", ResourceHistoryList, q, historyRow.value, env, id.String())
 }

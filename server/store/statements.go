@@ -21,7 +21,6 @@ var fillStatements = sync.OnceFunc(func() {
 	if err := loadStatements(statementFiles, &statements); err != nil {
 		panic("store: " + err.Error()) // the files are part of the program; a test loads them
 	}
-	lists = newLists()
 })
 
 // statementKinds are what `-- name: Name :kind` may say of a statement's rows.

@@ -75,7 +75,7 @@ func (s *Store) Versions(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Version], error) {
-	return page(ctx, s, "store.Versions", lists.versions, q, versionRow.value, env)
+	return page(ctx, s, "store.Versions", VersionList, q, versionRow.value, env)
 }
 
 type resourceRow struct {
@@ -227,7 +227,7 @@ func (s *Store) VersionResourcePage(
 	if err := s.read(ctx, op, func(q querier) error { return requireVersion(ctx, q, env, number) }); err != nil {
 		return intent.Page[intent.Resource]{}, err
 	}
-	return page(ctx, s, op, lists.versionResources, q, atVersion(number), env, number)
+	return page(ctx, s, op, VersionResourceList, q, atVersion(number), env, number)
 }
 
 // VersionResource finds one resource as a version has it.

@@ -14,7 +14,7 @@ import (
 // A compile that was cancelled for a newer commit names the compile of that.
 func TestACancelledCompileNamesTheNewer(t *testing.T) {
 	r := apitest.NewRich(time.Now())
-	rest, err := api.New(api.Config{Control: r, Logger: slog.New(slog.DiscardHandler)})
+	rest, err := api.New(api.Config{Control: r, Store: r.Record(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

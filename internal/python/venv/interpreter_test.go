@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // pyenv puts a wrapper of every installed version on PATH, which runs only
@@ -12,7 +14,7 @@ import (
 func TestWrapperThatDoesNotRun(t *testing.T) {
 	real, err := Find(t.Context(), "")
 	if err != nil {
-		t.Skip("no Python on this machine: ", err)
+		tool.Missing(t, "there is no usable Python on this machine: %v", err)
 	}
 	name := "python" + real.Minor
 	shims, root := t.TempDir(), t.TempDir()

@@ -2,10 +2,11 @@ package venv
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // counted is a wrapper in front of an interpreter that counts how often it runs.
@@ -13,13 +14,13 @@ type counted struct{ dir, path string }
 
 func newCounted(t *testing.T) counted {
 	t.Helper()
-	real, err := exec.LookPath("/usr/bin/python3")
+	real, err := Find(t.Context(), "") // its path is the interpreter itself, not a wrapper of pyenv
 	if err != nil {
-		t.Skip("no /usr/bin/python3 on this machine")
+		tool.Missing(t, "there is no usable Python on this machine: %v", err)
 	}
 	c := counted{dir: t.TempDir()}
 	c.path = filepath.Join(c.dir, "python3")
-	c.write(t, real)
+	c.write(t, real.Path)
 	return c
 }
 

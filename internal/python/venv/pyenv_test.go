@@ -16,6 +16,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // shared is a cache that outlives the test run, so that wheels and uv are
@@ -44,7 +45,7 @@ func ensure(t *testing.T, m *Maker, s Spec) Result {
 	t.Helper()
 	r, err := m.Ensure(t.Context(), s)
 	if fault.Is(err, fault.Unavailable) {
-		t.Skipf("no package index in reach: %v", err)
+		tool.Missing(t, "cannot reach a package index: %v", err)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, report(r))
@@ -85,7 +86,7 @@ func pythons(t *testing.T) map[string]Interpreter {
 		}
 	}
 	if len(out) == 0 {
-		t.Skip("no Python on this machine")
+		tool.Missing(t, "there is no Python 3.11 or newer with venv on this machine")
 	}
 	return out
 }
@@ -454,7 +455,7 @@ func TestCancel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "venv")
 	fifo := exec.Command("mkfifo", filepath.Join(t.TempDir(), "x"))
 	if fifo.Run() != nil {
-		t.Skip("no mkfifo")
+		tool.Missing(t, "mkfifo does not run on this machine")
 	}
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := m.Ensure(ctx, Spec{Dir: dir, Requirements: []string{"-r " + fifo.Args[1]}})

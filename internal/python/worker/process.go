@@ -48,7 +48,7 @@ func (c Config) validate() error {
 	case c.Python == "":
 		return errors.New("pyworker: Config.Python is empty: name an interpreter")
 	case c.RuntimeDir == "":
-		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from UnpackRuntime")
+		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from runtime.Unpack")
 	case c.Role != "compile" && c.Role != "handler" && c.Role != "template":
 		return fmt.Errorf("pyworker: Config.Role is %q: want compile, handler or template", c.Role)
 	}

@@ -14,7 +14,7 @@ const ProtocolVersion = 1
 type Config struct {
 	Python     string   // interpreter: of a virtual environment, or any
 	Role       string   // compile, handler or template
-	RuntimeDir string   // from UnpackRuntime
+	RuntimeDir string   // from runtime.Unpack
 	Path       []string // folders put at the front of sys.path, in order, after the runtime
 	Dir        string   // working directory
 	Env        []string // the whole environment; empty means a minimal one (PATH, HOME, LANG)

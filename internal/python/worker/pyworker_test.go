@@ -15,15 +15,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ordain.dev/ordain/internal/python/runtime"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // python finds an interpreter that is no wrapper script, so that the process
 // we start is the interpreter itself.
 func python(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	out, err := exec.Command(tool.Need(t, "python3"), "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		t.Skip("no python3 on this machine")
+		tool.Missing(t, "python3 does not run on this machine: %v", err)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -31,7 +34,7 @@ func python(t *testing.T) string {
 // worker unpacks the real runtime and gives it a role of the test's own.
 func worker(t *testing.T, role, source string) Config {
 	t.Helper()
-	unpacked, err := UnpackRuntime(t.TempDir())
+	unpacked, err := runtime.Unpack(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -571,38 +574,6 @@ def main(channel):
 	write("value = 2\n", before.Add(time.Minute))
 	if got, want := imported(), [2]int{2, 1}; got != want {
 		t.Errorf("after a change: %v, want %v", got, want)
-	}
-}
-
-// Many processes unpack at once; a damaged copy is replaced.
-func TestUnpackRuntime(t *testing.T) {
-	cache := t.TempDir()
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if _, err := UnpackRuntime(cache); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	dir, err := UnpackRuntime(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "ordain_worker", "frames.py")
-	if err := os.Truncate(path, 10); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := UnpackRuntime(cache); err != nil || again != dir {
-		t.Fatalf("%s, %v", again, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Size() == 10 {
-		t.Errorf("the damaged file is still there: %v", err)
-	}
-	entries, err := os.ReadDir(cache)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
 

@@ -29,12 +29,14 @@ var lattice = []struct {
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/peertest", ""},
+	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
+	{"internal/python/runtime", ""},
 	{"internal/python/worker", "internal/jsontext internal/fault"},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
@@ -62,6 +64,7 @@ var lattice = []struct {
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
 	},
 	{"compiler/plugin/plugintest", ""},
+	{"compiler/job", "compiler/plugin"},
 	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
@@ -73,7 +76,7 @@ var lattice = []struct {
 	},
 	{
 		"compiler",
-		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag internal/fault",
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
@@ -91,7 +94,10 @@ var lattice = []struct {
 
 	// Deciding what to deploy, and deploying it.
 	{"scheduler", "internal/intent"},
-	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
+	{
+		"executor",
+		"internal/intent internal/fault internal/jsontext internal/python/runtime internal/python/worker internal/python/venv layout",
+	},
 
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault"},
@@ -112,12 +118,12 @@ var lattice = []struct {
 	{"server/build/warm", "compiler/plugin internal/fault"},
 	{
 		"server/build",
-		"server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
 	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api", "server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
@@ -257,7 +263,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"bench/ordeal",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/go-chi/":        {"api"},
+		"github.com/gin-gonic/":     {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

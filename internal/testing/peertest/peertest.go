@@ -1,6 +1,7 @@
-// Package peertest holds what our code makes of texts against what a Python
-// program makes of them: a table that Python once wrote, for machines without
-// that Python, and random texts where it is there.
+// Package peertest compares how our code reads texts with how a Python program
+// reads them. The program's answers are recorded in a file, so most tests need
+// no Python; where ORDAIN_REFERENCE_PYTHON names an interpreter, tests also
+// compare random texts and can record the file anew.
 package peertest
 
 import (
@@ -11,22 +12,24 @@ import (
 	"testing"
 )
 
-// Python is the interpreter that ORDAIN_REFERENCE_PYTHON names or else the one on
-// the path. The test is skipped where it does not run the condition.
+// Python returns the interpreter that ORDAIN_REFERENCE_PYTHON names. It skips the
+// test when none is named or when the named one fails to run condition, a Python
+// statement such as an import. The python3 on PATH is never used: its libraries
+// may have any version, and so word their answers in any way.
 func Python(t *testing.T, condition string) string {
 	t.Helper()
 	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
 	if python == "" {
-		python = "python3"
+		t.Skip("ORDAIN_REFERENCE_PYTHON names no interpreter to compare with")
 	}
 	if err := exec.Command(python, "-c", condition).Run(); err != nil {
-		t.Skipf("%s does not do: %s", python, condition)
+		t.Skipf("%s fails to run: %s", python, condition)
 	}
 	return python
 }
 
-// Ask gives a program texts, as a list in JSON on its standard input, and reads
-// what it answers: a list too.
+// Ask runs a Python program with texts on its standard input, a JSON list, and
+// returns the JSON list that the program prints.
 func Ask[T any](t *testing.T, python, program string, texts []string) []T {
 	t.Helper()
 	in, err := json.Marshal(texts)
@@ -46,8 +49,8 @@ func Ask[T any](t *testing.T, python, program string, texts []string) []T {
 	return answers
 }
 
-// Table reads the answers that stand in a file. With ORDAIN_UPDATE set, ask is
-// asked for them first, about the same texts, and the file is written anew.
+// Table returns the answers recorded in a file. With ORDAIN_UPDATE set, it first
+// calls ask with the texts of these answers and records the new answers.
 func Table[T any](t *testing.T, path string, text func(T) string, ask func(texts []string) []T) []T {
 	t.Helper()
 	file, err := os.ReadFile(path)

@@ -94,7 +94,7 @@ func (w *world) newInstaller() *install.Installer {
 	}
 	log := slog.New(slog.DiscardHandler)
 	syncer, err := gitsync.New(
-		gitsync.Config{MirrorDir: gitsync.Below(filepath.Join(w.t.TempDir(), "mirrors")), Logger: log},
+		gitsync.Config{Mirrors: filepath.Join(w.t.TempDir(), "mirrors"), Logger: log},
 	)
 	if err != nil {
 		w.t.Fatal(err)

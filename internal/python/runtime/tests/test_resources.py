@@ -13,7 +13,7 @@ class Logger:
         pass
 
 
-@resource("t::R", agent="agent", id_attribute="name")
+@resource("model::R", agent="agent", id_attribute="name")
 class R(PurgeableResource):
     fields = ("name", "v", "d")
 
@@ -33,7 +33,7 @@ class Const(Reference[str]):
 
 
 def exported(**fields: object) -> dict[str, object]:
-    return {"id": "t::R[a,name=n],v=3", "name": "n", "v": None, "d": None, "purged": False, "purge_on_delete": False, **fields}
+    return {"id": "model::R[a,name=n],v=3", "name": "n", "v": None, "d": None, "purged": False, "purge_on_delete": False, **fields}
 
 
 class Fields(unittest.TestCase):
@@ -75,17 +75,17 @@ class Ids(unittest.TestCase):
                 Id.parse_id(text)
         for parts in (("a,b", "k", "v"), ("a", "k=", "v"), ("a", "k", "v]")):
             with self.subTest(parts), self.assertRaises(ValueError):
-                Id("t::R", *parts)
+                Id("model::R", *parts)
 
 
 class Deserialize(unittest.TestCase):
     def test_round_trip(self) -> None:
-        made = Resource.deserialize(exported(v=5, requires=["t::R[a,name=m]"]))
+        made = Resource.deserialize(exported(v=5, requires=["model::R[a,name=m]"]))
         self.assertIsInstance(made, R)
         self.assertEqual((made.v, made.receive_events, made.send_event), (5, True, False))
-        self.assertEqual([str(each) for each in made.requires], ["t::R[a,name=m]"])
+        self.assertEqual([str(each) for each in made.requires], ["model::R[a,name=m]"])
         copy = made.clone(v=6)
-        self.assertEqual((copy.v, made.v, str(copy.id)), (6, 5, "t::R[a,name=n],v=3"))
+        self.assertEqual((copy.v, made.v, str(copy.id)), (6, 5, "model::R[a,name=n],v=3"))
 
     def test_missing_field(self) -> None:
         fields = exported()
@@ -120,7 +120,7 @@ class References(unittest.TestCase):
         outer = Const(inner)
         from inmanta.references import ResourceCollector
 
-        made_id = Id("t::R", "a", "name", "n")
+        made_id = Id("model::R", "a", "name", "n")
         collector = ResourceCollector(made_id)
         value = collector.clean({"it's": outer, "l": ["x", inner]}, "d")
         self.assertEqual(value, {"it's": None, "l": ["x", None]})
@@ -138,7 +138,7 @@ class References(unittest.TestCase):
     def test_references_inside_arguments(self) -> None:
         from inmanta.references import ResourceCollector
 
-        collector = ResourceCollector(Id("t::R", "a", "name", "n"))
+        collector = ResourceCollector(Id("model::R", "a", "name", "n"))
         collector.clean(Const("x", more={"k.k": [Const("y")]}), "v")
         made = Resource.deserialize(
             exported(references=collector.exported_references(), mutators=collector.exported_mutators())
@@ -160,7 +160,7 @@ class References(unittest.TestCase):
         replace = {
             "type": "core::Replace",
             "args": [
-                {"type": "resource", "name": "resource", "id": "t::R[a,name=n]"},
+                {"type": "resource", "name": "resource", "id": "model::R[a,name=n]"},
                 {"type": "reference", "name": "value", "id": described["id"]},
                 {"type": "literal", "name": "destination", "value": "v"},
             ],
@@ -182,7 +182,7 @@ class References(unittest.TestCase):
         made = Resource.deserialize(
             exported(
                 v="x",
-                mutators=[{"type": "t::Upper", "args": [{"type": "resource", "name": "resource", "id": "t::R[a,name=n]"}]}],
+                mutators=[{"type": "t::Upper", "args": [{"type": "resource", "name": "resource", "id": "model::R[a,name=n]"}]}],
             )
         )
         made.resolve_all_references(Logger())

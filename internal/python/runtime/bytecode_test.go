@@ -1,4 +1,4 @@
-package worker
+package runtime
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func TestUnusedBytecodeGoes(t *testing.T) {
 	}
 	there := func(path string) bool { _, err := os.Lstat(path); return err == nil }
 	old, used := put("old.pyc", 31*24*time.Hour), put("used.pyc", 20*24*time.Hour)
-	if _, err := UnpackRuntime(cache); err != nil {
+	if _, err := Unpack(cache); err != nil {
 		t.Fatal(err)
 	}
 	if there(old) || !there(used) {
