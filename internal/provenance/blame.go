@@ -3,7 +3,7 @@ package provenance
 import (
 	"time"
 
-	"ordain.dev/ordain/internal/plaintext"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // Commit is who wrote a line, and when. The words are those of whoever made the
@@ -23,7 +23,7 @@ const shownText = 200
 // Clean makes a text of foreign origin fit for a terminal and a page: one line,
 // without what moves a cursor or turns the direction of writing.
 func Clean(s string) string {
-	s = plaintext.Line(s)
+	s = diag.PlainLine(s)
 	if cut := []rune(s); len(cut) > shownText {
 		s = string(cut[:shownText]) + "…"
 	}

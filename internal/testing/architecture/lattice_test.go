@@ -22,7 +22,6 @@ var lattice = []struct {
 	// The ground: values, and helpers that know nothing of Ordain.
 	{"internal/intent", ""},
 	{"internal/fault", ""},
-	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
 	{"internal/lean", ""},
 	{"internal/prefetch", ""},
@@ -30,8 +29,8 @@ var lattice = []struct {
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/peertest", ""},
 	{"internal/testing/tool", ""},
-	{"internal/diag", "internal/plaintext"},
-	{"internal/provenance", "internal/plaintext"},
+	{"internal/diag", ""},
+	{"internal/provenance", "internal/diag"},
 	{"internal/bus", "internal/intent"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
