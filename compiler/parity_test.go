@@ -70,6 +70,11 @@ func compareAll(t *testing.T, dir string, cases []parity.Case, o compiler.Option
 		t.Fatal(err)
 	}
 	known := readKnown(t, filepath.Join(dir, "known.txt"))
+	for id := range known {
+		if outcomes[id] == nil {
+			t.Errorf("known.txt lists %s, which is not a case", id)
+		}
+	}
 	areas := map[string][]parity.Case{}
 	for _, c := range cases {
 		areas[c.Area] = append(areas[c.Area], c)
