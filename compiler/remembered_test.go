@@ -25,7 +25,7 @@ func TestSecondCompileIsLikeTheFirst(t *testing.T) {
 	}
 	n := uint32(24)
 	if wholeMatrix() {
-		n = 6
+		n = 12
 	}
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
 		sampled := c.InSample(n) || c.Area == "py_entangled" && c.InSample(n/6) // which is about this

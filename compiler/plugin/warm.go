@@ -68,11 +68,11 @@ func (t *table) fingerprint(key string) string {
 		inputs = append(inputs, content{each.Path, each.Hash})
 	}
 	text, err := json.Marshal(struct {
-		Key, Salt, Everything string
-		Variables             map[string]string
-		Shared, Early         []string
-		Inputs                []content
-	}{key, t.Salt, t.Everything, t.Variables, t.Shared, t.Early, inputs})
+		Key, Salt, Environment string
+		Variables              map[string]string
+		Shared, Early          []string
+		Inputs                 []content
+	}{key, t.Salt, t.Environment, t.Variables, t.Shared, t.Early, inputs})
 	if err != nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -23,8 +24,11 @@ import (
 type Case struct {
 	Area, Name string
 	Files      map[string]string // by path in the project; main.cf is always there
-	// Std: the case is compiled with module std, which must be installed.
-	Std bool
+	// Std: module std is imported implicitly, as it is by default. StdInstalled: the model
+	// imports std itself. Both need an interpreter that has it.
+	Std, StdInstalled bool
+	// PythonMinor is the oldest Python 3 that can parse the plug-ins, such as 12 for Python 3.12.
+	PythonMinor int
 	// Export: the resources are built too; Partial: as a partial export, which
 	// removes the sets Delete.
 	Export, Partial bool
@@ -45,8 +49,11 @@ func (c Case) HasPython() bool {
 			return true
 		}
 	}
-	return c.Std
+	return c.NeedsStd()
 }
+
+// NeedsStd reports whether module std has to be installed.
+func (c Case) NeedsStd() bool { return c.Std || c.StdInstalled }
 
 // InSample reports whether the case belongs to a fixed sample of about one case in n.
 // The sample stays the same when other cases come and go.
@@ -61,6 +68,8 @@ func (c Case) InSample(n uint32) bool {
 //	-- name.cf --                  a case of one file
 //	-- name/libs/m/module.yml --   a file of a case of several
 //	-- name/std --                 the case is compiled with std
+//	-- name/std-installed --       the case needs std to be installed
+//	-- name/python --              the oldest version of Python for it, such as 3.12
 //	-- name/export --              the case is exported too
 //	-- name/partial --             the case is exported partially; the lines are sets to remove
 //	-- name/env --                 variables of the environment, a NAME=value in each line
@@ -197,6 +206,15 @@ func (c *Case) add(path, text string) error {
 	switch path {
 	case "std":
 		c.Std = true
+	case "std-installed":
+		c.StdInstalled = true
+	case "python":
+		minor, found := strings.CutPrefix(strings.TrimSpace(text), "3.")
+		n, err := strconv.Atoi(minor)
+		if !found || err != nil {
+			return fmt.Errorf("case %s: %q is not a version of Python 3", c.Name, text)
+		}
+		c.PythonMinor = n
 	case "export":
 		c.Export = true
 	case "partial":
