@@ -93,26 +93,6 @@ func backwards[T any](list []T) []T {
 	return reversed
 }
 
-// slab gives places for nodes out of longer lists, of which one takes the time of
-// one node.
-type slab[T any] struct {
-	rest []T
-	size int
-}
-
-const largestSlab = 128
-
-func (s *slab[T]) one(value T) *T {
-	if len(s.rest) == 0 {
-		s.size = min(max(4, 2*s.size), largestSlab)
-		s.rest = make([]T, s.size)
-	}
-	one := &s.rest[0]
-	s.rest = s.rest[1:]
-	*one = value
-	return one
-}
-
 func pushStmt(list, s any) any {
 	l, _ := list.([]Stmt)
 	return append(l, s.(Stmt))
@@ -245,19 +225,19 @@ func multInt(t token) int {
 }
 
 func (p *parser) integer(t token) Expr {
-	return p.literals.one(Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)})
+	return &Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)}
 }
 
 func (p *parser) float(t token) Expr {
-	return p.literals.one(Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)})
+	return &Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)}
 }
 
 func (p *parser) null(t token) Expr {
-	return p.literals.one(Literal{Kind: NullLiteral, At: p.coarse(t)})
+	return &Literal{Kind: NullLiteral, At: p.coarse(t)}
 }
 
 func (p *parser) boolean(t token, v bool) Expr {
-	return p.literals.one(Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)})
+	return &Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)}
 }
 
 func (p *parser) regex(t token) Expr {

@@ -68,7 +68,7 @@ func (p *parser) stringNode(t token, multi bool) Expr {
 	}
 	found := interpolations(t.text)
 	if len(found) == 0 {
-		return p.literals.one(Literal{Kind: StringLiteral, Str: t.text, At: at})
+		return &Literal{Kind: StringLiteral, Str: t.text, At: at}
 	}
 	quote := int32(1)
 	if multi {

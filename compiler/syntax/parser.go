@@ -26,7 +26,6 @@ type parser struct {
 	doc       string
 	refused   *refusal
 	arguments arguments // of the call that is being put together
-	literals  slab[Literal]
 }
 
 // Parse reads one model file. The error, if any, is an *Error: the first of the
@@ -63,12 +62,9 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 	return file, nil
 }
 
-// parse fills in a file, or tells why its text is refused. The wreck is nil
-// where nothing is known about how far the parser came.
+// parse fills in a file, or returns why its text is refused, and where the parser stopped:
+// the wreck is nil when that is not known.
 func parse(file *File, text string) (*Error, *wreck) {
-	if parsePieces(file, text) {
-		return nil, nil
-	}
 	p := newParser(file, text)
 	whole := p.all()
 	file.Warnings = append(file.Warnings, p.warnings...)
