@@ -427,7 +427,7 @@ func workerMemory(limit uint64) uint64 {
 	return max(limit, 4<<30)
 }
 
-// PackagesOf gives the folders of packages of the virtual environment that an
+// PackagesOf returns the folders of packages of the virtual environment that an
 // interpreter belongs to; none when it belongs to none.
 func PackagesOf(python string) []string {
 	venv := filepath.Dir(filepath.Dir(python))

@@ -38,7 +38,7 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 	return d
 }
 
-// resources gives the resources one by one: what it gave is gone with the next.
+// resources returns the resources one by one: what it gave is gone with the next.
 func (o *Outcome) resources(yield func(modeldoc.Resource) bool) {
 	var text []byte
 	var requires [][]byte

@@ -23,7 +23,7 @@ func (p *parser) atKind(kind syntax.LexemeKind) bool {
 	return !p.done() && p.peek().kind == kind
 }
 
-// take gives the next token. Comments before it that have no line of their own
+// take returns the next token. Comments before it that have no line of their own
 // by now go to the end of the line on which it stands.
 func (p *parser) take() doc {
 	t := p.peek()
@@ -66,7 +66,7 @@ func (l *lines) add(after int, d doc) {
 	l.parts = append(l.parts, d)
 }
 
-// comments gives the comments before the next token lines of their own.
+// comments returns the comments before the next token lines of their own.
 func (p *parser) comments(l *lines) {
 	t := p.peek()
 	for _, c := range t.before {
@@ -291,7 +291,7 @@ func (p *parser) outer() []comment {
 	return outer
 }
 
-// relates tells whether a relation stands here: a::B.x …
+// relates reports whether a relation stands here: a::B.x …
 func (p *parser) relates() bool {
 	n := 0
 	for p.ahead(n).kind == syntax.LowerName && p.ahead(n+1).is("::") {
@@ -300,7 +300,7 @@ func (p *parser) relates() bool {
 	return p.ahead(n).kind == syntax.UpperName && !p.ahead(n).eof && p.ahead(n+1).is(".")
 }
 
-// ends tells whether the second side of a relation stands here, and not one
+// ends reports whether the second side of a relation stands here, and not one
 // more annotation.
 func (p *parser) ends() bool {
 	n := 0

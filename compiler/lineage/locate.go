@@ -103,7 +103,7 @@ func (l *located) statement(s syntax.Stmt, loop provenance.Place) {
 	}
 }
 
-// expression notes that an expression and its parts give the value of a
+// expression records that an expression and its parts give the value of a
 // statement. The arguments of a constructor are statements of their own.
 func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 	if e == nil {

@@ -69,7 +69,7 @@ func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement 
 	return s
 }
 
-// Function notes that a Python function computed a field.
+// Function records that a Python function computed a field.
 func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
 	into.Set(
 		t.Text(name),
@@ -131,7 +131,7 @@ func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
 	return provenance.Statement{Kind: provenance.Expression, Place: l.place(key.at.Start, key.at.End.Line)}
 }
 
-// step gives the index of a step, made with those above it.
+// step returns the index of a step, made with those above it.
 func (t *Tracer) step(o *eval.Origin) int {
 	var missing []*eval.Origin
 	parent := provenance.TopLevel

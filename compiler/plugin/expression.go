@@ -116,7 +116,7 @@ var operators = map[syntax.Op]string{
 	"matching": "Regex",
 }
 
-// defaults gives the default values that an entity gives itself: names, each
+// defaults returns the default values that an entity gives itself: names, each
 // with an expression, or null where one of its parents' is taken away.
 func (h *Host) defaults(entity string) (any, error) {
 	e, is := h.heap.Type(entity).(*types.Entity)
@@ -147,7 +147,7 @@ type written struct {
 	Splats []*expression `json:"splats"`
 }
 
-// owner gives the call that runs; null where nothing of the model is called.
+// owner returns the call that runs; null where nothing of the model is called.
 func (h *Host) owner() (any, error) {
 	heap, is := h.heap.(interface{ Call() *syntax.Call })
 	if !is {

@@ -296,7 +296,7 @@ func (h *Host) keepHabit() {
 	}
 }
 
-// TakeOutput gives the lines that were printed outside of calls: while modules
+// TakeOutput returns the lines that were printed outside of calls: while modules
 // were imported and by finalizers.
 func (h *Host) TakeOutput() []string {
 	lines := h.pending
@@ -304,7 +304,7 @@ func (h *Host) TakeOutput() []string {
 	return lines
 }
 
-// TakeWarnings gives what was told of deprecated plug-ins outside of calls: by
+// TakeWarnings returns what was told of deprecated plug-ins outside of calls: by
 // finalizers and an export.
 func (h *Host) TakeWarnings() []string {
 	warned := h.warned

@@ -345,7 +345,7 @@ func (h *Host) Twin(namespace, name string) (eval.Twin, error) {
 	return twin, nil
 }
 
-// use notes that something of a module is used.
+// use records that something of a module is used.
 func (h *Host) use(name string) {
 	name, _, _ = strings.Cut(name, "::")
 	h.used[name] = true
@@ -455,5 +455,5 @@ type finalizerError struct{ raised eval.PluginError }
 // Error implements error.
 func (e *finalizerError) Error() string { return "Finalizer failed: " + e.raised.Message }
 
-// Raised gives the exception.
+// Raised returns the exception.
 func (e *finalizerError) Raised() *eval.PluginError { return &e.raised }

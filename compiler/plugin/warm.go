@@ -37,7 +37,7 @@ type Recipe struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Recipe gives how to make a template for the next compile; nil when it would
+// Recipe returns how to make a template for the next compile; nil when it would
 // be of no use, or when nobody can tell whether it would be. The host must be
 // closed.
 func (h *Host) Recipe() *Recipe {
@@ -133,7 +133,7 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	return t, nil
 }
 
-// unchanged gives an error unless what a template read since a time is what its key says.
+// unchanged returns an error unless what a template read since a time is what its key says.
 func (r *Recipe) unchanged(env []string, since time.Time) error {
 	t := tables{filepath.Join(r.CacheDir, "plugins")}.read(r.Table)
 	if t == nil || t.fingerprint(r.Table) != r.Key {

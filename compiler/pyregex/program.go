@@ -66,7 +66,7 @@ func (c *compiler) sequence(s sequence, f flags) {
 	}
 }
 
-// plainText gives the characters that a sequence begins with as long as they
+// plainText returns the characters that a sequence begins with as long as they
 // match nothing but themselves.
 func plainText(s sequence, f flags) (string, int) {
 	fold := foldOf(f)

@@ -21,7 +21,7 @@ func (e *Error) Error() string { return e.Message }
 // memory, whether a text matches.
 var ErrTooLong = errors.New("it took too long to know whether the text matches")
 
-// Names gives the character that \N{…} names.
+// Names returns the character that \N{…} names.
 type Names func(name string) (char rune, known bool)
 
 // Compile reads a pattern. What it refuses, it refuses with an *Error.

@@ -24,7 +24,7 @@ func (t token) escape() bool { return t != "" && t[0] == '\\' }
 // in reports whether the token is one plain character of a list.
 func (t token) in(list string) bool { return t != "" && strings.Contains(list, string(t)) }
 
-// source gives the tokens of a pattern. It is one token ahead of its reader, as
+// source returns the tokens of a pattern. It is one token ahead of its reader, as
 // Python's is: a backslash at the end is found one token before it is needed,
 // and then comes before other complaints.
 type source struct {

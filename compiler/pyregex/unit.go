@@ -73,7 +73,7 @@ func newUnit(set charset) *unit {
 
 func (u *unit) add(r rune) { u.ascii[r>>6] |= 1 << (r & 63) }
 
-// at gives how many bytes long the character is that begins at a place and that
+// at returns how many bytes long the character is that begins at a place and that
 // the unit matches; 0 if there is none.
 func (u *unit) at(text string, p int) int {
 	if p >= len(text) {

@@ -19,7 +19,7 @@ func (p *parser) keyDefined(m *MapLookup, is token) any {
 	}
 }
 
-// mapLookup is placed where its parts are, as far as both are known exactly.
+// mapLookup has the place of its parts, if both are known exactly.
 func mapLookup(x, key any) any {
 	n := &MapLookup{X: x.(Expr), Key: key.(Expr)}
 	a, b := n.X.Where(), n.Key.Where()
@@ -61,10 +61,10 @@ func (p *parser) call(f Name, list any) any {
 	return n
 }
 
-// fewNames are compared with each other and not put into a table.
+// fewNames is the number of names up to which comparing all pairs is faster than a map.
 const fewNames = 16
 
-// repeated finds the first name that was given before.
+// repeated returns the first argument name that occurs a second time.
 func repeated(named []Argument) string {
 	if len(named) <= fewNames {
 		for n, a := range named {
@@ -86,7 +86,7 @@ func repeated(named []Argument) string {
 	return ""
 }
 
-// namespaceAccess refuses a.b where a::b was meant.
+// namespaceAccess refuses a.b where a::b must be meant.
 func (p *parser) namespaceAccess(left, text string, at Span) int {
 	meant := strings.ReplaceAll(text, ".", "::")
 	p.refuse(left, &Error{

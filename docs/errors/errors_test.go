@@ -116,7 +116,7 @@ func TestExamples(t *testing.T) {
 
 var codeOf = regexp.MustCompile(`(?:error\[|"code": ")([EW]\d{4})`)
 
-// command gives a command in the folder of a model, if there is one.
+// command returns a command in the folder of a model, if there is one.
 func command(t *testing.T, cache string, e example) (printed string, codes []string) {
 	t.Helper()
 	args := e.command

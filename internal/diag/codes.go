@@ -117,7 +117,7 @@ func Codes() []string {
 	return list
 }
 
-// Code gives the stable code for a kind, whose module may be left out: E0000
+// Code returns the stable code for a kind, whose module may be left out: E0000
 // or W0000 for one that has none.
 func Code(kind string) string {
 	name := kind[strings.LastIndexByte(kind, '.')+1:]

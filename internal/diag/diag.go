@@ -24,7 +24,7 @@ type Location struct {
 	EndColumn int    `json:"end_column,omitempty"`
 }
 
-// String gives file:line or file:line:column.
+// String returns file:line or file:line:column.
 func (l Location) String() string {
 	if l.Column > 0 {
 		return fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Column)
@@ -75,7 +75,7 @@ type Exception struct {
 	Message string `json:"message"`
 }
 
-// ForPrograms gives the kind and the message that programs read: a compile
+// ForPrograms returns the kind and the message that programs read: a compile
 // report and the document of --model-json have them.
 func (d *Diagnostic) ForPrograms() (kind, message string) {
 	if d.Raised != nil {

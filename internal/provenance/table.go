@@ -72,7 +72,7 @@ type Table struct {
 	Resources map[string][]int `json:"resources"`
 }
 
-// Pack gives the table in the form that is stored.
+// Pack returns the table in the form that is stored.
 func (t *Table) Pack() ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)

@@ -276,7 +276,7 @@ func refine(instances []Instance, colour map[string]string, named func(string) s
 	}
 }
 
-// tied gives an instance of the first colour that several share; empty when
+// tied returns an instance of the first colour that several share; empty when
 // all are told apart.
 func tied(instances []Instance, colour map[string]string) string {
 	first := map[string]string{}

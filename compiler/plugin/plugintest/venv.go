@@ -77,7 +77,7 @@ var newest = []string{
 // sopsVersion is the program that models of module sops are tried with.
 const sopsVersion = "v3.11.0"
 
-// Sops gives the folder of a program sops: that of PATH, or one that was built
+// Sops returns the folder of a program sops: that of PATH, or one that was built
 // for tests before. It is built, which takes minutes, only when build says so;
 // the test is skipped where there is none.
 func Sops(t testing.TB, build bool) string {
@@ -107,7 +107,7 @@ func Sops(t testing.TB, build bool) string {
 
 var making sync.Mutex
 
-// Venv gives the interpreter of a virtual environment with the modules of a
+// Venv returns the interpreter of a virtual environment with the modules of a
 // set and what they import, but without inmanta-core. It is made once and kept
 // in the user's cache; ORDAIN_TEST_VENVS names a folder of ready ones, called
 // after the set or its Python. The test is skipped where it cannot be made.
@@ -192,7 +192,7 @@ func find(name string) string {
 	return ""
 }
 
-// Site gives the folder of packages of an interpreter's virtual environment.
+// Site returns the folder of packages of an interpreter's virtual environment.
 func Site(t testing.TB, interpreter string) string {
 	t.Helper()
 	found, _ := filepath.Glob(

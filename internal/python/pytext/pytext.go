@@ -59,7 +59,7 @@ func ASCII(s string) string {
 	return b.String()
 }
 
-// Decode gives the first character of a text. Half of a character, which texts of
+// Decode returns the first character of a text. Half of a character, which texts of
 // Python may hold, is one too: ours have it as the three bytes of its number.
 func Decode(s string) (r rune, size int) {
 	if len(s) >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf {

@@ -147,7 +147,7 @@ func (p places) expression(kind string, depth int) string {
 
 var constructs = regexp.MustCompile(`@[A-Z]\w+\(`)
 
-// allows tells whether a template can stand here: calls need plug-ins, conditions
+// allows reports whether a template can stand here: calls need plug-ins, conditions
 // make nothing, implementations not what has them too, and what is named has to be there.
 func (p places) allows(template string) bool {
 	switch {
@@ -169,7 +169,7 @@ func (p places) allows(template string) bool {
 	return true
 }
 
-// alone tells whether no instance can be named, as in a typedef.
+// alone reports whether no instance can be named, as in a typedef.
 func (p places) alone() bool { return p.blind("node") && p.blind("leafs") }
 
 // leaf is a name of the kind, a literal, or the nearest to one.
@@ -192,7 +192,7 @@ func (p places) leaf(kind string) string {
 	return p.path(kind, 0)
 }
 
-// blind tells whether nothing of the kind can be named.
+// blind reports whether nothing of the kind can be named.
 func (p places) blind(kind string) bool {
 	if len(p.names[kind]) > 0 {
 		return false

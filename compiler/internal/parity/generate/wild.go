@@ -267,7 +267,7 @@ func (w wild) statement(depth int) string {
 	return w.constructor()
 }
 
-// assignment gives a relation more; in a model that is not calm it may also be
+// assignment returns a relation more; in a model that is not calm it may also be
 // an attribute, or a relation that has room for one.
 func (w wild) assignment() string {
 	if w.calm {
