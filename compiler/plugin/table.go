@@ -181,14 +181,14 @@ func newTable(reply *loadReply, python string, env []string, began time.Time) (*
 		}
 	}
 	for _, path := range r.Folders {
-		i, err := look(path, true, began)
+		i, err := newInput(path, true, began)
 		if err != nil {
 			return nil, err
 		}
 		t.Folders = append(t.Folders, i)
 	}
 	for _, path := range r.Files {
-		i, err := look(path, false, began)
+		i, err := newInput(path, false, began)
 		if err != nil {
 			return nil, err
 		}

@@ -198,7 +198,7 @@ func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 		p := c.compile()
 		p.host.Interrupt()
 		p.host.Begin()
-		<-p.host.came
+		<-p.host.started
 		ask(p.host)
 		if lines := p.host.TakeOutput(); len(lines) > 0 {
 			t.Errorf("printed: %q", lines)
@@ -446,12 +446,12 @@ from inmanta.plugins import plugin, Context
 def known(ctx: Context) -> "list":
     return sorted(ctx.get_compiler().get_plugins())
 `)
-	told := func(want ...string) {
+	introduced := func(want ...string) {
 		t.Helper()
 		p := c.compile()
 		for name := range p.plugins {
 			if !slices.Contains(want, name) {
-				t.Errorf("the compiler is told of %s", name)
+				t.Errorf("the worker knows %s", name)
 			}
 		}
 		if got := types.Repr(p.value("b::known")); got != "['"+strings.Join(want, "', '")+"']" {
@@ -460,14 +460,14 @@ def known(ctx: Context) -> "list":
 		p.done()
 	}
 	for range 2 { // the second time from the table
-		told("a::name", "b::known")
+		introduced("a::name", "b::known")
 	}
 	c.below = []string{"a::deep", "a::deep::inner"}
 	for range 2 {
-		told("a::deep::inner::take", "a::name", "b::known")
+		introduced("a::deep::inner::take", "a::name", "b::known")
 	}
 	c.below = []string{"a::deep"}
-	told("a::name", "b::known")
+	introduced("a::name", "b::known")
 }
 
 // What Python has for an entity that is to be a dataclass is told, remembered load or not.

@@ -15,7 +15,7 @@ type Span struct {
 	// Coarse: the reference knows only the line of this place and prints file:line.
 	// The columns are for the carets below a source line.
 	Coarse bool
-	// Number is for users that number places; it is not part of the place.
+	// Number is for who keeps places by number, and no part of the place.
 	Number int32
 }
 

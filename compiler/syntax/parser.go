@@ -121,8 +121,8 @@ func (p *parser) Lex(v *yySymType) int {
 // Error is called by the generated parser at a syntax error. The judge makes the message.
 func (p *parser) Error(string) {}
 
-// refuse records that an action found something wrong, and gives nil, the value of
-// a failed action. left is the left side of its production.
+// refuse records an error that an action found and returns nil, the value of a failed action. left
+// is the left side of its production.
 func (p *parser) refuse(left string, e *Error) any {
 	p.refused = &refusal{err: e, left: left, shifted: p.delivered}
 	if p.yacc.Lookahead() >= 0 {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// plain is the diagnostic without what a terminal would obey: models, modules
-// and what their files are called may be anybody's.
+// plain is the diagnostic in plain text: models, modules and the names of their files may come from
+// anybody.
 func (d Diagnostic) plain() Diagnostic {
 	d.Message, d.Hint = PlainText(d.Message), PlainText(d.Hint)
 	d.Expected, d.Found = PlainText(d.Expected), PlainText(d.Found)
@@ -44,7 +44,7 @@ func (l *Location) plain() *Location {
 	return &clean
 }
 
-// plainSource cleans a line of a file, which may end as lines end elsewhere.
+// plainSource is a line of a file in plain text, without its line end.
 func plainSource(line string) string {
 	return PlainLine(strings.TrimRight(line, "\r\n"))
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// TopLevel stands for a step where there is none.
+// TopLevel is the index of a step that means the top level of the model.
 const TopLevel = -1
 
-// Builder fills a table, each thing once.
+// Builder fills a table, in which everything is stored once.
 type Builder struct {
 	table      Table
 	texts      map[string]int
@@ -17,7 +17,7 @@ type Builder struct {
 	shapes     map[string]int
 }
 
-// NewBuilder begins an empty table.
+// NewBuilder makes a builder with an empty table.
 func NewBuilder() *Builder {
 	return &Builder{
 		table: Table{
@@ -32,7 +32,7 @@ func NewBuilder() *Builder {
 	}
 }
 
-// Table returns what was built.
+// Table returns the table.
 func (b *Builder) Table() *Table { return &b.table }
 
 func once[T comparable](known map[T]int, list *[]T, v T) int {

@@ -9,7 +9,7 @@ type Field struct {
 	Settings []Setting `json:"settings"`
 }
 
-// Setting is one act of giving a value.
+// Setting is one statement that set a value.
 type Setting struct {
 	Statement
 	// Commit is that of the statement's line; of a Step, of its lines.
