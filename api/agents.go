@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -73,7 +72,7 @@ func (s *server) agents(g *gin.Engine) {
 			one["state"], one["last_failover"], one["primary"] = one["status"], "", ""
 			out = append(out, one)
 		}
-		return v1(map[string]any{"agents": out, "servertime": stamp(time.Now())})
+		return v1(map[string]any{"agents": out, "servertime": stamp(s.now())})
 	})
 	call(s, g, http.MethodPost, "/api/v2/agent/{name}/{action}", func(ctx context.Context, a struct {
 		inEnvironment

@@ -22,6 +22,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // MaxBody is the largest request body, also after decompression.
@@ -29,8 +32,8 @@ const MaxBody = 100 << 20
 
 // Config is what the API is made of. Control, Store and Logger are needed.
 type Config struct {
-	Control Control
-	Store   Store
+	Control *control.Control // decides
+	Store   *store.Store     // reads
 	Logger  *slog.Logger
 	// Version is the program's own.
 	Version string
@@ -38,16 +41,19 @@ type Config struct {
 	MaxBody int64
 	// FactExpire is how long a fact holds; 0 means an hour.
 	FactExpire time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 }
 
 // server answers the calls.
 type server struct {
-	control    Control
-	store      Store
+	control    *control.Control
+	store      *store.Store
 	version    string
 	log        *slog.Logger
 	maxBody    int64
 	factExpire time.Duration
+	now        func() time.Time
 }
 
 // New makes the handler. It serves full paths: /api/v1/… and /api/v2/….
@@ -61,9 +67,12 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.FactExpire == 0 {
 		cfg.FactExpire = time.Hour
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger,
-		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire,
+		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	g := newRouter()
 	s.projects(g)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -104,7 +103,7 @@ func (s *server) discoveredBatch(g *gin.Engine, path string) {
 
 // reportDiscovered stores all of a list, or nothing of it.
 func (s *server) reportDiscovered(ctx context.Context, in inEnvironment, list []reported) (reply, error) {
-	now := time.Now()
+	now := s.now()
 	var found []intent.Discovered
 	for _, r := range list {
 		id, err := intent.ParseResourceID(r.id)

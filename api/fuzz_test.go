@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/server/servertest"
 )
 
 // Times that clients send, and what they mean.
@@ -67,7 +67,7 @@ func FuzzListQuery(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	r := apitest.NewRich(present)
+	r := servertest.NewRich(f)
 	f.Fuzz(func(t *testing.T, raw string) {
 		query, err := url.ParseQuery(raw)
 		if err != nil {
@@ -83,7 +83,7 @@ func FuzzListQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		page, err := r.Compiles(t.Context(), r.Production.ID, q)
+		page, err := r.Store.Compiles(t.Context(), r.Production.ID, q)
 		if err != nil {
 			t.Fatalf("%q: %v", raw, err)
 		}
@@ -103,7 +103,7 @@ func FuzzListQuery(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: link %s: %v", raw, self, err)
 		}
-		page2, err := r.Compiles(t.Context(), r.Production.ID, q2)
+		page2, err := r.Store.Compiles(t.Context(), r.Production.ID, q2)
 		if err != nil || len(page2.Items) != len(page.Items) || page2.Total != page.Total {
 			t.Errorf("%q: link %s gives another page", raw, self)
 		}
@@ -116,7 +116,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		c := newClient(t, apitest.New())
+		c := newClient(t, servertest.New(t, servertest.Present))
 		for _, path := range []string{"PUT /api/v2/project", "PUT /api/v2/environment", "POST /api/v1/file"} {
 			method, path, _ := strings.Cut(path, " ")
 			w := httptest.NewRecorder()

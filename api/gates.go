@@ -46,7 +46,7 @@ func (s *server) gates(g *gin.Engine) {
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(listed(list, overrideOf))
+		return v2(listed(list, s.overrideOf))
 	})
 	call(s, g, http.MethodPut, "/api/v2/override", func(ctx context.Context, a struct {
 		inEnvironment
@@ -73,13 +73,13 @@ func (s *server) gates(g *gin.Engine) {
 					int(intent.LongestOverride/time.Minute),
 				)
 			}
-			o.Until = time.Now().Add(time.Duration(a.Minutes) * time.Minute)
+			o.Until = s.now().Add(time.Duration(a.Minutes) * time.Minute)
 		}
 		o, err := s.control.Override(ctx, a.Env, o)
 		if err != nil {
 			return reply{}, err
 		}
-		return v2(overrideOf(o))
+		return v2(s.overrideOf(o))
 	})
 	call(s, g, http.MethodDelete, "/api/v2/override/{id}", func(ctx context.Context, a struct {
 		inEnvironment
@@ -129,7 +129,7 @@ func (s *server) gates(g *gin.Engine) {
 			if err != nil {
 				return reply{}, err
 			}
-			now, list := time.Now(), []any{}
+			now, list := s.now(), []any{}
 			for i := range windows {
 				w := &windows[i]
 				open, until := w.At(now)
@@ -142,7 +142,7 @@ func (s *server) gates(g *gin.Engine) {
 			}
 			lasting := []any{}
 			for _, o := range e.Overrides {
-				lasting = append(lasting, overrideOf(o))
+				lasting = append(lasting, s.overrideOf(o))
 			}
 			return v2(map[string]any{"windows": list, "overrides": lasting})
 		},
@@ -174,10 +174,10 @@ func (s *server) gates(g *gin.Engine) {
 	})
 }
 
-func overrideOf(o intent.Override) map[string]any {
+func (s *server) overrideOf(o intent.Override) map[string]any {
 	return map[string]any{
 		"id": o.ID, "by": o.By, "reason": o.Reason, "agents": notNil(o.Agents), "created": stamp(o.Created), "until": stamp(o.Until),
-		"ended": maybe(o.Ended), "ended_by": textOrNull(o.EndedBy), "lasts": o.Lasts(time.Now()),
+		"ended": maybe(o.Ended), "ended_by": textOrNull(o.EndedBy), "lasts": o.Lasts(s.now()),
 	}
 }
 

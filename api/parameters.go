@@ -205,7 +205,7 @@ func (s *server) parametersV1(g *gin.Engine) {
 				q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
 			}
 		}
-		return v1(map[string]any{"parameters": out, "expire": int(s.factExpire.Seconds()), "now": stamp(time.Now())})
+		return v1(map[string]any{"parameters": out, "expire": int(s.factExpire.Seconds()), "now": stamp(s.now())})
 	})
 	call(s, g, http.MethodPut, "/api/v1/parameters", func(ctx context.Context, a struct {
 		inEnvironment
@@ -283,7 +283,7 @@ func (s *server) setParameter(
 	}
 	if err := s.control.SetParameter(ctx, a.Env, intent.Parameter{
 		ID: uuid.New(), Name: a.Name, Value: value, Source: a.Source, Resource: id,
-		Updated: time.Now(), Expires: expires, Metadata: a.Metadata,
+		Updated: s.now(), Expires: expires, Metadata: a.Metadata,
 	}); err != nil {
 		return intent.Parameter{}, err
 	}

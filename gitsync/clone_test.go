@@ -37,7 +37,7 @@ func TestCloneStandsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantTree(t, dir, map[string]string{"module.yml": "version: 1\n"})
-		if err := os.RemoveAll(s.mirrorPath(src.URL)); err != nil {
+		if err := os.RemoveAll(s.MirrorPath(src.URL)); err != nil {
 			t.Fatal(err)
 		}
 		if got := o.run(dir, "describe", "--tags", "--exact-match"); got != "1.0" {

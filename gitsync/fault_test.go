@@ -206,7 +206,7 @@ func TestRepositoryFaults(t *testing.T) {
 		if s.Mirrored(Source{URL: cut.URL + "/origin.git"}) {
 			t.Error("half a mirror is left")
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.mirrorPath("")), "*.new-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.MirrorPath("")), "*.new-*")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	})
@@ -595,7 +595,7 @@ func TestDamagedMirrors(t *testing.T) {
 			commit := o.push("first", map[string]string{"a": "1", "b": "2"})
 			src := Source{URL: o.bare, Branch: "main"}
 			fetch(t, s, src)
-			mirror := s.mirrorPath(o.bare)
+			mirror := s.MirrorPath(o.bare)
 			damage(t, mirror, o.git("rev-parse", "HEAD:a"), commit)
 			rev, fetched, err := s.Fetch(t.Context(), src)
 			if err != nil || rev.Commit != commit {
@@ -626,7 +626,7 @@ func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 	src, dir, unchanged := deployed(t, o, s, o.bare)
 	next := o.push("second", map[string]string{"a": "2"})
 	fetch(t, s, src)
-	mirror := s.mirrorPath(o.bare)
+	mirror := s.MirrorPath(o.bare)
 	blob := o.git("rev-parse", "HEAD:a")
 	remove(t, mirror, "objects", blob[:2], blob[2:])
 	if err := os.Rename(o.bare, o.bare+".away"); err != nil {
@@ -649,7 +649,7 @@ func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 // is no hindrance.
 func TestLeftoversOfAKilledServer(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
-	mirror := s.mirrorPath(o.bare)
+	mirror := s.MirrorPath(o.bare)
 	overwrite(t, "x", mirror+".new-123", "objects", "xx")
 	overwrite(t, "x", mirror+".old", "HEAD")
 	src, dir, _ := deployed(t, o, s, o.bare)

@@ -83,7 +83,7 @@ func TestParseSource(t *testing.T) {
 }
 
 func TestOneMirrorPerRepository(t *testing.T) {
-	name := newSyncer(t, func(c *Config) { c.Mirrors = "/m" }).mirrorPath
+	name := newSyncer(t, func(c *Config) { c.Mirrors = "/m" }).MirrorPath
 	same := [][]string{
 		{"https://forge.example/a", "https://FORGE.example/a/", "https://ada:pw@forge.example/a"},
 		{"https://forge.example/A"},

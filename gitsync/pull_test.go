@@ -69,7 +69,7 @@ func TestAMergeResult(t *testing.T) {
 		if err != nil || again.Commit != rev.Commit || rev.Subject != "theirs" {
 			t.Errorf("%+v %+v %+v %v", rev, again, report, err)
 		}
-		mirror := s.mirrorPath(url)
+		mirror := s.MirrorPath(url)
 		parents := o.git("rev-parse", "main") + " " + head
 		if got := o.run(mirror, "show", "-s", "--format=%P", rev.Commit); got != parents {
 			t.Errorf("the parents are %s, want %s", got, parents)

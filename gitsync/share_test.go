@@ -208,7 +208,7 @@ func TestProcessesShareAMirror(t *testing.T) {
 			t.Errorf("process %d: %v\n%s", i, errs[i], out[i])
 		}
 	}
-	mirror := newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(dir, "mirrors") }).mirrorPath(o.bare)
+	mirror := newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(dir, "mirrors") }).MirrorPath(o.bare)
 	o.run(mirror, "fsck", "--strict")
 	for _, c := range []string{"env0", "env1", "env2", "shared/0", "shared/1"} {
 		if got := o.run(filepath.Join(dir, c), "status", "--porcelain"); got != "" {

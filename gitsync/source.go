@@ -176,8 +176,8 @@ func (p place) sameHost(q place) bool {
 		strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
 }
 
-// mirrorPath returns the folder of a repository's mirror: a hash and ".git".
-func (s *Syncer) mirrorPath(rawURL string) string {
+// MirrorPath returns the folder of a repository's mirror: a hash and ".git".
+func (s *Syncer) MirrorPath(rawURL string) string {
 	key := rawURL
 	if p, err := locate(rawURL); err == nil {
 		key = p.key()
@@ -189,7 +189,7 @@ func (s *Syncer) mirrorPath(rawURL string) string {
 // mirrorDir gives the folder of a place's mirror. Those who fetch only a part
 // of a repository share one for that part.
 func (s *Syncer) mirrorDir(p place) string {
-	dir := s.mirrorPath(p.shown)
+	dir := s.MirrorPath(p.shown)
 	if p.depth == 0 && p.only == "" {
 		return dir
 	}

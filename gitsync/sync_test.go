@@ -157,7 +157,7 @@ func TestGitUnderstandsTheCheckout(t *testing.T) {
 		t.Errorf("git status: %s", got)
 	}
 	// The mirror is one to git, too.
-	mirror := s.mirrorPath(src.URL)
+	mirror := s.MirrorPath(src.URL)
 	o.run(mirror, "fsck", "--strict")
 	if got := o.run(mirror, "rev-parse", "HEAD"); got != two {
 		t.Errorf("HEAD of the mirror: %s", got)
@@ -280,7 +280,7 @@ func TestABeginningOfACommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = withMirror(s.mirrorPath(p.shown), func(m *mirror) (struct{}, error) {
+		_, err = withMirror(s.MirrorPath(p.shown), func(m *mirror) (struct{}, error) {
 			for digit, commits := range byDigit {
 				h, found, err := m.among(p, string(digit))
 				if len(commits) == 1 && (err != nil || !found || h.String() != commits[0]) {

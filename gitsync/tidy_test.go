@@ -27,7 +27,7 @@ func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 		o.push("first", map[string]string{"a": name})
 		src[name] = Source{URL: o.bare, Branch: "main"}
 		fetch(t, s, src[name])
-		dir[name] = s.mirrorPath(o.bare)
+		dir[name] = s.MirrorPath(o.bare)
 		age(dir[name])
 	}
 	rev, _ := fetch(t, s, src["unused"])

@@ -54,7 +54,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		for n := range 45 {
 			o.grow(repository, n, n+1)
 			fetch(t, s, src)
-			packs, err := filepath.Glob(filepath.Join(s.mirrorPath(url), "objects/pack/*.pack"))
+			packs, err := filepath.Glob(filepath.Join(s.MirrorPath(url), "objects/pack/*.pack"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 44\n"})
 		checkout(t, s, src, first, dir)
 		wantTree(t, dir, map[string]string{"a": "1"})
-		o.run(s.mirrorPath(url), "fsck", "--strict", "--full")
+		o.run(s.MirrorPath(url), "fsck", "--strict", "--full")
 	})
 }
 
@@ -92,7 +92,7 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	if _, report := fetch(t, s, src); !report.Rewritten {
 		t.Errorf("%+v", report)
 	}
-	mirror := s.mirrorPath(src.URL)
+	mirror := s.MirrorPath(src.URL)
 	dir := filepath.Join(t.TempDir(), "c")
 	tidy := func(since time.Time) {
 		t.Helper()
@@ -144,7 +144,7 @@ func TestACommitInUseStays(t *testing.T) {
 		if err := s.Tidy(t.Context(), append(use, Use{Source: src}), later); err != nil {
 			t.Fatal(err)
 		}
-		o.run(s.mirrorPath(src.URL), "fsck", "--strict", "--full")
+		o.run(s.MirrorPath(src.URL), "fsck", "--strict", "--full")
 	}
 	gone := func(commit string) {
 		t.Helper()
@@ -193,7 +193,7 @@ func TestDamagedPacks(t *testing.T) {
 			commit := o.push("first", map[string]string{"a": "1", "b": "2"})
 			src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main"}
 			fetch(t, s, src)
-			mirror := s.mirrorPath(src.URL)
+			mirror := s.MirrorPath(src.URL)
 			packs, err := filepath.Glob(filepath.Join(mirror, "objects/pack/*.pack"))
 			if err != nil || len(packs) != 1 {
 				t.Fatal(packs, err)
@@ -260,7 +260,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-half
-	partial := filepath.Join(s.mirrorPath(src.URL), "objects/pack/tmp_*")
+	partial := filepath.Join(s.MirrorPath(src.URL), "objects/pack/tmp_*")
 	for found, _ := filepath.Glob(partial); len(found) == 0; found, _ = filepath.Glob(partial) {
 		if t.Context().Err() != nil {
 			t.Fatal("nothing arrived")
@@ -282,7 +282,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if left, _ := filepath.Glob(partial); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	o.run(s.mirrorPath(src.URL), "fsck", "--strict")
+	o.run(s.MirrorPath(src.URL), "fsck", "--strict")
 }
 
 // halfBody gives so many bytes, and then nothing until its reader is gone.

@@ -212,7 +212,7 @@ func TestSinceAgreesWithGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openMirror(s.mirrorPath(p.shown))
+	m, err := openMirror(s.MirrorPath(p.shown))
 	if err != nil {
 		t.Fatal(err)
 	}

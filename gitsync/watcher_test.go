@@ -134,7 +134,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 	})
 }
 
-// Webhooks tell of every commit: polls come ten times rarer. The first commit
+// While webhooks name every commit, polls are ten times less frequent. The first commit
 // that a poll finds and no webhook told of brings the usual pace back at once, and
 // so does a day without webhooks.
 func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
@@ -207,8 +207,8 @@ func TestHowRarePollsBecome(t *testing.T) {
 	for i := range 3 * proofCommits {
 		p.hear([]string{fmt.Sprint(i)}, now)
 	}
-	if len(p.told) != proofCommits || p.found(fmt.Sprint(3*proofCommits-1)) || !p.found("0") {
-		t.Errorf("it remembers %d commits", len(p.told))
+	if len(p.named) != proofCommits || p.found(fmt.Sprint(3*proofCommits-1)) || !p.found("0") {
+		t.Errorf("it remembers %d commits", len(p.named))
 	}
 }
 
@@ -325,23 +325,23 @@ func TestChangeOfSource(t *testing.T) {
 	})
 }
 
-// Start and Stop in any order; synctest fails when a goroutine is left.
+// Start and Stop work in any order; synctest fails when a goroutine is left.
 func TestStartAndStopInAnyOrder(t *testing.T) {
 	orders := []string{"SX", "X", "XS", "SSXX", "WSX", "SWX", "WX", "XW", "SWXW", "WSXXS", "SWFX", "WFSX"}
 	for _, order := range orders {
 		t.Run(order, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _ := newWatcher(t, &forge{tip: "1"})
-				env, stopped := uuid.New(), false
+				defer w.Stop()
+				env := uuid.New()
 				for _, step := range order {
 					switch step {
 					case 'S':
-						if err := w.Start(t.Context()); stopped != (err != nil) {
+						if err := w.Start(t.Context()); err != nil {
 							t.Errorf("start: %v", err)
 						}
 					case 'X':
 						w.Stop()
-						stopped = true
 					case 'W':
 						w.Watch(env, remoteSource, time.Second, "")
 					case 'F':
@@ -353,16 +353,42 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 	}
 }
 
-// Stop waits for a move that is being told, whose context ends.
-func TestStopWhileAMoveIsTold(t *testing.T) {
+// A watcher that is started again, or whose context ended before, finds what moved
+// while it was stopped, and reports nothing twice.
+func TestAWatcherIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told, ended := make(chan bool), false
+		f := &forge{tip: "1"}
+		w, l := newWatcher(t, f)
+		defer w.Stop()
+		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		for _, tip := range []string{"1", "2", "3"} {
+			f.set(tip, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			if err := w.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			if m := <-l.moves; m.Commit != tip || len(l.moves) > 0 {
+				t.Errorf("%+v and %d more", m, len(l.moves))
+			}
+			if cancel(); tip == "1" { // the second Start comes after Stop, the third after the end of a context
+				w.Stop()
+			}
+		}
+	})
+}
+
+// Stop cancels the context of a running OnMove, and waits until it returns.
+func TestStopWaitsForOnMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reported, ended := make(chan bool), false
 		w, err := NewWatcher(
 			WatcherConfig{
 				Tips:   &forge{tip: "1"},
 				Logger: slog.New(slog.DiscardHandler),
 				OnMove: func(ctx context.Context, _ Move) error {
-					close(told)
+					close(reported)
 					<-ctx.Done()
 					time.Sleep(time.Second)
 					ended = true
@@ -377,7 +403,7 @@ func TestStopWhileAMoveIsTold(t *testing.T) {
 		if err := w.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-told
+		<-reported
 		w.Stop()
 		if !ended {
 			t.Error("Stop did not wait")

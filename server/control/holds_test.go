@@ -174,7 +174,7 @@ func TestPeopleAreToldOfFailedCompiles(t *testing.T) {
 	if err := s.SetSetting(t.Context(), s.env, "notification_retention", 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tidy(t.Context()); err != nil {
+	if err := s.keepers.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.UnreadNotifications(t.Context(), s.env); n != 0 || err != nil {

@@ -111,7 +111,7 @@ func (d *dialogue) send(ctx context.Context, op string, args any) (int64, error)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	packet, err := packedRequest(request{ID: d.next + 1, Op: op, Args: args})
+	packet, err := packed(request{ID: d.next + 1, Op: op, Args: args})
 	if err != nil {
 		return 0, err
 	}

@@ -30,7 +30,7 @@ type process struct {
 	mark    string
 	end     func() error // waits for its end
 	in      *os.File     // our end of fd 3
-	out     replies      // our end of fd 4
+	out     *os.File     // our end of fd 4
 	frames  *bufio.Reader
 	words   *lastWords
 	runtime string // the folder of our own code
@@ -38,7 +38,6 @@ type process struct {
 	stdout, stderr *os.File
 
 	writing sync.Mutex
-	posted  outbox
 	ended   chan struct{} // closed when the process is gone and its output read
 	endErr  error         // how it ended; valid after ended
 }
@@ -61,12 +60,6 @@ type theirs [4]*os.File
 
 func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
 
-// replies is what a worker's replies are read from. Closing it ends a Read.
-type replies interface {
-	io.ReadCloser
-	SetReadDeadline(time.Time) error
-}
-
 // newProcess makes the pipes of a worker that is about to be started.
 func newProcess(c Config) (_ *process, other theirs, err error) {
 	p := &process{words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{})}
@@ -81,7 +74,7 @@ func newProcess(c Config) (_ *process, other theirs, err error) {
 		return nil, other, err
 	}
 	made = append(made, other[0], p.in)
-	if p.out, other[1], err = replyPipe(c.Role); err != nil {
+	if p.out, other[1], err = os.Pipe(); err != nil {
 		return nil, other, err
 	}
 	made = append(made, p.out, other[1])
@@ -94,14 +87,6 @@ func newProcess(c Config) (_ *process, other theirs, err error) {
 	}
 	p.frames = bufio.NewReaderSize(p.out, 64<<10)
 	return p, other, nil
-}
-
-// replyPipe makes the pipe of replies: of those of the handler role many come in a moment.
-func replyPipe(role string) (replies, *os.File, error) {
-	if role == "handler" {
-		return quietPipe()
-	}
-	return os.Pipe()
 }
 
 func (p *process) closePipes() { closeAll(p.in, p.out, p.stdout, p.stderr) }
@@ -263,101 +248,6 @@ func (p *process) write(packet []byte) error {
 	defer p.writing.Unlock()
 	_, err := p.in.Write(packet)
 	return err
-}
-
-// mostRoom is how much room for frames is kept.
-const mostRoom = 64 << 10
-
-// outbox holds frames that are to be written, in their order.
-type outbox struct {
-	mu      sync.Mutex
-	frames  []byte
-	emptied bool // somebody is about to write them
-}
-
-// post adds a packed frame to those that the next flush writes.
-func (p *process) post(packet []byte) {
-	p.posted.mu.Lock()
-	defer p.posted.mu.Unlock()
-	p.posted.frames = append(p.posted.frames, packet...)
-}
-
-// unposted gives what is to be written; nil when that is nothing, and then nobody is about to write it.
-func (p *process) unposted() []byte {
-	p.posted.mu.Lock()
-	defer p.posted.mu.Unlock()
-	frames := p.posted.frames
-	p.posted.frames, p.posted.emptied = nil, len(frames) > 0
-	return frames
-}
-
-// flush writes what was posted as far as it goes without waiting; a goroutine writes the rest.
-func (p *process) flush() {
-	p.posted.mu.Lock()
-	if p.posted.emptied {
-		p.posted.mu.Unlock()
-		return // whoever is about to write looks again
-	}
-	p.posted.emptied = true
-	p.posted.mu.Unlock()
-	if !p.writing.TryLock() {
-		go p.writePosted(nil)
-		return
-	}
-	frames := p.unposted()
-	rest := frames[p.writeSome(frames):]
-	if len(rest) > 0 {
-		go func() {
-			_, _ = p.in.Write(rest)
-			p.writing.Unlock()
-			p.writePosted(nil)
-		}()
-		return
-	}
-	p.writing.Unlock()
-	if len(frames) > 0 {
-		if more := p.unposted(); len(more) > 0 {
-			go p.writePosted(more)
-		} else {
-			p.posted.again(frames)
-		}
-	}
-}
-
-// again takes the room of frames that were written, for the next ones.
-func (o *outbox) again(frames []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.frames) == 0 && cap(frames) <= mostRoom {
-		o.frames = frames[:0]
-	}
-}
-
-// writePosted writes frames and all that is posted meanwhile. When that fails the worker is gone or about to be.
-func (p *process) writePosted(frames []byte) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	for {
-		if len(frames) > 0 {
-			_, _ = p.in.Write(frames)
-		}
-		if frames = p.unposted(); len(frames) == 0 {
-			return
-		}
-	}
-}
-
-// writeSome writes what the pipe takes at once. The caller holds writing.
-func (p *process) writeSome(frames []byte) (n int) {
-	raw, err := p.in.SyscallConn()
-	if err != nil || len(frames) == 0 {
-		return 0
-	}
-	_ = raw.Write(func(fd uintptr) bool {
-		n, _ = syscall.Write(int(fd), frames)
-		return true
-	})
-	return max(n, 0)
 }
 
 // kill ends the process and everything in its group, now.

@@ -95,10 +95,9 @@ type Errand struct {
 // Session is a conversation with many requests at a time (handler role).
 // It is safe for concurrent use.
 type Session interface {
-	// Post takes a request that goes out with the next Flush, and gives its number. When it gives an error Done is not called.
+	// Post sends a request and returns its number. Requests are sent in the order of the calls of Post, which does not
+	// wait, not even for a worker that does not read. When it returns an error, Done is not called.
 	Post(e Errand) (int64, error)
-	// Flush sends what was posted, all at once. It does not wait, not even for a worker that does not read.
-	Flush()
 	// Forget ends a request: what still comes for it goes nowhere, and Done is not called.
 	Forget(request int64)
 	// Call sends a request and waits for its reply, for as long as ctx lasts.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -372,10 +371,13 @@ func TestCallGivesUp(t *testing.T) {
 	}
 }
 
-// A request that was posted goes out with the others of the next Flush. Its notices come
-// before its reply, which comes once; and nothing comes for one that is forgotten.
+// The notices of a posted request come before its reply, which comes once. Nothing
+// comes for a request that was forgotten, and none waits for another one's reply.
 func TestPosted(t *testing.T) {
 	s := open(t, threads)
+	if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil { // it answers nothing before all are posted
+		t.Fatal(err)
+	}
 	var steps []string
 	replies := make(chan string, 3)
 	reply := func(name string) func(json.RawMessage, error) {
@@ -399,8 +401,10 @@ func TestPosted(t *testing.T) {
 	forgotten := post(Errand{Op: "other", Done: reply("forgotten")})
 	post(Errand{Op: "over", Done: reply("over")})
 	s.Forget(forgotten)
-	s.Flush()
-	<-asked // all others went out with it, and are not waited for
+	if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
 	for range 2 {
 		if got := <-replies; strings.HasPrefix(got, "f") {
 			t.Errorf("it came too early: %s", got)
@@ -411,13 +415,13 @@ func TestPosted(t *testing.T) {
 		t.Errorf("%s, %d notices", got, len(steps))
 	}
 	if _, err := s.Post(Errand{Op: "tell", Args: make(chan int), Done: reply("nonsense")}); err == nil {
-		t.Error("what is no JSON was posted")
+		t.Error("a value that has no JSON was posted")
 	}
 }
 
-// What is posted to a worker that does not read waits in a goroutine, not here; it
-// comes whole and in its order when the worker reads again.
-func TestFlushDoesNotWait(t *testing.T) {
+// Post does not wait for a worker that does not read. What was posted arrives
+// whole and in order when the worker reads again.
+func TestPostDoesNotWait(t *testing.T) {
 	s := open(t, threads)
 	if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -436,11 +440,7 @@ func TestFlushDoesNotWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i%7 == 0 {
-			s.Flush()
-		}
 	}
-	s.Flush()
 	if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -578,15 +578,11 @@ def main(channel):
 }
 
 func FuzzReadFrame(f *testing.F) {
-	for _, v := range []any{request{ID: 1, Op: "x", Args: 1}, success{Re: 1, OK: "y"}, refusal{Re: 2, Err: &Failure{Message: "z"}}} {
+	for _, v := range []any{
+		request{ID: 1, Op: "x", Args: 1}, success{Re: 1, OK: "y"}, refusal{Re: 2, Err: &Failure{Message: "z"}},
+		map[string]any{"op": "log", "args": map[string]any{"for": 3}, "for": 12}, map[string]any{"re": "7", "ok": 1}, 7,
+	} {
 		packet, err := packed(v)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(packet)
-	}
-	for _, body := range []string{`{"re":7,"ok":{"status":"deployed"}}`, `{"op":"log","args":{"for":3},"for":12}`, `{"op":"log","args":{"a":{"b":1,"for":5}}}`, `{"re":7,"ok":1,"err":{}}`, `{"re":07,"ok":1}`} {
-		packet, err := framed(append(make([]byte, 4), body...))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -597,18 +593,12 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		for {
-			rest := data[len(data)-r.Len():]
 			got, err := readFrame(r)
 			if err != nil {
 				return
 			}
 			if got.Op == "" && got.Re == 0 {
-				t.Error("a frame that says nothing was accepted")
-			}
-			var decoded frame
-			body := rest[4 : len(rest)-r.Len()]
-			if err := json.Unmarshal(body, &decoded); err != nil || !reflect.DeepEqual(got, decoded) {
-				t.Errorf("%s was read as %+v, and is %+v, %v", body, got, decoded, err)
+				t.Error("a frame without an operation was accepted that is no reply")
 			}
 		}
 	})

@@ -16,15 +16,6 @@ import (
 // heartbeat, before it counts as stuck. The heartbeat is every 5 seconds.
 const silence = 60 * time.Second
 
-// Replies are awaited together where so many calls are under way that the
-// worker has enough to do meanwhile: to be woken for each costs more than a
-// short task does.
-const (
-	several     = 8
-	pauseByCall = 15 * time.Microsecond
-	pauseAtMost = 500 * time.Microsecond
-)
-
 type session struct {
 	p    *process
 	done chan struct{}
@@ -33,8 +24,10 @@ type session struct {
 	next    int64
 	calls   map[int64]*call
 	err     error // why it ended; valid after done
-	over    bool  // nothing is read any more
+	ended   bool  // nothing is read any more
 	closing bool
+	posted  []byte        // frames to write, in their order
+	wake    chan struct{} // buffered; wakes writePosted
 }
 
 // call is a request that waits for its reply.
@@ -52,8 +45,9 @@ func StartSession(ctx context.Context, c Config) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, done: make(chan struct{}), calls: map[int64]*call{}}
+	s := &session{p: p, done: make(chan struct{}), calls: map[int64]*call{}, wake: make(chan struct{}, 1)}
 	go s.read()
+	go s.writePosted()
 	return s, nil
 }
 
@@ -63,13 +57,7 @@ func (s *session) read() {
 		s.setErr(fmt.Errorf("the Python worker sent no heartbeat for %s and was ended", silence))
 		s.p.kill()
 	})
-	out, _ := s.p.out.(*quiet)
-	for asked := false; ; {
-		if out != nil && !asked && s.p.frames.Buffered() == 0 {
-			if n := s.underWay(); n >= several {
-				out.pause(min(time.Duration(n)*pauseByCall, pauseAtMost))
-			}
-		}
+	for {
 		f, err := readFrame(s.p.frames)
 		if err != nil {
 			if errors.Is(err, ErrFrame) {
@@ -78,7 +66,6 @@ func (s *session) read() {
 			break
 		}
 		stuck.Reset(silence)
-		asked = f.ID != 0 // who asks waits for the answer, and may ask again
 		id := f.For
 		if f.Re != 0 {
 			id = f.Re
@@ -102,7 +89,7 @@ func (s *session) read() {
 	closeAll(s.p.in, s.p.out)
 	close(s.done)
 	s.mu.Lock()
-	s.over = true
+	s.ended = true
 	left := slices.SortedFunc(maps.Values(s.calls), func(a, b *call) int { return cmp.Compare(a.id, b.id) })
 	clear(s.calls)
 	err := s.err
@@ -112,11 +99,20 @@ func (s *session) read() {
 	}
 }
 
-// underWay is how many calls have not ended.
-func (s *session) underWay() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.calls)
+// writePosted writes what Post adds, so that Post never waits for a worker that does not read.
+func (s *session) writePosted() {
+	for {
+		select {
+		case <-s.wake:
+		case <-s.done:
+			return
+		}
+		s.mu.Lock()
+		frames := s.posted
+		s.posted = nil
+		s.mu.Unlock()
+		_ = s.p.write(frames) // a failure means that the worker is gone, which every call learns from read
+	}
 }
 
 // take takes a frame for a call.
@@ -180,7 +176,6 @@ func (s *session) Call(
 	if err != nil {
 		return err
 	}
-	s.Flush()
 	select {
 	case e := <-came:
 		if e.err != nil || reply == nil {
@@ -198,27 +193,25 @@ func (s *session) Call(
 
 // Post implements Session.
 func (s *session) Post(e Errand) (int64, error) {
-	c := &call{Errand: e, s: s}
 	s.mu.Lock()
-	if s.over {
-		defer s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.ended {
 		return 0, s.err
 	}
-	s.next++
-	c.id = s.next
-	s.calls[c.id] = c
-	s.mu.Unlock()
-	packet, err := packedRequest(request{ID: c.id, Op: e.Op, Args: e.Args, Behind: e.Behind})
+	id := s.next + 1
+	packet, err := packed(request{ID: id, Op: e.Op, Args: e.Args, Behind: e.Behind})
 	if err != nil {
-		s.Forget(c.id)
 		return 0, err
 	}
-	s.p.post(packet)
-	return c.id, nil
+	s.next = id
+	s.calls[id] = &call{Errand: e, s: s, id: id}
+	s.posted = append(s.posted, packet...)
+	select {
+	case s.wake <- struct{}{}:
+	default: // writePosted is about to look
+	}
+	return id, nil
 }
-
-// Flush implements Session.
-func (s *session) Flush() { s.p.flush() }
 
 // Forget implements Session.
 func (s *session) Forget(request int64) {

@@ -48,8 +48,18 @@ func URL(t testing.TB) string {
 	if err != nil {
 		t.Fatal("a database for tests: ", err)
 	}
+	return clone(t, template.name)
+}
+
+// clone copies a database for one test and returns the address of the copy.
+func clone(t testing.TB, from string) string {
+	t.Helper()
+	template, err := cluster()
+	if err != nil {
+		t.Fatal("a database for tests: ", err)
+	}
 	name := "t_" + uuid.NewString()
-	if err := template.admin(`CREATE DATABASE "` + name + `" TEMPLATE "` + template.name + `"`); err != nil {
+	if err := template.admin(`CREATE DATABASE "` + name + `" TEMPLATE "` + from + `"`); err != nil {
 		t.Fatal("a database for the test: ", err)
 	}
 	t.Cleanup(func() {
@@ -58,6 +68,51 @@ func URL(t testing.TB) string {
 		}
 	})
 	return template.address(name)
+}
+
+// A Template is a database that is filled once per test process; every test gets a copy of what is in it.
+type Template struct {
+	// Fill writes what every copy begins with.
+	Fill func(ctx context.Context, s *store.Store) error
+
+	once sync.Once
+	name string
+	err  error
+}
+
+// Open returns a store on a copy of the template. Both go with the test.
+func (x *Template) Open(t testing.TB) *store.Store {
+	t.Helper()
+	x.once.Do(x.fill)
+	if x.err != nil {
+		t.Fatal("filling the template of a database: ", x.err)
+	}
+	s, err := store.Open(t.Context(), store.Config{URL: clone(t, x.name), Logger: Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (x *Template) fill() {
+	from, err := cluster()
+	if err != nil {
+		x.err = err
+		return
+	}
+	x.name = "template_" + uuid.NewString()
+	if x.err = from.admin(`CREATE DATABASE "` + x.name + `" TEMPLATE "` + from.name + `"`); x.err != nil {
+		return
+	}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	s, err := store.Open(context.Background(), store.Config{URL: from.address(x.name), Logger: quiet})
+	if err != nil {
+		x.err = err
+		return
+	}
+	defer s.Close() // a database that somebody is connected to cannot be copied
+	x.err = x.Fill(context.Background(), s)
 }
 
 // Logger writes to the test's log until the test ends.
