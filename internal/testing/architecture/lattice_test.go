@@ -89,12 +89,7 @@ var lattice = []struct {
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
-	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
-	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
-	{
-		"compiler/internal/parity/differ",
-		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle",
-	},
+	{"compiler/internal/parity/tool", "compiler compiler/internal/parity compiler/internal/parity/generate"},
 
 	// Git.
 	{"gitsync/signers", ""},
