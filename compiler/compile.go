@@ -264,7 +264,8 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 	}
 	r.host = plugin.New(ctx, plugin.Config{
 		Python: r.o.Python, RuntimeDir: runtimeDir, Path: project.SitePackages, ProjectDir: project.Dir,
-		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project), Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
+		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project),
+		Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		AutoStd: !r.o.NoStd, About: module.AboutModule,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,
 	})
@@ -284,7 +285,8 @@ func shownMetadata(p *module.Project) map[string]any {
 			[]string{},
 			m.Requires,
 		), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
-		"install_mode": m.InstallMode, "relation_precedence_policy": shownRules(m.RelationPrecedencePolicy), "repo": shownRepos(m.Repo),
+		"install_mode": m.InstallMode, "relation_precedence_policy": shownRules(m.RelationPrecedencePolicy),
+		"repo": shownRepos(m.Repo),
 		"pip": map[string]any{
 			"index_url":         nil,
 			"extra_index_url":   slices.Concat([]string{}, m.Pip.ExtraIndexURL),
@@ -302,7 +304,8 @@ func shownMetadata(p *module.Project) map[string]any {
 		shown["environment_settings"] = m.EnvironmentSettings
 	}
 	for name, value := range map[string]string{
-		"description": m.Description, "author": m.Author, "author_email": m.AuthorEmail, "license": m.License, "copyright": m.Copyright,
+		"description": m.Description, "author": m.Author, "author_email": m.AuthorEmail, "license": m.License,
+		"copyright": m.Copyright,
 	} {
 		if value != "" {
 			shown[name] = value
@@ -408,7 +411,8 @@ func (r *run) export(ctx context.Context, program *module.Program, result *eval.
 	r.timed("export", func() {
 		err := export.Export(ctx, export.Input{
 			Result: result, Host: r.host, Modules: program.Modules, Document: r.doc,
-			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, ModelOnly: r.o.ModelOnly, Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
+			Partial: r.o.Partial, DeleteSets: r.o.DeleteSets, ModelOnly: r.o.ModelOnly,
+			Functions: r.o.ExportFunctions, ProjectDir: r.o.Project,
 		})
 		if err != nil {
 			r.fail(export.Diagnostics(err)...)

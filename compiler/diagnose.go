@@ -22,7 +22,8 @@ func reading(err error) diag.Diagnostic {
 		if !errors.As(err, &m) {
 			d := locate(diag.Diagnostic{
 				Severity: diag.Error, Code: diag.Code(parse.Kind), Kind: parse.Kind,
-				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(), Expected: parse.Expected, Found: parse.Found,
+				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(), Expected: parse.Expected,
+				Found: parse.Found,
 			}, parse.At)
 			if focus := locate(diag.Diagnostic{}, parse.Focus); focus.Location != nil {
 				d.Focus, d.Source = focus.Location, focus.Source
@@ -89,7 +90,8 @@ func tooLarge(limit uint64) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code("CompilerException"), Kind: "inmanta.ast.CompilerException",
 		Message: fmt.Sprintf("The project needs more than %d MiB of memory and was given up", limit>>20),
-		Hint:    "is there a file that a program wrote, and too much of it? raise the limit with --memory-max if the project is that large",
+		Hint: "is there a file that a program wrote, and too much of it? raise the limit with --memory-max if " +
+			"the project is that large",
 	}
 }
 

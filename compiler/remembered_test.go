@@ -75,7 +75,8 @@ func TestPluginsComeAndGoWithImports(t *testing.T) {
 		"libs/m/model/wrong.cf":      "",
 		"libs/m/plugins/__init__.py": plugins,
 		"libs/m/plugins/sub.py":      plugins,
-		"libs/m/plugins/wrong.py":    "from inmanta.plugins import plugin\n\n@plugin\ndef f(x: \"nowhere\") -> str:\n    return x\n",
+		"libs/m/plugins/wrong.py": "from inmanta.plugins import plugin\n\n@plugin\ndef f(x: \"nowhere\") -> " +
+			"str:\n    return x\n",
 	}
 	for _, step := range []struct{ model, kind string }{
 		{"import m\nx = m::f()\n", ""},

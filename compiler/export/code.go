@@ -49,7 +49,8 @@ func (e *exporter) code() error {
 	var reply struct {
 		Modules map[string][]string `json:"modules"`
 	}
-	if err := e.host.Request("export_code", plugin.CodeOf{Types: names}, &reply, e.heap, "looking for the handlers"); err != nil {
+	if err := e.host.Request("export_code", plugin.CodeOf{Types: names}, &reply, e.heap,
+		"looking for the handlers"); err != nil {
 		return err
 	}
 	sources := e.sources
@@ -213,10 +214,13 @@ func (s *sources) module(name string) (*moduleCode, error) {
 // them without requiring them, but inmanta-core is not installed here.
 var byCore = map[string]string{
 	"yaml": "pyyaml", "pydantic": "pydantic", "jinja2": "jinja2", "email_validator": "email-validator",
-	"more_itertools": "more-itertools", "packaging": "packaging", "dateutil": "python-dateutil", "ruamel": "ruamel-yaml",
+	"more_itertools": "more-itertools", "packaging": "packaging", "dateutil": "python-dateutil",
+	"ruamel":  "ruamel-yaml",
 	"tornado": "tornado", "toml": "toml", "cryptography": "cryptography", "typing_extensions": "typing-extensions",
-	"typing_inspect": "typing-inspect", "jsonpath_ng": "jsonpath-ng", "click": "click", "jwt": "pyjwt", "nacl": "pynacl",
-	"texttable": "texttable", "colorlog": "colorlog", "docstring_parser": "docstring-parser", "setproctitle": "setproctitle",
+	"typing_inspect": "typing-inspect", "jsonpath_ng": "jsonpath-ng", "click": "click", "jwt": "pyjwt",
+	"nacl":      "pynacl",
+	"texttable": "texttable", "colorlog": "colorlog", "docstring_parser": "docstring-parser",
+	"setproctitle": "setproctitle",
 }
 
 // distribution is the normalised name in a requirement.

@@ -25,7 +25,8 @@ type FormatError struct{ Got int }
 // Error implements error.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf(
-		"the export document has format %d, and this program reads %d: compile again with the same version as the server",
+		"the export document has format %d, and this program reads %d: compile again with the same version as the "+
+			"server",
 		e.Got,
 		DocumentFormat,
 	)
@@ -163,8 +164,9 @@ func asError(err error) *Error {
 	var raised *plugin.RequestError
 	if errors.As(err, &raised) {
 		d := diag.Diagnostic{
-			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace, Python: raised.Frames(),
-			Hint: raised.Notes, Raised: raised.Raised(),
+			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace,
+			Python: raised.Frames(),
+			Hint:   raised.Notes, Raised: raised.Raised(),
 		}
 		if cause := raised.Wrapped; cause != nil {
 			d.Causes = []diag.Diagnostic{{Severity: diag.Error, Kind: cause.Class, Message: cause.Last()}}

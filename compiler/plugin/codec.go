@@ -34,14 +34,15 @@ const (
 type codec struct {
 	host      *Host
 	instances map[uint64]types.Instance
-	sent      map[uint64]map[string]bool // attributes that the worker has, by instance; it knows all instances with an entry
-	learned   map[string][]string        // attributes that Python has read, by entity
-	objects   map[uint64]types.Value     // *types.Reference and *types.Object by handle
-	open      map[uint64]bool            // handles of objects whose arguments are being decoded
-	shared    map[any]uint64             // numbers of *types.List and *types.Dict
-	byNumber  []types.Value
-	ahead     int // how many more attributes this message may have
-	depth     int // of the value that is being decoded
+	// sent are the attributes that the worker has, by instance. It knows all instances with an entry.
+	sent     map[uint64]map[string]bool
+	learned  map[string][]string    // attributes that Python has read, by entity
+	objects  map[uint64]types.Value // *types.Reference and *types.Object by handle
+	open     map[uint64]bool        // handles of objects whose arguments are being decoded
+	shared   map[any]uint64         // numbers of *types.List and *types.Dict
+	byNumber []types.Value
+	ahead    int // how many more attributes this message may have
+	depth    int // of the value that is being decoded
 }
 
 func newCodec(h *Host) *codec {

@@ -111,8 +111,10 @@ func classOf(x syntax.Expr) string {
 }
 
 var operators = map[syntax.Op]string{
-	"==": "Equals", "!=": "NotEqual", "<": "LessThan", "<=": "LessThanOrEqual", ">": "GreaterThan", ">=": "GreaterThanOrEqual",
-	"and": "And", "or": "Or", "in": "In", "+": "Plus", "-": "Minus", "*": "Multiplication", "/": "Division", "%": "Modulo", "**": "Exponentiation",
+	"==": "Equals", "!=": "NotEqual", "<": "LessThan", "<=": "LessThanOrEqual", ">": "GreaterThan",
+	">=":  "GreaterThanOrEqual",
+	"and": "And", "or": "Or", "in": "In", "+": "Plus", "-": "Minus", "*": "Multiplication", "/": "Division",
+	"%": "Modulo", "**": "Exponentiation",
 	"matching": "Regex",
 }
 

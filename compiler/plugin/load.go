@@ -98,7 +98,8 @@ func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
 func (e *LoadError) Hint() string {
 	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
 		return fmt.Sprintf(
-			"the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module",
+			"the package that provides %q is not installed in the project's virtual environment: name it among the "+
+				"requirements of the module",
 			e.Missing,
 		)
 	}

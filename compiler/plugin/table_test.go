@@ -213,19 +213,23 @@ func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 func TestNothingStaleIsRemembered(t *testing.T) {
 	for name, change := range map[string]func(c *checkout){
 		"a plug-in is edited, to the same size, at once": func(c *checkout) {
-			c.write("b/plugins/__init__.py", strings.Replace(txtarFile(two, "b/plugins/__init__.py"), `x: "string"`, `x: "number"`, 1))
+			c.write("b/plugins/__init__.py", strings.Replace(txtarFile(two, "b/plugins/__init__.py"), `x: "string"`,
+				`x: "number"`, 1))
 		},
 		"a Python file is added": func(c *checkout) {
-			c.write("b/plugins/more.py", "from inmanta.plugins import plugin\n\n@plugin\ndef more() -> \"int\":\n    return 1\n")
+			c.write("b/plugins/more.py", "from inmanta.plugins import plugin\n\n@plugin\ndef more() -> \"int\":\n  "+
+				"  return 1\n")
 		},
 		"a package is upgraded": func(c *checkout) {
 			site := c.config.Path[0]
-			if err := os.Rename(filepath.Join(site, "dep-1.0.dist-info"), filepath.Join(site, "dep-1.1.dist-info")); err != nil {
+			if err := os.Rename(filepath.Join(site, "dep-1.0.dist-info"),
+				filepath.Join(site, "dep-1.1.dist-info")); err != nil {
 				c.t.Fatal(err)
 			}
 		},
 		"a package that was imported is edited": func(c *checkout) {
-			if err := os.WriteFile(filepath.Join(c.config.Path[0], "dep.py"), []byte("VALUE = 2\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(c.config.Path[0], "dep.py"), []byte("VALUE = 2\n"),
+				0o644); err != nil {
 				c.t.Fatal(err)
 			}
 		},
@@ -274,7 +278,8 @@ def name() -> "string":
 			}
 			change(c)
 			p := c.compile()
-			if want := strings.HasPrefix(name, "a plug-in is edited"); (p.plugins["b::old"].Params[0].Type.Name == "number") != want {
+			if want := strings.HasPrefix(name,
+				"a plug-in is edited"); (p.plugins["b::old"].Params[0].Type.Name == "number") != want {
 				t.Errorf("b::old takes %+v", p.plugins["b::old"].Params[0].Type)
 			}
 			if !p.done() {
@@ -299,11 +304,12 @@ func txtarFile(archive, name string) string {
 // What reaches outside when it is imported is imported by every compile.
 func TestImportsWithEffectsAreRepeated(t *testing.T) {
 	for name, code := range map[string]string{
-		"prints":            "print('hello')",
-		"complains":         "import sys\nprint('hello', file=sys.stderr)",
-		"writes a file":     "open(__file__ + '.out', 'w').close()",
-		"runs a program":    "import subprocess\nsubprocess.run(['true'])",
-		"opens a connexion": "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1), 1)\nexcept OSError:\n    pass",
+		"prints":         "print('hello')",
+		"complains":      "import sys\nprint('hello', file=sys.stderr)",
+		"writes a file":  "open(__file__ + '.out', 'w').close()",
+		"runs a program": "import subprocess\nsubprocess.run(['true'])",
+		"opens a connexion": "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1), 1)\nexcept " +
+			"OSError:\n    pass",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,7 +328,8 @@ func TestImportsWithEffectsAreRepeated(t *testing.T) {
 func TestPatchesAreInPlaceBeforeACall(t *testing.T) {
 	for name, patch := range map[string]string{
 		"a function of another module": "import inmanta_plugins.a\ninmanta_plugins.a.inner = lambda: 'patched'",
-		"the call of a plug-in":        "import inmanta_plugins.a\ninmanta_plugins.a.name.__plugin__.call = staticmethod(lambda: 'patched')",
+		"the call of a plug-in": "import inmanta_plugins.a\ninmanta_plugins.a.name.__plugin__.call = " +
+			"staticmethod(lambda: 'patched')",
 		"a class of the runtime": `
 from inmanta import plugins
 before = plugins.Plugin.call
@@ -475,12 +482,14 @@ func TestTwins(t *testing.T) {
 	c := newCheckout(t, two)
 	c.write(
 		"a/plugins/sub.py",
-		"import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = Made()\n\nNothing = None\n",
+		"import os as Module\n\ndef Function(): pass\n\nNumber = 5\n\nclass Made: pass\n\nInstance = "+
+			"Made()\n\nNothing = None\n",
 	)
 	for _, load := range []string{"first", "remembered"} {
 		p := c.compile()
 		for name, want := range map[string]string{
-			"Module": "found module os", "Function": "found function Function", "Number": "refused AttributeError", "Instance": "nameless AttributeError", "Nothing": "", "Absent": "",
+			"Module": "found module os", "Function": "found function Function", "Number": "refused AttributeError",
+			"Instance": "nameless AttributeError", "Nothing": "", "Absent": "",
 		} {
 			twin, err := p.host.Twin("a::sub", name)
 			if err != nil {

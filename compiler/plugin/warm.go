@@ -106,7 +106,8 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	}
 	began := time.Now().Add(-slack)
 	dialogue, err := worker.StartDialogue(ctx, worker.Config{
-		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env, Handover: theirs,
+		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env,
+		Handover: theirs,
 	})
 	_ = theirs.Close()
 	if err != nil {

@@ -58,7 +58,8 @@ func continuesIdentifier(r rune) bool {
 	if unicode.Is(unicode.Join_Control, r) || r == 0x30fb || r == 0xff65 { // new in 15.1
 		return true
 	}
-	return (unicode.Is(notFirst, r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)) &&
+	return (unicode.Is(notFirst, r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc,
+		unicode.Other_ID_Continue)) &&
 		!unicode.Is(inNoName, r)
 }
 

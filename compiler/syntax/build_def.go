@@ -8,7 +8,8 @@ func (p *parser) importStmt(word token, module any, alias *token) any {
 	n.At.End = n.Module.At.End
 	if strings.Contains(n.Module.Text, "-") {
 		return p.refuse("import", &Error{
-			Kind: KindCompiler, Message: n.Module.Text + " is not a valid module name: hyphens are not allowed, please use underscores instead.",
+			Kind: KindCompiler, Message: n.Module.Text +
+				" is not a valid module name: hyphens are not allowed, please use underscores instead.",
 			At: n.Module.At, // the reference has no place here
 		})
 	}

@@ -42,7 +42,8 @@ func (p *parser) construct(typ Name, paren token, list any) any {
 	n := &Construct{Type: typ, Named: a.named, Splats: a.splats, At: from(p.coarse(paren), typ.At)}
 	if twice := repeated(a.named); twice != "" {
 		return p.refuse("constructor", &Error{
-			Kind: KindRuntime, Message: "The attribute " + twice + " in the constructor call of " + typ.Text + " is already set.",
+			Kind: KindRuntime, Message: "The attribute " + twice + " in the constructor call of " + typ.Text +
+				" is already set.",
 			At: n.At, Statement: Render(n),
 		})
 	}
@@ -91,7 +92,8 @@ func (p *parser) namespaceAccess(left, text string, at Span) int {
 	meant := strings.ReplaceAll(text, ".", "::")
 	p.refuse(left, &Error{
 		Kind: KindNamespaceAccess,
-		Message: "Syntax error: invalid namespace access `" + text + "`. Namespaces should be accessed with '::' rather than '.'. " +
+		Message: "Syntax error: invalid namespace access `" + text +
+			"`. Namespaces should be accessed with '::' rather than '.'. " +
 			"The '.' separator is reserved for attribute and relation access. Did you mean: `" + meant + "`",
 		At: at, Hint: "write " + meant,
 	})

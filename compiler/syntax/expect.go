@@ -50,7 +50,8 @@ func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok
 	case kind == 0 && before.end.Line > 0:
 		e.Focus = s.spanOf(before.end, Pos{before.end.Line, before.end.Col + 1})
 	case kind == tEND && len(blocks) == 0 && len(brackets) == 0:
-		e.Hint = "there is nothing open that this `end` could close: look for one `end` too many above, or a missing `:`"
+		e.Hint = "there is nothing open that this `end` could close: look for one `end` too many above, or a " +
+			"missing `:`"
 	}
 }
 
@@ -125,11 +126,15 @@ const (
 
 // words are the names that people have for single tokens.
 var words = map[string]string{
-	"$end": "the end of the file", "tEND": "`end`", "tAS": "`as`", "tEXTENDS": "`extends`", "tFOR": "`for`", "tUSING": "`using`",
-	"tWHEN": "`when`", "tIN": "`in`", "tIS": "`is defined`", "tDEFINED": "`defined`", "tIF": "`if`", "tELSE": "`else`", "tELIF": "`elif`",
+	"$end": "the end of the file", "tEND": "`end`", "tAS": "`as`", "tEXTENDS": "`extends`", "tFOR": "`for`",
+	"tUSING": "`using`",
+	"tWHEN":  "`when`", "tIN": "`in`", "tIS": "`is defined`", "tDEFINED": "`defined`", "tIF": "`if`",
+	"tELSE": "`else`", "tELIF": "`elif`",
 	"tPARENTS": "`parents`", "tMATCHING": "`matching`", "tREGEX": "", "tREL": "`--`", "tPEQ": "`+=`",
-	"tSEP": "`::`", "tDICT": "`dict`", "tUNDEF": "`undef`", "tINT": "a whole number", "tSTRING": "a string", "tMLS": "a text in three quotes",
-	"tRSTRING": "", "tFSTRING": "", "tDOUBLE_STAR": "`**`", "tLOW": "", "tBAD": "", "tFLOAT": "a number", "tNOT": "`not`", "tCMP_OP": "a comparison",
+	"tSEP": "`::`", "tDICT": "`dict`", "tUNDEF": "`undef`", "tINT": "a whole number", "tSTRING": "a string",
+	"tMLS":     "a text in three quotes",
+	"tRSTRING": "", "tFSTRING": "", "tDOUBLE_STAR": "`**`", "tLOW": "", "tBAD": "", "tFLOAT": "a number",
+	"tNOT": "`not`", "tCMP_OP": "a comparison",
 }
 
 // inWords says what may follow, with the most common first.

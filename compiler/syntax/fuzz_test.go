@@ -122,7 +122,8 @@ func FuzzFormatString(f *testing.F) {
 // What Go's regexp accepts beyond doubt, Python does too: plain groups, sets and
 // repetitions. And the check never ends in anything but a sentence.
 func FuzzRegex(f *testing.F) {
-	for _, s := range []string{"a", "a**", "[a-z]+", "(?P<n>a)(?P=n)", "(?<=a|bc)d", "(?i:x)", `\d{2,3}?`, "(?(1)a|b)", "[]a]", `\1(a)`, "(?#x)"} {
+	for _, s := range []string{"a", "a**", "[a-z]+", "(?P<n>a)(?P=n)", "(?<=a|bc)d", "(?i:x)", `\d{2,3}?`,
+		"(?(1)a|b)", "[]a]", `\1(a)`, "(?#x)"} {
 		f.Add(s)
 	}
 	plain := regexp.MustCompile(`^[a-z0-9 ().|]*$`)

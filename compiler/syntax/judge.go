@@ -79,7 +79,8 @@ func syntaxError(s *scanner, kind int, tok token, behindKind int, behind token) 
 		}
 		e.Message = "Syntax error: invalid identifier, " + tok.text + " is a reserved keyword"
 		e.At = s.spanOf(tok.start, tok.end)
-		e.Hint = "`" + tok.text + "` is a word of the language and cannot be a name; if it is not meant as one, something before it is incomplete"
+		e.Hint = "`" + tok.text + "` is a word of the language and cannot be a name; if it is not meant as one, " +
+			"something before it is incomplete"
 		return e
 	default:
 		e.Message = "Syntax error at token " + tokenText(kind, tok)

@@ -10,7 +10,8 @@ func of(t *testing.T, ids [3]string, last string) *Document {
 	}
 	d, err := Normalise(
 		[]byte(`{"success":true,"instances":[` + child("1", "x") + "," + child("2", "x") + "," + child("3", last) +
-			`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] + `"}]},"output":[],"warnings":[],"error":null}`),
+			`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] +
+			`"}]},"output":[],"warnings":[],"error":null}`),
 	)
 	if err != nil {
 		t.Fatal(err)

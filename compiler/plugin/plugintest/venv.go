@@ -71,7 +71,8 @@ func Newest() Set { return Sets[len(Sets)-1] }
 var newest = []string{
 	"inmanta-module-std==8.7.5", "inmanta-module-fs==1.2.0", "inmanta-module-files==2.11.1",
 	"inmanta-module-mitogen==0.2.5", "inmanta-module-config==0.8.0",
-	"inmanta-module-yaml==1.0.0", "inmanta-module-net==1.1.3", "inmanta-module-user==0.1.23", "inmanta-module-exec==2.1.1",
+	"inmanta-module-yaml==1.0.0", "inmanta-module-net==1.1.3", "inmanta-module-user==0.1.23",
+	"inmanta-module-exec==2.1.1",
 }
 
 // sopsVersion is the program that models of module sops are tried with.
@@ -144,7 +145,8 @@ func Venv(t testing.TB, set Set) string {
 	for _, command := range [][]string{
 		{python, "-m", "venv", "--clear", dir},
 		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, set.Packages...),
-		append([]string{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"}, set.Imports...),
+		append([]string{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen",
+			"PyYAML"}, set.Imports...),
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)

@@ -61,7 +61,8 @@ func TestModels(t *testing.T) {
 		name  string
 		by    func(seed uint64) parity.Case
 		least int // percent
-	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild", generate.Wild, 20}, {"places", generate.Places, 30}, {"turns", generate.Turns, 40}} {
+	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild",
+		generate.Wild, 20}, {"places", generate.Places, 30}, {"turns", generate.Turns, 40}} {
 		t.Run(made.name, func(t *testing.T) {
 			good := 0
 			n := eachModel(t, 150, made.by, func(c parity.Case, d *parity.Document) {
@@ -86,7 +87,8 @@ func TestChangedModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, by := range map[string]func(seed uint64) parity.Case{"mutants": generate.Mutants(corpus), "crosses": generate.Crosses(corpus)} {
+	for name, by := range map[string]func(seed uint64) parity.Case{"mutants": generate.Mutants(corpus),
+		"crosses": generate.Crosses(corpus)} {
 		t.Run(name, func(t *testing.T) {
 			eachModel(t, 240, by, func(c parity.Case, d *parity.Document) {
 				if e := d.Error; !d.Success &&
