@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
@@ -30,18 +31,12 @@ const (
 // Cases with Python start an interpreter each, so that the test takes a sample of them;
 // ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
-	python, noPython := findPython()
+	python := plugintest.Python(t)
 	cases := loadCases(t, corpus, "eval/testdata")
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
-		return c.NeedsStd() || c.HasPython() && (noPython != nil || testing.Short())
+		return c.NeedsStd() || c.HasPython() && testing.Short()
 	})
 	compareAll(t, corpus, cases, compiler.Options{CacheDir: t.TempDir(), Python: python})
-}
-
-// findPython returns the interpreter itself, where python3 on the path is a wrapper script.
-func findPython() (string, error) {
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	return strings.TrimSpace(string(out)), err
 }
 
 // pythonMinor returns the second part of the version of a Python 3; 0 if there is none.

@@ -6,6 +6,7 @@ import (
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
 // TestSecondCompileIsLikeTheFirst compiles projects twice. The second compile remembers what the
@@ -15,10 +16,7 @@ func TestSecondCompileIsLikeTheFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles many cases twice")
 	}
-	python, err := findPython()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
+	python := plugintest.Python(t)
 	cases, err := parity.Load(corpus)
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +59,7 @@ func compileTwice(t *testing.T, c parity.Case, o compiler.Options) {
 // TestPluginsComeAndGoWithImports compiles a project several times. A model that imports one more
 // submodule than before has that module's plug-ins, and their errors, until the import is gone.
 func TestPluginsComeAndGoWithImports(t *testing.T) {
-	python, err := findPython()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
+	python := plugintest.Python(t)
 	o := compiler.Options{CacheDir: t.TempDir(), Python: python}
 	dir := t.TempDir()
 	const plugins = "from inmanta.plugins import plugin\n\n@plugin\ndef f() -> str:\n    return __name__\n"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
 // referencePackages are the versions whose outcomes are recorded, on Python 3.13.
@@ -65,9 +67,13 @@ func installReference(ctx context.Context) (string, error) {
 	if made, err := os.ReadFile(complete); err == nil && string(made) == wanted {
 		return python, nil
 	}
+	newest := plugintest.Find("python3.13")
+	if newest == "" {
+		return "", errors.New("python3.13 is not installed on this machine")
+	}
 	fmt.Fprintf(os.Stderr, "installing %s into %s\n", strings.Join(referencePackages, " and "), dir)
 	for _, command := range [][]string{
-		{"python3.13", "-m", "venv", "--clear", dir},
+		{newest, "-m", "venv", "--clear", dir},
 		append([]string{python, "-m", "pip", "install", "-q"}, referencePackages...),
 	} {
 		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
