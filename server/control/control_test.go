@@ -324,8 +324,6 @@ func (d deployer) VersionReleased(n int) {
 	defer d.p.mu.Unlock()
 	d.p.released = append(d.p.released, n)
 }
-func (d deployer) Releasing(n int)                            { d.p.note(fmt.Sprint("releasing ", n)) }
-func (d deployer) Compiling(begins bool)                      { d.p.note(fmt.Sprint("compiling ", begins)) }
 func (d deployer) Deploy(bool, []string, []intent.ResourceID) {}
 func (d deployer) SetPaused(string, bool)                     {}
 func (d deployer) Unpark([]intent.ResourceID)                 {}
@@ -550,10 +548,7 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	if !slices.Equal(s.parts.released, []int{1}) {
 		t.Errorf("the deployer heard of %v", s.parts.released)
 	}
-	if told := s.parts.toldOf(); !slices.Equal(
-		told,
-		[]string{"compiling true", "releasing 1", "released 1", "compiling false"},
-	) {
+	if told := s.parts.toldOf(); !slices.Equal(told, []string{"released 1"}) {
 		t.Errorf("the deployer was told %q", told)
 	}
 }

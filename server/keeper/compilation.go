@@ -72,14 +72,7 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 	if e.Bool("compile_cancel_older") && compile.Moved() && k.cancelled < mostCancelled {
 		watching.Go(func() { k.watchNewer(own, compile.ID, c.ending) })
 	}
-	deployer := k.currentDeployer()
-	if deployer != nil && compile.Export {
-		deployer.Compiling(true)
-	}
 	err := c.run(own)
-	if deployer != nil && compile.Export {
-		deployer.Compiling(false)
-	}
 	cancel()
 	watching.Wait()
 	if ctx.Err() == nil {

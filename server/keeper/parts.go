@@ -65,12 +65,6 @@ type Deployer interface {
 	Stop()
 	// VersionReleased says that a version is the intent now.
 	VersionReleased(number int)
-	// Releasing says that a version is about to be released, so that it may be
-	// read already; 0 says that nothing came of it.
-	Releasing(number int)
-	// Compiling says that a compile whose version may be released begins, or is
-	// over: timers wait until then.
-	Compiling(begins bool)
 	// Deploy tries again what is not as intended, or with full everything. No
 	// agents and no resources means all.
 	Deploy(full bool, agents []string, resources []intent.ResourceID)

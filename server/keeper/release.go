@@ -13,14 +13,7 @@ import (
 // it is released already or older than the active one, and when it takes away
 // so much that a person has to confirm it; then it is held.
 func (r *Registry) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int) error {
-	deployer := r.Deployer(env)
-	if deployer != nil {
-		deployer.Releasing(number)
-	}
 	if err := r.cfg.Store.ReleaseVersion(ctx, env, number, r.cfg.Now()); err != nil {
-		if deployer != nil {
-			deployer.Releasing(0)
-		}
 		r.Held(env, number, err)
 		return err
 	}

@@ -27,9 +27,9 @@ var lattice = []struct {
 	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
-	{"internal/testing/peertest", ""},
 	{"internal/testing/tool", ""},
 	{"internal/diag", ""},
+	{"internal/inifile", ""},
 	{"internal/provenance", "internal/diag"},
 	{"internal/bus", "internal/intent"},
 	{"internal/service", ""},
@@ -46,19 +46,13 @@ var lattice = []struct {
 	{"layout", "internal/fault internal/intent"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/inifile", "internal/python/pytext"},
 	{"compiler/pyregex", "internal/python/pytext"},
-	{"compiler/pyyaml", "internal/python/pytext"},
 	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module/pydantic", "internal/python/pytext"},
-	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml " +
-			"compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag " +
-			"internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
 	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
@@ -70,7 +64,6 @@ var lattice = []struct {
 	},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/job", "compiler/plugin"},
-	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
@@ -104,14 +97,14 @@ var lattice = []struct {
 	},
 
 	// The server. The store is the only importer of the database driver.
-	{"server/config", "internal/fault"},
+	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
+	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
+{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},

@@ -19,8 +19,8 @@ import (
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// python finds an interpreter that is no wrapper script, so that the process
-// we start is the interpreter itself.
+// python returns the path of an interpreter rather than a wrapper script, so that
+// the process that we start is the interpreter itself.
 func python(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command(tool.Need(t, "python3"), "-c", "import sys; print(sys.executable)").Output()
@@ -30,7 +30,7 @@ func python(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// worker unpacks the real runtime and gives it a role of the test's own.
+// worker unpacks the runtime and adds a role for the test.
 func worker(t *testing.T, role, source string) Config {
 	t.Helper()
 	unpacked, err := runtime.Unpack(t.TempDir())
@@ -92,8 +92,8 @@ func dial(t *testing.T, c Config) Dialogue {
 	return d
 }
 
-// Go asks Python, which asks Go, which asks Python …: each answer is found
-// while the question above it waits.
+// Go asks Python, which asks Go, which asks Python, and so on. Each question is
+// answered while the one above it waits.
 func TestDialogueNests(t *testing.T) {
 	d := dial(t, worker(t, "compile", counting))
 	var answer Handler
@@ -120,8 +120,8 @@ func TestDialogueNests(t *testing.T) {
 	}
 }
 
-// What Python raises arrives with class, message, place and trace, and the
-// conversation goes on; what Go refuses passes through Python and back.
+// An exception of Python arrives with class, message, place and trace, and the
+// conversation goes on. An error of Go passes through Python and back.
 func TestFailuresTravel(t *testing.T) {
 	d := dial(t, worker(t, "compile", counting))
 	var f *Failure
@@ -151,8 +151,8 @@ func TestFailuresTravel(t *testing.T) {
 	}
 }
 
-// The runtime is found first, then the folders of the configuration; nothing
-// of the server's environment reaches the worker.
+// Python finds the runtime first and then the folders of the configuration. The
+// worker sees nothing of the server's environment.
 func TestWorkerIsIsolated(t *testing.T) {
 	t.Setenv("ORDAIN_DATABASE_PASSWORD", "hunter2")
 	t.Setenv("PYTHONPATH", "/nowhere")
@@ -181,8 +181,8 @@ func TestWorkerIsIsolated(t *testing.T) {
 	}
 }
 
-// A flood of output neither blocks the worker nor costs memory, and a line
-// without an end is cut.
+// A flood of output neither blocks the worker nor takes memory, and a line without
+// an end is cut.
 func TestOutputIsCapturedAndCapped(t *testing.T) {
 	c := worker(t, "compile", counting)
 	var mu sync.Mutex
@@ -213,8 +213,8 @@ func TestOutputIsCapturedAndCapped(t *testing.T) {
 	}
 }
 
-// A worker that dies leaves its last words in the error, and later questions
-// get the same answer at once.
+// The error has the last words of a worker that died. Later requests get the same
+// error at once.
 func TestDialogueDies(t *testing.T) {
 	d := dial(t, worker(t, "compile", counting))
 	err := d.Ask(t.Context(), "die", nil, nil, nil)
@@ -246,7 +246,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Every way in which a worker can fail to start names the reason.
+// Whenever a worker fails to start, the error names the reason.
 func TestStartFails(t *testing.T) {
 	for _, tc := range []struct{ name, source, want string }{
 		{"import error", "import no_such_module", "no_such_module"},
@@ -269,7 +269,7 @@ func TestStartFails(t *testing.T) {
 	c := worker(t, "handler", "")
 	c.Python = filepath.Join(t.TempDir(), "python3")
 	if _, err := StartSession(t.Context(), c); err == nil {
-		t.Error("a missing interpreter started")
+		t.Error("an interpreter started that does not exist")
 	}
 	c.Role = "cook"
 	if _, err := StartSession(t.Context(), c); err == nil || !strings.Contains(err.Error(), "cook") {
@@ -334,8 +334,8 @@ func open(t *testing.T, source string) Session {
 	return s
 }
 
-// Three calls are in the worker at once; requests back and notices reach the
-// call that they belong to, in order.
+// While three calls run in the worker at the same time, requests back and notices
+// reach their own call, in order.
 func TestSessionIsConcurrent(t *testing.T) {
 	s := open(t, threads)
 	var all sync.WaitGroup
@@ -358,7 +358,7 @@ func TestSessionIsConcurrent(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for any longer leaves the others alone.
+// A call that was given up does not disturb the others.
 func TestCallGivesUp(t *testing.T) {
 	s := open(t, threads)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -449,7 +449,7 @@ func TestPostDoesNotWait(t *testing.T) {
 	}
 }
 
-// Killed, crashed inside C, closed: every waiting call learns it and how.
+// Every waiting call returns how the worker ended: killed, crashed or closed.
 func TestSessionEnds(t *testing.T) {
 	t.Run("kill -9", func(t *testing.T) {
 		s := open(t, threads)
@@ -479,8 +479,8 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// Children die with the worker: those that a program started and those that
-// were forked, which hold the worker's own pipes.
+// Children die with the worker, whether it started a program or forked itself, in
+// which case they hold its pipes open.
 func TestChildrenDieWithTheWorker(t *testing.T) {
 	for _, op := range []string{"child", "fork"} {
 		t.Run(op, func(t *testing.T) {
@@ -495,7 +495,7 @@ func TestChildrenDieWithTheWorker(t *testing.T) {
 	}
 }
 
-// waitGone waits until a process that is not our child is gone or a zombie.
+// waitGone waits until a process that is not our child has ended or is a zombie.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -509,8 +509,8 @@ func waitGone(t *testing.T, pid int) {
 	t.Errorf("process %d still runs", pid)
 }
 
-// Packages in a folder that takes no bytecode, of another user for instance,
-// are compiled once all the same, and again when they change.
+// Packages in a folder that cannot be written, such as another user's, are compiled
+// only once, and again when they change.
 func TestBytecodeOfAForeignFolder(t *testing.T) {
 	c := worker(t, "compile", `
 import sys
@@ -536,7 +536,7 @@ def main(channel):
 			t.Fatal(err)
 		}
 	}
-	// What keeps root from writing there too.
+	// This keeps root from writing there too.
 	if err := os.WriteFile(filepath.Join(dir, "__pycache__"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
