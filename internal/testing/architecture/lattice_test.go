@@ -62,7 +62,7 @@ var lattice = []struct {
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
 			"internal/intent",
 	},
-	{"compiler/plugin/plugintest", ""},
+	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
 	{
 		"compiler/export",
@@ -82,7 +82,10 @@ var lattice = []struct {
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
-	{"compiler/internal/parity/tool", "compiler compiler/internal/parity compiler/internal/parity/generate"},
+	{
+		"compiler/internal/parity/tool",
+		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/plugin/plugintest",
+	},
 
 	// Git.
 	{"gitsync/signers", ""},
