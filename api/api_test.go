@@ -45,7 +45,7 @@ func rich(t *testing.T) (*client, *servertest.Rich) {
 	return c, r
 }
 
-// send makes a request; body may be nil.
+// send makes a request, and holds the answer to what the API publishes of itself.
 func (c *client) send(method, path, body string) *httptest.ResponseRecorder {
 	c.t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -54,6 +54,7 @@ func (c *client) send(method, path, body string) *httptest.ResponseRecorder {
 	}
 	w := httptest.NewRecorder()
 	c.handler.ServeHTTP(w, req)
+	c.validate(req, w)
 	return w
 }
 

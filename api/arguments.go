@@ -20,6 +20,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // tidHeader carries the environment of a call.
@@ -290,7 +291,7 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		case bool:
 			*target = x
 		case string:
-			b, err := parseBool(x)
+			b, err := store.ParseBool(x)
 			if err != nil {
 				return "bool_parsing", err
 			}
@@ -368,16 +369,6 @@ func set(field reflect.Value, value any) (kind string, err error) {
 type versionedID struct {
 	ID      intent.ResourceID
 	Version int
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "true", "1", "yes", "on", "t", "y":
-		return true, nil
-	case "false", "0", "no", "off", "f", "n":
-		return false, nil
-	}
-	return false, errors.New("Input should be a valid boolean")
 }
 
 // plainNumbers turns json.Number into what encoding/json gives by default,

@@ -161,9 +161,6 @@ func (h *Host) Begin() {
 	h.preload()
 }
 
-// Began reports whether the worker was started.
-func (h *Host) Began() bool { return h.began }
-
 // Anticipate starts the worker if it will probably be needed: if the last compile of the project
 // needed one, or there is no record of that.
 func (h *Host) Anticipate() {

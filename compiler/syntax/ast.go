@@ -15,8 +15,6 @@ type Span struct {
 	// Coarse: the reference knows only the line of this place and prints file:line.
 	// The columns are for the carets below a source line.
 	Coarse bool
-	// Number is for who keeps places by number, and no part of the place.
-	Number int32
 }
 
 // File is one parsed model file.

@@ -23,8 +23,6 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
-	{"internal/lean", ""},
-	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
@@ -54,7 +52,11 @@ var lattice = []struct {
 		"compiler/module",
 		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
-	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
+	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{
+		"compiler/eval",
+		"compiler/eval/internal/program internal/python/pytext compiler/syntax compiler/types internal/diag",
+	},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
@@ -107,7 +109,7 @@ var lattice = []struct {
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
@@ -143,11 +145,7 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{
-		"api",
-		"server/control server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
-	},
+	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
@@ -227,7 +225,7 @@ type listed struct {
 
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
