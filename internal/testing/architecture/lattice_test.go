@@ -22,14 +22,13 @@ var lattice = []struct {
 	// The ground: values, and helpers that know nothing of Ordain.
 	{"internal/intent", ""},
 	{"internal/fault", ""},
-	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
-	{"internal/diag", "internal/plaintext"},
+	{"internal/diag", ""},
 	{"internal/inifile", ""},
-	{"internal/provenance", "internal/plaintext"},
+	{"internal/provenance", "internal/diag"},
 	{"internal/bus", "internal/intent"},
 	{"internal/service", ""},
 	{"internal/service/servicetest", "internal/service"},
@@ -65,7 +64,7 @@ var lattice = []struct {
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
 			"internal/intent",
 	},
-	{"compiler/plugin/plugintest", ""},
+	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
 	{
 		"compiler/export",
@@ -85,11 +84,9 @@ var lattice = []struct {
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
-	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
-	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
 	{
-		"compiler/internal/parity/differ",
-		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle",
+		"compiler/internal/parity/tool",
+		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/plugin/plugintest",
 	},
 
 	// Git.
