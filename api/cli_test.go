@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -145,5 +146,12 @@ func TestInmantasOwnClient(t *testing.T) {
 	if out := run("project", "list"); strings.Contains(out, "store") {
 		t.Errorf("the project is still there:\n%s", out)
 	}
-	expect(strings.Join(r.Told(), "\n"), "version 8 released", "pause web01=true", "pause =false")
+	v, err := r.Store.ActiveVersion(t.Context(), r.Production.ID)
+	if err != nil || v.Number != 8 {
+		t.Errorf("the active version is %+v, %v", v, err)
+	}
+	acts, err := r.Store.Interventions(t.Context(), r.Production.ID, 2)
+	if err != nil || len(acts) != 2 || acts[0].Kind != intent.DidUnpause && acts[1].Kind != intent.DidUnpause {
+		t.Errorf("the newest interventions are %+v, %v", acts, err)
+	}
 }
