@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -173,7 +172,7 @@ func TestFiles(t *testing.T) {
 func TestDiscovered(t *testing.T) {
 	c, r := rich(t)
 	const path = "/api/v2/discovered"
-	by := siteDiscovery(r)
+	by := r.DiscoveryDir.String()
 	one := url.PathEscape("fs::File[web01,path=/etc/one]")
 	c.call("POST", path+"/"+one, `{"discovery_resource_id":"`+by+`","values":{"mode":644}}`, 200)
 	c.get(path+"/"+one).is(644, "data", "values", "mode")
@@ -190,9 +189,4 @@ func TestDiscovered(t *testing.T) {
 	c.call("DELETE", path+"/"+one, "", 200)
 	c.call("DELETE", path+"/", `{"discovered_resource_ids":["fs::File[web01,path=/etc/two]"]}`, 200)
 	c.call("GET", path+"/"+one, "", 404)
-}
-
-// siteDiscovery is the id of the resource that discovers others in a rich server.
-func siteDiscovery(r *servertest.Rich) string {
-	return intent.ResourceID{Type: "fs::Directory", Agent: "web01", Attribute: "path", Value: "/srv/www/site-010"}.String()
 }
