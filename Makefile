@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test short lint verify generate bench profile parity differ demo fuzz
+.PHONY: help build test short lint verify generate bench parity differ demo fuzz
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,9 +28,6 @@ verify: generate ## fail when a generated file is not what the generator makes
 bench: ## measure against the reference (installs it; takes a while)
 	go run ./bench/push
 	go run ./bench/compile
-
-profile: ## record anew what the compiler of Go optimises for (ORDAIN_REFERENCE_PYTHON)
-	mkdir -p bin && cd bench/compile && go test -trimpath -run '^$$' -bench Inside -benchtime 6s -cpuprofile $(CURDIR)/cmd/ordain/default.pgo -o $(CURDIR)/bin/profile.test .
 
 parity: ## compile the corpus with the reference too, show differences, record (ORDAIN_REFERENCE_PYTHON)
 	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write

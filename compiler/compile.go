@@ -63,11 +63,9 @@ type Options struct {
 	Warm *plugin.Warm
 	// OnOutput gets what plug-ins print, as they print it.
 	OnOutput func(stream, line string)
-	// OnStage is told of each part of a compile that is over: open, parse,
-	// evaluate, export; and whether there is a Python worker beside it.
-	OnStage func(name string, worker bool)
-	// OnHeap is told, now and then, how far evaluating has filled the heap.
-	OnHeap func(address uintptr)
+	// OnStage is called at the end of each stage of a compile: open, parse,
+	// evaluate, export.
+	OnStage func(name string)
 	// PluginTimeout is how long a plug-in may run; 0: plugin.DefaultCallTimeout.
 	PluginTimeout time.Duration
 	// MaxIterations and MemoryMax (bytes) stop a model that does not end: see
@@ -163,13 +161,12 @@ func (r *run) timed(name string, do func()) {
 		r.doc.Stages,
 		export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000},
 	)
-	r.over(name)
+	r.endStage(name)
 }
 
-// over tells that a part is over.
-func (r *run) over(name string) {
+func (r *run) endStage(name string) {
 	if r.o.OnStage != nil {
-		r.o.OnStage(name, r.host != nil && r.host.Began())
+		r.o.OnStage(name)
 	}
 }
 
@@ -185,23 +182,7 @@ func (r *run) guarded(ctx context.Context) (result *eval.Result) {
 	if r.o.onCompile != nil {
 		r.o.onCompile()
 	}
-	roomy(false)
 	return r.compile(ctx)
-}
-
-// roomy has the stack of this goroutine grow at once to what a compile takes,
-// while there is nothing on it. Grown step by step it is copied at each, and
-// what that reads about every function lies all over the program file.
-//
-//go:noinline
-func roomy(used bool) (sum byte) {
-	if used { // never: that it could be is enough
-		var room [64 << 10]byte
-		for i := range room {
-			sum += room[i] + byte(i)
-		}
-	}
-	return sum
 }
 
 func (r *run) compile(ctx context.Context) *eval.Result {
@@ -218,7 +199,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 			return r.fail(reading(err))
 		}
 	}
-	r.over("open")
+	r.endStage("open")
 	main := r.o.Main
 	if main == "" {
 		main = "main.cf"
@@ -360,7 +341,6 @@ func (r *run) input(project *module.Project, program *module.Program) eval.Input
 		Files:         program.Files,
 		MaxIterations: r.o.MaxIterations,
 		MemoryMax:     r.o.MemoryMax,
-		OnHeap:        r.o.OnHeap,
 	}
 	for _, rule := range project.Metadata.RelationPrecedencePolicy {
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))

@@ -330,7 +330,6 @@ func (e *exporter) beginAll(k *kind, instances []types.Instance) []*item {
 	e.inParts(len(all), func(from, to int) {
 		w := writer{heap: e.heap}
 		for n := from; n < to; n++ {
-			eval.FetchNext(instances, n)
 			all[n] = w.begin(k, instances[n])
 		}
 	})

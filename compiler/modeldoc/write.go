@@ -189,7 +189,6 @@ func (w *writer) instances(all []*eval.Instance) {
 		shapes := map[*types.Entity]*shape{}
 		return func(b []byte, from, to int) []byte {
 			for n := from; n < to; n++ {
-				eval.FetchNext(all, n)
 				i := all[n]
 				s := shapes[i.Entity()]
 				if s == nil {

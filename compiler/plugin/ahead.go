@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 )
 
-var _ eval.Ahead = (*Host)(nil)
+var _ eval.BatchHost = (*Host)(nil)
 
 // posted are calls that the worker was told of at once.
 type posted struct {
@@ -18,7 +18,7 @@ type posted struct {
 	open     bool           // the worker may send more outcomes
 }
 
-// Post implements eval.Ahead. What goes wrong is told by Next.
+// Post implements eval.BatchHost. What goes wrong is told by Next.
 func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 	if h.awake() != nil {
 		return false
@@ -52,7 +52,7 @@ func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 	return true
 }
 
-// Next implements eval.Ahead.
+// Next implements eval.BatchHost.
 func (h *Host) Next() eval.Outcome {
 	p := &h.posted
 	if len(p.outcomes) == 0 && p.open {

@@ -165,9 +165,6 @@ func (h *Host) Begin() {
 	h.preload()
 }
 
-// Began reports whether the worker was started.
-func (h *Host) Began() bool { return h.began }
-
 // Anticipate starts the worker when it probably will be needed: when the
 // project needed one the last time, or nothing is known of it.
 func (h *Host) Anticipate() {

@@ -15,8 +15,6 @@ type Span struct {
 	// Coarse: the reference knows only the line of this place, and prints
 	// file:line; the columns are for carets.
 	Coarse bool
-	// Number is for who keeps places by number, and no part of the place.
-	Number int32
 }
 
 // File is one parsed model file.

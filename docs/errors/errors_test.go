@@ -180,7 +180,7 @@ func run(t *testing.T, cache, archive, page string) (printed string, codes []str
 		Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000, Export: strings.HasPrefix(page, "E05"),
 	}
 	if page == "E0901" { // no model is known to do it, so it is done to this one, in the midst of its compile
-		options.OnStage = func(string, bool) { panic("index out of range [3] with length 3") }
+		options.OnStage = func(string) { panic("index out of range [3] with length 3") }
 	}
 	out := compiler.Run(context.Background(), options)
 	said := slices.Clone(out.Document.Diagnostics)

@@ -500,7 +500,7 @@ func (s *stage) done(id intent.CompileID) (intent.Compile, []string) {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		c, stages, err := s.Compile(s.t.Context(), id)
+		c, stages, err := s.store.Compile(s.t.Context(), id)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -541,7 +541,7 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	if !*c.Success || *c.Version != 1 || c.Revision.Commit != "c1" {
 		t.Errorf("the report is %+v", c)
 	}
-	v, err := s.ActiveVersion(t.Context(), s.env)
+	v, err := s.store.ActiveVersion(t.Context(), s.env)
 	if err != nil || v.Number != 1 || v.Provenance.Commit != "c1" || v.Provenance.Compile != c.ID {
 		t.Errorf("the active version is %+v, %v", v, err)
 	}
@@ -594,7 +594,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 	if *c.Success || c.Version != nil || names[len(names)-1] != intent.StageCompile {
 		t.Errorf("a broken model: %+v %q", c, names)
 	}
-	v, err := s.ActiveVersion(t.Context(), s.env)
+	v, err := s.store.ActiveVersion(t.Context(), s.env)
 	if err != nil || v.Number != 1 {
 		t.Errorf("the active version became %+v, %v", v, err)
 	}
@@ -613,7 +613,7 @@ func TestKnownCommitsAreNotCompiledAgain(t *testing.T) {
 	if err := s.SourceMoved(t.Context(), s.env, "c1", "poll", ""); err != nil {
 		t.Fatal(err)
 	}
-	if queue, err := s.CompileQueue(t.Context(), s.env); err != nil || len(queue) != 0 {
+	if queue, err := s.store.OpenCompiles(t.Context(), s.env); err != nil || len(queue) != 0 {
 		t.Errorf("a move to the known commit asked for %v, %v", queue, err)
 	}
 	if c, _ := s.done(s.request("console")); c.Version == nil || *c.Version != 2 {
@@ -691,7 +691,7 @@ func TestTheDoor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	ctx := t.Context()
-	e, err := s.Environment(ctx, s.env)
+	e, err := s.store.Environment(ctx, s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -742,7 +742,7 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	}
 	id := s.request("api")
 	c, names := s.done(id)
-	_, stages, err := s.Compile(t.Context(), id)
+	_, stages, err := s.store.Compile(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestPartialCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := s.done(id)
-		_, stages, err := s.Compile(t.Context(), id)
+		_, stages, err := s.store.Compile(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestPartialCompile(t *testing.T) {
 	}
 	values := func() string {
 		t.Helper()
-		v, err := s.ActiveVersion(t.Context(), s.env)
+		v, err := s.store.ActiveVersion(t.Context(), s.env)
 		if err != nil {
 			t.Fatal(err)
 		}

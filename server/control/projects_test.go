@@ -109,7 +109,7 @@ func TestKnownHostsOfAProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.KnownHosts(t.Context(), project); got != hostLine+"\n" || err != nil {
+	if got, err := s.store.KnownHosts(t.Context(), project); got != hostLine+"\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := s.SetSetting(t.Context(), s.env, "git_known_hosts", "# ours"); err != nil {

@@ -15,7 +15,7 @@ func TestAPreviewTellsOfAMissingSignature(t *testing.T) {
 	s.done(s.request("api"))
 	refused := func(head string, state intent.PullState) string {
 		t.Helper()
-		e, err := s.Environment(t.Context(), s.env)
+		e, err := s.store.Environment(t.Context(), s.env)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,10 +32,10 @@ type statementTexts struct {
 	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete    string
 	SecretList                                                                             string
 	// forge.sql
-	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed string
-	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeTold               string
-	DeployToldGet, DeployToldSet, ClearDeployTold, PullList, PullGet, PullLock, PullOfDryRun string
-	PullSave, PullApprove, PullPreview, PullStale, PullComment, ClearPulls                   string
+	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed       string
+	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeReports                  string
+	DeployStatusGet, DeployStatusSet, ClearDeployStatus, PullList, PullGet, PullLock, PullOfDryRun string
+	PullSave, PullApprove, PullPreview, PullStale, PullComment, ClearPulls                         string
 	// gate.sql
 	OverrideAdd, OverrideEnd, OverrideGet, OverrideList, InterventionAdd, InterventionList string
 	// git.sql
@@ -46,8 +46,8 @@ type statementTexts struct {
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList, MigrationDone string
 	// notification.sql
-	NotificationLock, NotificationAgain, NotificationAdd, NotificationGet, NotificationMark string
-	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows           string
+	NotificationLock, NotificationCountUp, NotificationAdd, NotificationGet, NotificationMark string
+	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows             string
 	// own.sql
 	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere, OwnPatience, OwnTakeOver, OwnNext string
 	OwnWriting, OwnGeneration                                                            string

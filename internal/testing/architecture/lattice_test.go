@@ -24,13 +24,11 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
-	{"internal/lean", ""},
-	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
-	{"internal/testing/peertest", ""},
 	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
+	{"internal/inifile", ""},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
 	{"internal/service", ""},
@@ -47,21 +45,19 @@ var lattice = []struct {
 	{"layout", "internal/fault internal/intent"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/inifile", "internal/python/pytext"},
 	{"compiler/pyregex", "internal/python/pytext"},
-	{"compiler/pyyaml", "internal/python/pytext"},
 	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module/pydantic", "internal/python/pytext"},
-	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml " +
-			"compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag " +
-			"internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
-	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
+	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{
+		"compiler/eval",
+		"compiler/eval/internal/program internal/python/pytext compiler/syntax compiler/types internal/diag",
+	},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
@@ -71,7 +67,6 @@ var lattice = []struct {
 	},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/job", "compiler/plugin"},
-	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
@@ -110,7 +105,7 @@ var lattice = []struct {
 	},
 
 	// The server. The store is the only importer of the database driver.
-	{"server/config", "internal/fault"},
+	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -233,7 +228,7 @@ type listed struct {
 
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
