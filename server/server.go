@@ -79,10 +79,10 @@ func New(cfg Config) (*Server, error) {
 // URL is where the console is, once Start has returned.
 func (s *Server) URL() string { return s.url }
 
-// Control gives the verbs, once Start has returned.
+// Control returns the verbs, once Start has returned.
 func (s *Server) Control() *control.Control { return s.control }
 
-// Layout gives the paths, once Start has returned.
+// Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start brings everything up. When it fails, what was started is stopped again.
