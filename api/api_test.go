@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,11 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/server/servertest"
 )
-
-// present is the present of the tests that compare answers.
-var present = time.Date(2026, 11, 21, 16, 0, 0, 123456000, time.UTC)
 
 // client speaks to an API under test.
 type client struct {
@@ -29,9 +24,9 @@ type client struct {
 	tid     string
 }
 
-func newClient(t *testing.T, c Control, change ...func(*Config)) *client {
+func newClient(t *testing.T, s *servertest.Server, change ...func(*Config)) *client {
 	t.Helper()
-	cfg := Config{Control: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Now: s.Now}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -42,14 +37,15 @@ func newClient(t *testing.T, c Control, change ...func(*Config)) *client {
 	return &client{t: t, handler: h}
 }
 
-func rich(t *testing.T) (*client, *apitest.Rich) {
-	r := apitest.NewRich(present)
-	c := newClient(t, r)
+func rich(t *testing.T) (*client, *servertest.Rich) {
+	t.Helper()
+	r := servertest.NewRich(t)
+	c := newClient(t, r.Server)
 	c.tid = r.Production.ID.String()
 	return c, r
 }
 
-// send makes a request; body may be nil.
+// send makes a request, and holds the answer to what the API publishes of itself.
 func (c *client) send(method, path, body string) *httptest.ResponseRecorder {
 	c.t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -58,6 +54,7 @@ func (c *client) send(method, path, body string) *httptest.ResponseRecorder {
 	}
 	w := httptest.NewRecorder()
 	c.handler.ServeHTTP(w, req)
+	c.validate(req, w)
 	return w
 }
 
@@ -105,11 +102,12 @@ func dig(t *testing.T, v any, path ...any) any {
 // A newcomer makes a project and an environment, asks for a compile, and
 // finds both under the shapes of version 1 and 2.
 func TestFromNothingToACompile(t *testing.T) {
-	c := newClient(t, apitest.New())
+	s := servertest.New(t, servertest.Present)
+	c := newClient(t, s)
 	project := dig(t, c.call("PUT", "/api/v2/project", `{"name":"infra"}`, 200), "data", "id").(string)
 	if got := c.call("PUT", "/api/v1/project", `{"name":"infra"}`, 500)["message"].(string); !strings.Contains(
 		got,
-		"exists already",
+		"project with this name already",
 	) {
 		t.Errorf("a taken name: %s", got)
 	}
@@ -129,6 +127,7 @@ func TestFromNothingToACompile(t *testing.T) {
 		t.Errorf("idle: %d", w.Code)
 	}
 	for _, body := range []string{"", "null", "{}", `{"update":false,"metadata":{"type":"cli","message":"by hand"}}`} {
+		s.SetClock(s.Now().Add(time.Second))
 		if got := c.call("POST", "/api/v1/notify/"+id, body, 200); len(got) != 0 {
 			t.Errorf("notify %q: %v", body, got)
 		}
@@ -169,7 +168,7 @@ func TestCommonRules(t *testing.T) {
 		}
 	})
 	t.Run("an environment is named in the header, exists, and is echoed", func(t *testing.T) {
-		other := newClient(t, r)
+		other := newClient(t, r.Server)
 		if got := other.call("GET", "/api/v2/resource", "", 400); !strings.Contains(
 			got["message"].(string),
 			"Field 'tid' is required.",
@@ -258,7 +257,7 @@ func TestCommonRules(t *testing.T) {
 		}
 	})
 	t.Run("a body that is too large is refused, also when it only grows large", func(t *testing.T) {
-		small := newClient(t, r, func(cfg *Config) { cfg.MaxBody = 1000 })
+		small := newClient(t, r.Server, func(cfg *Config) { cfg.MaxBody = 1000 })
 		small.call("PUT", "/api/v2/project", `{"name":"`+strings.Repeat("x", 2000)+`"}`, 413)
 		var packed bytes.Buffer
 		zip := gzip.NewWriter(&packed)
@@ -277,8 +276,8 @@ func TestCommonRules(t *testing.T) {
 		}
 	})
 	t.Run("an error of the server says no more than it should", func(t *testing.T) {
-		broken := apitest.NewRich(present)
-		broken.Down = errors.New("password=hunter2")
+		broken := servertest.New(t, servertest.Present)
+		broken.Store.Close()
 		sick := newClient(t, broken)
 		if got := sick.call("GET", "/api/v2/health", "", 500); !strings.HasPrefix(
 			got["message"].(string),
@@ -329,10 +328,10 @@ func TestFollowingLinksSeesEverything(t *testing.T) {
 		{"/api/v2/resource?limit=30&deploy_summary=true", 204, "resource_id"},
 		{"/api/v2/resource?limit=30&sort=agent.ASC", 204, "resource_id"},
 		{"/api/v2/resource?limit=7&sort=status.desc&filter.agent=WEB0&filter.status=!deployed", 18, "resource_id"},
-		{"/api/v2/compilereport?limit=5", 29, "id"},
-		{"/api/v2/compilereport?limit=5&sort=requested.asc", 29, "id"},
+		{"/api/v2/compilereport?limit=5", 32, "id"},
+		{"/api/v2/compilereport?limit=5&sort=requested.asc", 32, "id"},
 		{"/api/v2/compilereport?limit=2&filter.success=false", 5, "id"},
-		{"/api/v2/desiredstate?limit=3", 9, "version"},
+		{"/api/v2/desiredstate?limit=3", 10, "version"},
 		{"/api/v2/desiredstate/7?limit=50&sort=resource_id_value.asc", 204, "resource_id"},
 		{"/api/v2/agents?limit=4", 10, "name"},
 		{"/api/v2/agents?limit=3&sort=paused.desc", 10, "name"},
@@ -401,7 +400,7 @@ func TestListsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	} {
 		c.call("GET", path, "", 400)
 	}
-	if n := dig(t, c.call("GET", "/api/v2/compilereport?filter.requested=ge:2026-11-21+15:00:00", "", 200), "metadata", "total"); n != 3.0 {
+	if n := dig(t, c.call("GET", "/api/v2/compilereport?filter.requested=ge:2026-11-21+15:00:00", "", 200), "metadata", "total"); n != 6.0 {
 		t.Errorf("with a real plus sign between date and time: %v", n)
 	}
 	if n := dig(t, c.call("GET", "/api/v2/compilereport?filter.started=true&filter.completed=false", "", 200), "metadata", "total"); n != 1.0 {
@@ -486,7 +485,7 @@ func TestVersions(t *testing.T) {
 	}
 	c.call("GET", "/api/v2/desiredstate/diff/7/6", "", 400)
 	diffs := dig(t, c.call("GET", "/api/v2/desiredstate/diff/6/7", "", 200), "data").([]any)
-	if len(diffs) != 12 {
+	if len(diffs) != 14 {
 		t.Errorf("%d differences", len(diffs))
 	}
 	for _, d := range diffs {
@@ -503,7 +502,7 @@ func TestVersions(t *testing.T) {
 	c.call("DELETE", "/api/v1/version/1", "", 200)
 	c.call("GET", "/api/v1/version/1", "", 404)
 	got := c.call("GET", "/api/v1/version?start=1&limit=2", "", 200)
-	if got["count"] != 8.0 || dig(t, got, "versions", 0, "version") != 8.0 ||
+	if got["count"] != 9.0 || dig(t, got, "versions", 0, "version") != 9.0 ||
 		len(dig(t, got, "versions").([]any)) != 2 {
 		t.Errorf("%v", got)
 	}
@@ -518,6 +517,7 @@ func TestVersions(t *testing.T) {
 // Agents are paused, but not in a halted environment; all at once too.
 func TestAgentsAndHalt(t *testing.T) {
 	c, r := rich(t)
+	r.Start(t)
 	c.call("POST", "/api/v2/agent/web01/pause", "", 200)
 	if message := c.call("POST", "/api/v2/agent/web0l/pause", "", 404)["message"].(string); !strings.Contains(
 		message,
@@ -550,10 +550,10 @@ func TestAgentsAndHalt(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	c.call("POST", "/api/v1/deploy", `{"agents":["stranger"]}`, 404)
-	verbs := strings.Join(r.Verbs(), "\n")
-	for _, want := range []string{"pause web01", "unpause ", "halt", "resume", "dryrun 7", "deploy full=false web03"} {
-		if !strings.Contains(verbs, want) {
-			t.Errorf("nobody asked for %q:\n%s", want, verbs)
+	told := strings.Join(r.Told(), "\n")
+	for _, want := range []string{"pause web01=true", "pause =false", "dry run " + id, "deploy full=false [web03]"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the deployer was not told %q:\n%s", want, told)
 		}
 	}
 }
@@ -576,8 +576,9 @@ func TestParameters(t *testing.T) {
 		dig(t, list, "expire") != 3600.0 {
 		t.Errorf("%v", list)
 	}
-	if verbs := r.Verbs(); len(verbs) == 0 || !strings.HasPrefix(verbs[len(verbs)-1], "compile") {
-		t.Errorf("no compile was asked for: %v", verbs)
+	queue, err := r.Store.OpenCompiles(t.Context(), r.Production.ID)
+	if err != nil || len(queue) != 2 || queue[1].Trigger.Type != "param" {
+		t.Errorf("the compile that was asked for is not in the queue: %v %v", queue, err)
 	}
 	c.call(
 		"PUT",
@@ -596,7 +597,7 @@ func TestParameters(t *testing.T) {
 
 // Files are kept under the hash of their content, and compared by line.
 func TestFiles(t *testing.T) {
-	c := newClient(t, apitest.New())
+	c := newClient(t, servertest.New(t, servertest.Present))
 	const one, two = "9534e28ef6b45e6a98ab84dfe0bdf64c71adb55a", "c2dcf53bc0b9f2ef24c7e9ee1e3a3d4b6de4e0c1"
 	put := func(content string) (hash string) {
 		body := `{"content":"` + content + `"}`
@@ -634,7 +635,7 @@ func TestFiles(t *testing.T) {
 
 // There is no user, and that is said as the web console expects.
 func TestCurrentUser(t *testing.T) {
-	c := newClient(t, apitest.New())
+	c := newClient(t, servertest.New(t, servertest.Present))
 	c.call("GET", "/api/v2/current_user", "", 404)
 	if got := c.call("GET", "/api/v2/health", "", 200); got["data"] != nil {
 		t.Errorf("%v", got)

@@ -16,11 +16,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // tidHeader carries the environment of a call.
@@ -61,7 +61,7 @@ func invalid(format string, args ...any) error {
 
 // gather merges the arguments of the path, the query and the body into one
 // set. Later ones win: path over query over body.
-func gather(r *http.Request, maxBody int64) (map[string]any, error) {
+func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[string]any, error) {
 	args, err := bodyArguments(r, maxBody)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,8 @@ func gather(r *http.Request, maxBody int64) (map[string]any, error) {
 		return nil, invalid("the query of the address cannot be read: %v", err)
 	}
 	mergeQuery(args, query)
-	path := chi.RouteContext(r.Context()).URLParams
-	for i, name := range path.Keys {
-		value, err := url.PathUnescape(path.Values[i])
+	for name, escaped := range inPath {
+		value, err := url.PathUnescape(escaped)
 		if err != nil {
 			return nil, invalid("the path cannot be read: %v", err)
 		}
@@ -292,7 +291,7 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		case bool:
 			*target = x
 		case string:
-			b, err := parseBool(x)
+			b, err := store.ParseBool(x)
 			if err != nil {
 				return "bool_parsing", err
 			}
@@ -370,16 +369,6 @@ func set(field reflect.Value, value any) (kind string, err error) {
 type versionedID struct {
 	ID      intent.ResourceID
 	Version int
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "true", "1", "yes", "on", "t", "y":
-		return true, nil
-	case "false", "0", "no", "off", "f", "n":
-		return false, nil
-	}
-	return false, errors.New("Input should be a valid boolean")
 }
 
 // plainNumbers turns json.Number into what encoding/json gives by default,

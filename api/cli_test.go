@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/server/servertest"
 )
 
 // inmantaCLI gives Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI
@@ -58,8 +58,8 @@ func inmantaCLI(t *testing.T) string {
 // resources, changes settings, pauses agents, sets parameters.
 func TestInmantasOwnClient(t *testing.T) {
 	path := inmantaCLI(t)
-	r := apitest.NewRich(present)
-	handler := newClient(t, r).handler
+	r := servertest.NewRich(t)
+	handler := newClient(t, r.Server).handler
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -145,6 +145,5 @@ func TestInmantasOwnClient(t *testing.T) {
 	if out := run("project", "list"); strings.Contains(out, "store") {
 		t.Errorf("the project is still there:\n%s", out)
 	}
-	verbs := strings.Join(r.Verbs(), "\n")
-	expect(verbs, "compile update=true by cli", "release 8", "pause web01", "unpause ")
+	expect(strings.Join(r.Told(), "\n"), "version 8 released", "pause web01=true", "pause =false")
 }

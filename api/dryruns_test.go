@@ -22,13 +22,13 @@ func TestDryRunsOfCommits(t *testing.T) {
 	if dig(t, summary, "filter", "agents", 0) != "web*" || dig(t, summary, "complete") != false {
 		t.Errorf("%v", summary)
 	}
-	if got := dig(t, c.call("GET", "/api/v1/dryrun", "", 200), "dryruns").([]any); len(got) != 1 {
+	if got := dig(t, c.call("GET", "/api/v1/dryrun", "", 200), "dryruns").([]any); len(got) != 2 {
 		t.Errorf("the old list has one of no version: %v", got)
 	}
 	c.call("POST", "/api/v2/dryrun-report/"+id+"/cancel", "", 200)
 	c.call("POST", "/api/v2/dryrun-report/"+id+"/cancel", "", 409)
 	c.call("GET", "/api/v2/dryrun-report/00000000-0000-0000-0000-000000000001", "", 404)
-	whole := c.call("GET", "/api/v2/dryrun-report/"+r.DryRunID.String(), "", 200)
+	whole := c.call("GET", "/api/v2/dryrun-report/"+r.DryRun.String(), "", 200)
 	if dig(t, whole, "data", "summary", "counts", "unknown") != 2.0 ||
 		dig(t, whole, "data", "no_longer_managed", 0) != "fs::File[web01,path=/srv/www/left.html]" {
 		t.Errorf("%v", whole)
@@ -38,7 +38,8 @@ func TestDryRunsOfCommits(t *testing.T) {
 // Facts are asked for: by name, and by an old client that misses one.
 func TestFactsAreAskedFor(t *testing.T) {
 	c, r := rich(t)
-	const file = "fs::File[web01,path=/etc/motd]"
+	r.Start(t)
+	file := r.HealthyDir.String()
 	if got := dig(t, c.call("POST", "/api/v2/facts/refresh", `{"resource_ids":["`+file+`"]}`, 200), "data", 0); got != file {
 		t.Errorf("%v", got)
 	}
@@ -54,7 +55,7 @@ func TestFactsAreAskedFor(t *testing.T) {
 	if w := c.send("GET", "/api/v1/parameter/nobody?resource_id=no::Such%5Ba,b=c%5D", ""); w.Code != 404 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if verbs := strings.Join(r.Verbs(), "\n"); strings.Count(verbs, "facts "+file) != 2 {
-		t.Errorf("%s", verbs)
+	if told := strings.Join(r.Told(), "\n"); strings.Count(told, "refresh facts ["+file+"]") != 2 {
+		t.Errorf("%s", told)
 	}
 }

@@ -7,29 +7,34 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ordain.dev/ordain/server/servertest"
 )
 
-// frozen is a client of an environment whose changes are held, and one resource that waits.
-func frozen(t *testing.T) (c *client, resource string) {
+// frozen returns a client of an environment that freezes all changes now.
+func frozen(t *testing.T) (c *client, r *servertest.Rich) {
 	t.Helper()
-	c, r := rich(t)
+	c, r = rich(t)
+	now := time.Now().UTC() // by the clock of the database, which says whether an override is over
+	r.SetClock(now)
 	c.call(
 		"POST",
 		"/api/v2/environment_settings/maintenance_windows",
 		fmt.Sprintf(
 			`{"value": {"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}}`,
-			time.Now().UTC().Hour(),
+			now.Hour(),
 		),
 		200,
 	)
-	return c, r.FailedFile.String()
+	return c, r
 }
 
 // Somebody lets changes through a freeze: until then it is said that they are
 // held; who and why is kept, also after the override was ended; a second end,
 // and an end of what never was, are refused.
 func TestOverrides(t *testing.T) {
-	c, id := frozen(t)
+	c, r := frozen(t)
+	id := r.FailedFile.String()
 	why := func() (kinds []string) {
 		t.Helper()
 		answer := c.call("GET", "/api/v2/resource/"+url.PathEscape(id)+"/why", "", 200)
@@ -50,7 +55,7 @@ func TestOverrides(t *testing.T) {
 		len(dig(t, state, "data", "overrides").([]any)) != 0 {
 		t.Errorf("%v", state)
 	}
-	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	until := time.Now().UTC().Add(time.Hour).Format(time.RFC3339)
 	made := c.call(
 		"PUT",
 		"/api/v2/override",
@@ -68,20 +73,22 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("%v lets through", got)
 	}
 	one := "/api/v2/override/" + dig(t, made, "data", "id").(string)
+	r.SetClock(r.Now().Add(time.Second))
 	c.call("DELETE", one+"?by=bob", "", 200)
 	if kinds := why(); !slices.Contains(kinds, "freeze") {
 		t.Errorf("after the end held by %q", kinds)
 	}
-	c.call("DELETE", one, "", 404)
+	c.call("DELETE", one, "", 409)
 	c.call("DELETE", "/api/v2/override/nonsense", "", 400)
 	list := c.call("GET", "/api/v2/override", "", 200)
 	if got := dig(t, list, "data", 0); dig(t, got, "reason") != "the router" || dig(t, got, "lasts") != false ||
 		dig(t, got, "ended") == nil {
 		t.Errorf("%v", got)
 	}
-	if got := dig(t, c.call("GET", "/api/v2/interventions", "", 200), "data", 0); dig(t, got, "by") != "ida" ||
-		dig(t, got, "kind") != "override" {
-		t.Errorf("%v", got)
+	acts := c.call("GET", "/api/v2/interventions", "", 200)
+	if dig(t, acts, "data", 0, "by") != "bob" || dig(t, acts, "data", 0, "kind") != "override_end" ||
+		dig(t, acts, "data", 1, "by") != "ida" || dig(t, acts, "data", 1, "kind") != "override" {
+		t.Errorf("%v", acts)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // oneByOne is a host that gets one call at a time.
@@ -150,7 +150,7 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	runtimeDir, err := runtime.Unpack(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 		t.Context(),
 		plugin.Config{
 			Python:      plugintest.Python(t),
-			RuntimeDir:  runtime,
+			RuntimeDir:  runtimeDir,
 			ProjectDir:  dir,
 			ProjectName: "test",
 			ModulePath:  project.ModulePath,

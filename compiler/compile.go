@@ -26,7 +26,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/diag"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // Options say what to compile and how.
@@ -225,7 +225,7 @@ func (r *run) compile(ctx context.Context) *eval.Result {
 // prepare makes the host for plug-ins. Its worker starts now, while files are
 // parsed, when it probably will be needed.
 func (r *run) prepare(ctx context.Context, project *module.Project) error {
-	runtime, err := worker.UnpackRuntime(r.o.CacheDir)
+	runtimeDir, err := runtime.Unpack(r.o.CacheDir)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r *run) prepare(ctx context.Context, project *module.Project) error {
 		env = os.Environ()
 	}
 	r.host = plugin.New(ctx, plugin.Config{
-		Python: r.o.Python, RuntimeDir: runtime, Path: project.SitePackages, ProjectDir: project.Dir,
+		Python: r.o.Python, RuntimeDir: runtimeDir, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project), Settings: settings, Env: env, OnOutput: r.o.OnOutput, CallTimeout: r.o.PluginTimeout,
 		AutoStd: !r.o.NoStd, About: module.AboutModule,
 		CacheDir: r.o.CacheDir, MemoryMax: workerMemory(r.o.MemoryMax), Known: r.o.Known, Warm: r.o.Warm,

@@ -117,6 +117,9 @@ func hold(t *testing.T, c parity.Case, want *parity.Document, known map[string]p
 	}
 	verdict, why := parity.Compare(want, got)
 	allowed, listed := known[c.ID()]
+	if all := known[c.Area+"/*"]; !listed && verdict == all { // one line for all cases of the area that differ so
+		return
+	}
 	switch {
 	case listed && verdict == allowed:
 	case listed:

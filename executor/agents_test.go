@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// threadsOf reads how many threads a process has.
+// threadsOf returns the number of threads of a process.
 func threadsOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -26,7 +26,7 @@ func threadsOf(t *testing.T, pid int) int {
 	return n
 }
 
-// deployTo gives each of so many agents a resource, all at once.
+// deployTo deploys one resource on each of many agents at the same time.
 func (b *bench) deployTo(blue intent.Blueprint, from, to int, what string) {
 	b.t.Helper()
 	var all sync.WaitGroup
@@ -42,8 +42,8 @@ func (b *bench) deployTo(blue intent.Blueprint, from, to int, what string) {
 	all.Wait()
 }
 
-// A hundred agents on one blueprint: one process, which takes no more than a
-// fifth more memory than for four.
+// A hundred agents with one blueprint share a process, which takes at most a
+// fifth more memory than for four agents.
 func TestHundredAgentsInOneProcess(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -60,9 +60,9 @@ func TestHundredAgentsInOneProcess(t *testing.T) {
 	}
 }
 
-// Five hundred handlers that wait for something at the same time: a thread for
-// each agent and none besides, and one that has nothing to wait for is done
-// while they do.
+// Five hundred handlers wait for something at the same time. The process has one
+// thread for each agent and none besides, and a handler with nothing to wait for
+// finishes meanwhile.
 func TestBlockedHandlersDoNotStarveOthers(t *testing.T) {
 	const agents = 500
 	b, blue, _ := roughBench(t, nil)

@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/python/worker"
 )
 
-// Handlers that fork without end, in their own process group or each child in
-// one of its own, are ended together with all that they started; the resource
-// says why, and the next task works.
+// Handlers that fork without end, whether their children stay in the process
+// group or not, are ended with all that they started. The resource says why, and
+// the next task works.
 func TestForkBomb(t *testing.T) {
 	for _, name := range []string{"near", "far"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,18 +10,17 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 )
 
-// shareBytecode gives a new virtual environment what Python compiled for
-// others of the same environment: the compiler's, and those of executors. The
-// first import of its packages is then as quick as the second, for nothing but
-// a few links.
+// shareBytecode links into a new virtual environment the bytecode that Python
+// compiled in older ones: the compiler's, and those of other executors. So the
+// first import of a package is as quick as the second.
 //
 //	compiler/.env-py3.12/…/jinja2/__pycache__/lexer.cpython-312.pyc
 //	      └─ link ─▶ executors/venvs/<hash>/…/jinja2/__pycache__/
 //	                 if jinja2/lexer.py is one file in both
 //
-// Compiling everything in advance was measured too (uv's --compile-bytecode):
-// 1.5 s to save 0.3 s, for most of what is installed is never imported. What
-// cannot be linked is left to Python.
+// Compiling everything in advance (uv's --compile-bytecode) took 1.5 s to save
+// 0.3 s, because most of what is installed is never imported. Python itself
+// compiles what cannot be linked.
 func (m *Manager) shareBytecode(made venv.Result, venv string) {
 	below, err := filepath.Rel(venv, made.SitePackages)
 	if err != nil || !filepath.IsLocal(below) {
@@ -35,16 +34,16 @@ func (m *Manager) shareBytecode(made venv.Result, venv string) {
 			linked += linkBytecode(filepath.Join(donor, below), made.SitePackages)
 		}
 	}
-	m.c.Logger.Debug("bytecode shared with other virtual environments", "venv", venv, "files", linked)
+	m.c.Logger.Debug("linked bytecode of other virtual environments", "venv", venv, "files", linked)
 }
 
-// linkBytecode links the bytecode below one folder of packages into another,
-// for sources that are the same file. It gives the number of links made.
+// linkBytecode links the bytecode below one folder of packages into another one,
+// where both have the same source file. It returns the number of links.
 func linkBytecode(from, to string) int {
 	var linked int
 	_ = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() || filepath.Ext(path) != ".pyc" {
-			return nil // a folder that is not there has nothing to give
+			return nil // such as a folder that does not exist
 		}
 		cache := filepath.Dir(path)
 		below, err := filepath.Rel(from, filepath.Dir(cache))

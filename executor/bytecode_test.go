@@ -8,11 +8,11 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// An executor's virtual environment starts with what Python compiled for
-// another one: the same files, and only of packages that are the same files.
+// A new virtual environment starts with the bytecode of another one, for the
+// packages whose files both share.
 func TestNewVenvSharesBytecode(t *testing.T) {
 	b := newBench(t, nil)
-	blue := b.published("", []string{"markupsafe", "jinja2==3.1.4"}) // skips without a package index
+	blue := b.published("", []string{"markupsafe==3.0.2", "jinja2==3.1.4"}) // skips without a package index
 	source := b.module("lab", lab+"\nimport jinja2.sandbox, logging\n").Sources
 	blue.Sources = source
 	first := b.Run(t.Context(), task(blue, "host", "one", nil))
@@ -23,8 +23,12 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 		requirements []string
 		shared       bool
 	}{
-		{"the same packages and one more", []string{"markupsafe", "jinja2==3.1.4", "typing-extensions"}, true},
-		{"another version", []string{"markupsafe", "jinja2==3.1.3"}, false},
+		{
+			"the same packages and one more",
+			[]string{"markupsafe==3.0.2", "jinja2==3.1.4", "typing-extensions==4.12.2"},
+			true,
+		},
+		{"another version", []string{"markupsafe==3.0.2", "jinja2==3.1.3"}, false},
 	} {
 		other := blue
 		other.Requirements = c.requirements
@@ -41,7 +45,7 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 	}
 }
 
-// installed finds a file in the virtual environment of a blueprint.
+// installed returns the path of a file in the virtual environment of a blueprint.
 func installed(t *testing.T, b *bench, blue intent.Blueprint, pattern string) string {
 	t.Helper()
 	venv := b.paths.Environment(b.env).Venv(blue.VenvHash())
@@ -65,8 +69,8 @@ func sameFile(t *testing.T, a, b string) bool {
 	return os.SameFile(one, other)
 }
 
-// Bytecode is linked only next to the source it was compiled from, and what is
-// there already stays.
+// Bytecode is linked only beside the source that it was compiled from, and never
+// replaces existing bytecode.
 func TestLinkBytecode(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write := func(path, content string) {

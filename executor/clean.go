@@ -22,7 +22,7 @@ func (m *Manager) Clean(ctx context.Context) error {
 		return err
 	}
 	if !m.making.TryLock() {
-		return nil // what is being made is not known to be in use yet; the next time will do
+		return nil // folders are being made that nothing uses yet; the next call cleans up
 	}
 	defer m.making.Unlock()
 	used, grown := m.inUse()
@@ -33,8 +33,8 @@ func (m *Manager) Clean(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// endAllIdle ends what has been idle for long, and forgets blueprints that are
-// not used any more.
+// endAllIdle ends processes and seats that have been idle for long, and forgets
+// blueprints that nothing uses any more.
 func (m *Manager) endAllIdle() error {
 	now := time.Now()
 	m.mu.Lock()
@@ -51,12 +51,11 @@ func (m *Manager) endAllIdle() error {
 	return nil
 }
 
-// inUse says whether anything needs the folders of a blueprint. The manager's
-// mutex is held.
+// inUse reports whether anything needs the folders of a blueprint. The caller holds mu.
 func (e *executor) inUse() bool { return e.current != nil || e.starting != nil || e.tasks > 0 }
 
-// inUse lists the folders that are in use, and says whether any was made since
-// it was asked last, or is used no longer.
+// inUse returns the folders in use. It also reports whether, since its last
+// call, folders were made or the set of used folders changed.
 func (m *Manager) inUse() (used map[string]bool, grown bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +65,7 @@ func (m *Manager) inUse() (used map[string]bool, grown bool) {
 	return used, grown
 }
 
-// foldersInUse lists the folders of blueprints that anything needs. The caller
-// holds mu.
+// foldersInUse returns the folders of all blueprints that are in use. The caller holds mu.
 func (m *Manager) foldersInUse() map[string]bool {
 	paths := m.c.Layout.Environment(m.c.Environment)
 	used := map[string]bool{}
@@ -80,8 +78,8 @@ func (m *Manager) foldersInUse() map[string]bool {
 	return used
 }
 
-// removeOld deletes what nothing used for VenvRetention, and what a server that
-// was killed had begun to make.
+// removeOld deletes folders that nothing used for VenvRetention, and unfinished
+// folders of a server that was killed.
 func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
 	now := time.Now()
 	paths := m.c.Layout.Environment(m.c.Environment)
@@ -118,8 +116,8 @@ func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
 	return errors.Join(failed...)
 }
 
-// endIdle ends the process of a blueprint, or lets single agents leave it, when
-// they have been idle for long. The caller holds mu.
+// endIdle ends the process of a blueprint when it has been idle for long, or
+// else gives up the seats of agents that have been. The caller holds mu.
 func (m *Manager) endIdle(e *executor, now time.Time) {
 	w := e.current
 	if w == nil {
@@ -131,13 +129,13 @@ func (m *Manager) endIdle(e *executor, now time.Time) {
 		return
 	}
 	for agent, s := range e.seats {
-		if s.taken && s.tasks == 0 && now.Sub(s.used) >= m.c.IdleRetention {
-			m.unseat(e, agent)
+		if s.held && s.tasks == 0 && now.Sub(s.used) >= m.c.IdleRetention {
+			m.giveUpSeat(e, agent)
 		}
 	}
 }
 
-// folders lists what lies in dir, without what is being made.
+// folders returns the folders in dir, without unfinished ones.
 func folders(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

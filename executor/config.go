@@ -19,26 +19,26 @@ type Config struct {
 	Environment intent.EnvironmentID
 	Maker       *venv.Maker // makes the virtual environments
 	Files       Files
-	Desk        Desk         // answers what handlers ask beside files; nil: nothing
-	Logger      *slog.Logger // of the environment: what executors print goes there
-	// Variables are what handlers see beside PATH, HOME, LANG, TZ and TMPDIR,
-	// asked for when a process starts. Nothing else of the server's environment
-	// reaches them. nil: none.
+	Desk        Desk         // answers handlers' calls to the server; nil refuses all
+	Logger      *slog.Logger // of the environment; the output of executors goes there too
+	// Variables returns the environment variables of handlers beside PATH, HOME,
+	// LANG, TZ and TMPDIR. It is called when a process starts. No other variable
+	// of the server reaches handlers. nil means none.
 	Variables func(ctx context.Context) ([]Variable, error)
 
-	MemoryMax   uint64 // bytes of data that a process may have, beside the stacks of its threads; 0: no limit
-	FileMax     uint64 // bytes of the largest file that it may write; 0: no limit
-	ChildrenMax int    // processes that it may have started; 0: no limit
-	KeepDaemons bool   // what a process left running in the background outlives it
-	DiskMax     uint64 // bytes of all venvs and code folders; those unused longest go first; 0: no limit
+	MemoryMax   uint64 // bytes of data of a process, without the stacks of its threads; 0: no limit
+	FileMax     uint64 // bytes of the largest file that a process may write; 0: no limit
+	ChildrenMax int    // processes that an executor may have started; 0: no limit
+	KeepDaemons bool   // background processes that handlers started outlive the executor
+	DiskMax     uint64 // bytes of all venvs and code folders; the least recently used go first; 0: no limit
 
-	AgentCap       int           // executors that one agent has at a time; default 3
-	Cap            int           // processes at a time, of all agents; default 16
-	Turn           time.Duration // a busy process keeps its place this long when others wait; default 10 seconds
+	AgentCap       int           // executors that one agent may have at a time; default 3
+	Cap            int           // processes that may run at a time; default 16
+	Turn           time.Duration // how long a busy process keeps its place when others wait; default 10 seconds
 	HandlerTimeout time.Duration // of one task; default 10 minutes
-	StartTimeout   time.Duration // of making a venv and starting; default 15 minutes
-	StartRetry     time.Duration // how long a failed start is not tried again; default 1 minute
-	HangGrace      time.Duration // how long a process with a hung handler may finish other tasks; default 30 seconds
+	StartTimeout   time.Duration // of making a venv and starting a process; default 15 minutes
+	StartRetry     time.Duration // pause after a failed start; default 1 minute
+	HangGrace      time.Duration // how long other tasks may go on beside a hung handler; default 30 seconds
 	IdleRetention  time.Duration // an idle process is ended after this; default 10 minutes
 	VenvRetention  time.Duration // an unused venv is deleted after this; default 1 hour
 }

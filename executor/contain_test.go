@@ -15,7 +15,7 @@ import (
 	"ordain.dev/ordain/internal/python/worker"
 )
 
-// rough is the lab with handlers that hurt the process that they run in.
+// rough is a module with handlers that harm their own process.
 const rough = lab + `
 import signal, resource as limits
 
@@ -26,7 +26,8 @@ def trick(do):
 @trick
 def deaf(self, ctx, resource):
     "hangs, and so does what it started; neither ends when asked to"
-    child = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)"])
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)"
+    child = subprocess.Popen([sys.executable, "-c", code])
     ctx.warning("child %(pid)s", pid=child.pid)
     time.sleep(3600)
 
@@ -38,7 +39,8 @@ def stuck(self, ctx, resource):
 @trick
 def daemon(self, ctx, resource):
     "starts something that leaves session and process group, with its parent gone"
-    text = subprocess.run(["sh", "-c", "setsid sleep 3600 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True).stdout
+    command = ["sh", "-c", "setsid sleep 3600 >/dev/null 2>&1 & echo $!"]
+    text = subprocess.run(command, capture_output=True, text=True).stdout
     ctx.warning("child %(pid)s", pid=int(text))
 
 @trick
@@ -210,7 +212,7 @@ def limits_are(self, ctx, resource):
     ctx.set_fact("limits", "%s %s" % (limits.getrlimit(limits.RLIMIT_CORE)[0], limits.getrlimit(limits.RLIMIT_DATA)[0]))
 `
 
-// alive lists which of the processes that lines of a log name still run.
+// alive returns those of the processes named in log lines that still run.
 func alive(t *testing.T, r Result) []int {
 	t.Helper()
 	var out []int
@@ -235,7 +237,7 @@ func zombie(pid int) bool {
 	return err != nil || strings.Contains(string(text), ") Z ")
 }
 
-// roughBench is a bench whose handlers may be rough. It gives their home too.
+// roughBench returns a bench for rough handlers, and their home folder.
 func roughBench(t *testing.T, change func(*Config)) (*bench, intent.Blueprint, string) {
 	t.Helper()
 	home := t.TempDir()
@@ -248,9 +250,9 @@ func roughBench(t *testing.T, change func(*Config)) (*bench, intent.Blueprint, s
 	return b, b.module("lab", rough), home
 }
 
-// Whatever a handler does to its process: its task has a result that says what
-// happened, the next task of the agent works, and when the executors are
-// stopped nothing that they started is left.
+// Whatever a handler does to its process, the result of its task says what
+// happened, the next task of the agent works, and after the executors are closed
+// nothing that they started is left.
 func TestRoughHandlersAreContained(t *testing.T) {
 	b, blue, _ := roughBench(t, func(c *Config) { c.MemoryMax, c.HangGrace = 1<<30, 200*time.Millisecond })
 	home := b.paths.Environment(b.env).Code(blue.Hash())
@@ -271,7 +273,12 @@ func TestRoughHandlersAreContained(t *testing.T) {
 		{"segfault", intent.StatusFailed, []string{"signal 11"}, true},
 		{"raw", intent.StatusDeployed, nil, false},
 		{"close_replies", intent.StatusFailed, []string{"ended while it handled"}, true},
-		{"close_requests", intent.StatusDeployed, []string{"replaced before its next task", "requests come from"}, true},
+		{
+			"close_requests",
+			intent.StatusDeployed,
+			[]string{"replaced before its next task", "requests come from"},
+			true,
+		},
 		{"other_replies", intent.StatusFailed, []string{"replies go through"}, true},
 		{"close_output", intent.StatusDeployed, []string{"standard output", "standard error", "put back"}, false},
 		{"garbage", intent.StatusFailed, []string{"not a frame"}, true},
@@ -325,7 +332,7 @@ func TestRoughHandlersAreContained(t *testing.T) {
 	}
 }
 
-// What handlers say is bounded whatever they say: lines, values, changes, facts.
+// Log lines, values, changes and facts of handlers are limited in number and size.
 func TestShoutingIsCut(t *testing.T) {
 	b, blue, _ := roughBench(t, nil)
 	r := b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "shouting"}))
@@ -351,8 +358,8 @@ func TestShoutingIsCut(t *testing.T) {
 	}
 }
 
-// What a handler writes past its task goes to the environment's log, so much
-// and no more, and the log says that something was left out.
+// What a handler writes to the file descriptors goes to the environment's log, up
+// to a limit, and the log says how much was left out.
 func TestRawOutputIsBounded(t *testing.T) {
 	b, blue, _ := roughBench(t, nil)
 	expect(t, b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "raw"})), intent.StatusDeployed)
@@ -367,7 +374,7 @@ func TestRawOutputIsBounded(t *testing.T) {
 	}
 }
 
-// A handler that writes without end meets the limit of a file's size.
+// A handler that writes without end reaches the limit of the size of a file.
 func TestFileSizeLimit(t *testing.T) {
 	b, blue, home := roughBench(t, func(c *Config) { c.FileMax = 4 << 20 })
 	expect(
@@ -383,8 +390,8 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-// Crashes leave no core file, which would hold secrets; the limit of memory is
-// there, with room for the stacks of threads.
+// Crashes leave no core file, which would hold secrets. The limit of memory is
+// set, with room for the stacks of threads.
 func TestLimitsAreSet(t *testing.T) {
 	b, blue, _ := roughBench(t, func(c *Config) { c.MemoryMax = 256 << 20 })
 	r := b.Run(t.Context(), task(blue, "host", "l", map[string]any{"what": "limits_are"}))

@@ -26,9 +26,9 @@ class Nothing(CRUDHandler[Thing]):
     def read_resource(self, ctx, resource): pass
 `
 
-// BenchmarkTasks: tasks that do nothing, on four agents, one at a time of each or with four
-// behind it. It tells what processor time a task takes in this process and in the executor's,
-// and how often this process waits in the kernel for it:
+// BenchmarkTasks runs tasks that do nothing on four agents, each with one task at a time or with
+// four more behind it. It reports the processor time per task in this process and in the
+// executor, and how often this process waits in the kernel:
 //
 //	go test ./executor -run '^$' -bench Tasks -benchtime 5000x
 func BenchmarkTasks(b *testing.B) {
@@ -80,7 +80,7 @@ func benchmarkTasks(b *testing.B, behind int) {
 	b.ReportMetric(per(spentBy(b, pid)-there), "µs/op-executor")
 }
 
-// spent is the processor time of this process.
+// spent returns the processor time of this process.
 func spent(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -89,7 +89,7 @@ func spent(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waited is how often a thread of this process let go of its processor to wait.
+// waited returns how often a thread of this process gave up its processor to wait.
 func waited(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -98,11 +98,11 @@ func waited(b *testing.B) int64 {
 	return u.Nvcsw
 }
 
-// spentBy is that of another, in the kernel's hundredths of a second.
+// spentBy returns the processor time of another process, in steps of 10 ms.
 func spentBy(b *testing.B, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		b.Skip(err)
+		b.Skip("needs Linux: ", err)
 	}
 	fields := strings.Fields(string(text[strings.LastIndex(string(text), ")")+1:]))
 	user, _ := strconv.Atoi(fields[11])

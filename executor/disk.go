@@ -13,47 +13,47 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 )
 
-// kept is a folder of executors on disk.
-type kept struct {
-	dir  string
-	venv bool
-	used time.Time
-	in   map[inode]bool
+// folder is a virtual environment or code folder on disk.
+type folder struct {
+	dir   string
+	venv  bool
+	used  time.Time
+	files map[inode]bool
 }
 
-// inode is one file, however many names it has.
+// inode identifies a file, whatever its names.
 type inode struct{ device, number uint64 }
 
-// survey is what all folders take on disk. Files are counted as the disk has
-// them: once, also when several virtual environments link to them.
+// survey holds how much space the folders take. A file that several virtual
+// environments link to counts once, as it does on the disk.
 type survey struct {
-	folders []kept
+	folders []folder
 	sizes   map[inode]int64
-	names   map[inode]int // in how many folders a file is
+	holders map[inode]int // how many folders hold the file
 	total   int64
 }
 
-// survey looks at every file of every folder.
+// survey measures every file of every folder.
 func (m *Manager) survey() survey {
 	paths := m.c.Layout.Environment(m.c.Environment)
-	s := survey{sizes: map[inode]int64{}, names: map[inode]int{}}
+	s := survey{sizes: map[inode]int64{}, holders: map[inode]int{}}
 	for _, dir := range folders(paths.Venvs()) {
-		s.folders = append(s.folders, kept{dir: dir, venv: true, used: venv.LastUsed(dir)})
+		s.folders = append(s.folders, folder{dir: dir, venv: true, used: venv.LastUsed(dir)})
 	}
 	for _, dir := range folders(paths.Codes()) {
 		if info, err := os.Stat(dir); err == nil {
-			s.folders = append(s.folders, kept{dir: dir, used: info.ModTime()})
+			s.folders = append(s.folders, folder{dir: dir, used: info.ModTime()})
 		}
 	}
 	for i := range s.folders {
-		in := map[inode]bool{}
-		s.folders[i].in = in
+		files := map[inode]bool{}
+		s.folders[i].files = files
 		walk(s.folders[i].dir, func(file inode, size int64) {
-			if in[file] {
+			if files[file] {
 				return
 			}
-			in[file] = true
-			if s.names[file]++; s.names[file] == 1 {
+			files[file] = true
+			if s.holders[file]++; s.holders[file] == 1 {
 				s.sizes[file], s.total = size, s.total+size
 			}
 		})
@@ -61,11 +61,10 @@ func (m *Manager) survey() survey {
 	return s
 }
 
-// without takes a folder that was removed out of the sums; it gives how many
-// bytes that freed.
-func (s *survey) without(f kept) (freed int64) {
-	for file := range f.in {
-		if s.names[file]--; s.names[file] == 0 {
+// without subtracts a folder that was removed and returns how many bytes that freed.
+func (s *survey) without(f folder) (freed int64) {
+	for file := range f.files {
+		if s.holders[file]--; s.holders[file] == 0 {
 			freed += s.sizes[file]
 		}
 	}
@@ -73,11 +72,11 @@ func (s *survey) without(f kept) (freed int64) {
 	return freed
 }
 
-// keepWithin removes folders until all together take at most DiskMax: those
-// unused longest first, those in use never.
+// keepWithin removes unused folders, the least recently used first, until all
+// together take at most DiskMax.
 func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
 	s := m.survey()
-	slices.SortFunc(s.folders, func(a, b kept) int { return a.used.Compare(b.used) })
+	slices.SortFunc(s.folders, func(a, b folder) int { return a.used.Compare(b.used) })
 	for _, f := range s.folders {
 		if s.total <= int64(m.c.DiskMax) {
 			return nil
@@ -88,21 +87,19 @@ func (m *Manager) keepWithin(ctx context.Context, used map[string]bool) error {
 		if err := m.remove(ctx, f); err != nil {
 			return err
 		}
-		m.c.Logger.Info("removed to stay within [agent] executor-disk-max", "path", f.dir, "bytes", s.without(f))
+		m.c.Logger.Info("removed a folder to stay within [agent] executor-disk-max",
+			"path", f.dir, "bytes", s.without(f))
 	}
 	if s.total > int64(m.c.DiskMax) {
 		m.c.Logger.Warn(
-			"what executors use is larger than [agent] executor-disk-max",
-			"bytes",
-			s.total,
-			"limit",
-			m.c.DiskMax,
+			"the folders of executors are larger than [agent] executor-disk-max",
+			"bytes", s.total, "limit", m.c.DiskMax,
 		)
 	}
 	return nil
 }
 
-func (m *Manager) remove(ctx context.Context, f kept) error {
+func (m *Manager) remove(ctx context.Context, f folder) error {
 	if f.venv {
 		_, err := m.c.Maker.RemoveUnused(ctx, f.dir, f.used.Add(1))
 		return err
@@ -110,8 +107,8 @@ func (m *Manager) remove(ctx context.Context, f kept) error {
 	return fault.Disk("executor.Clean", f.dir, os.RemoveAll(f.dir))
 }
 
-// walk tells of every file below dir what it takes on disk. What vanishes
-// meanwhile takes nothing.
+// walk calls each with every file below dir and the space that it takes. Files
+// that vanish meanwhile are left out.
 func walk(dir string, each func(file inode, size int64)) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

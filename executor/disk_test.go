@@ -13,9 +13,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// More is on disk than the budget allows: what nobody uses goes, the longest
-// unused first and only as much as is needed; what a process runs on stays,
-// whatever the budget.
+// When more is on disk than the budget allows, unused folders are removed, the
+// least recently used first and no more than needed. Folders of running
+// processes stay, whatever the budget.
 func TestDiskBudget(t *testing.T) {
 	b := newBench(t, nil)
 	e := b.paths.Environment(b.env)
@@ -73,8 +73,8 @@ func TestDiskBudget(t *testing.T) {
 	expect(t, b.Run(t.Context(), task(blues[1], "host", "a", nil)), intent.StatusDeployed)
 }
 
-// The report says what runs and what lies on disk: a file that two virtual
-// environments link to is in the size of both and in the sum once.
+// In the report, a file that two virtual environments share counts in the size
+// of both, and once in the sum.
 func TestReport(t *testing.T) {
 	b := newBench(t, nil)
 	e := b.paths.Environment(b.env)
@@ -131,8 +131,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A server that was killed left processes of handlers behind: the next one for
-// the environment ends them, and those alone.
+// Processes of handlers that outlived a killed server are ended by the next
+// server of the environment. It ends no others.
 func TestProcessesOfAKilledServer(t *testing.T) {
 	b := newBench(t, nil)
 	left := exec.Command("sleep", "3600")

@@ -10,26 +10,25 @@ import (
 	"ordain.dev/ordain/internal/python/worker"
 )
 
-// Variable is one that handlers see in their environment.
+// Variable is an environment variable of handlers.
 type Variable struct {
-	Name  string
-	Value string
-	// Secret: the value is masked in logs, changes and facts.
-	Secret bool
+	Name   string
+	Value  string
+	Secret bool // the value is masked in logs, changes and facts
 }
 
-// leastSecret is the length from which the value of a secret variable is
-// masked: a "1" or "true" is in every log.
+// leastSecret is the length of the shortest secret that is masked. Masking a "1"
+// or "true" would make every log unreadable.
 const leastSecret = 6
 
-// environ is what a process gets as its environment.
+// environ is the environment of a process.
 type environ struct {
 	pairs   []string
-	secrets []string          // names of those to be masked
-	masks   *strings.Replacer // for what the process prints past its tasks
+	secrets []string          // names of the variables whose values the process masks
+	masks   *strings.Replacer // masks the same values in what the process prints outside of tasks
 }
 
-// environ asks for the variables of handlers.
+// environ reads the variables of handlers.
 func (m *Manager) environ(ctx context.Context) (environ, error) {
 	out := environ{pairs: worker.MinimalEnv(), masks: strings.NewReplacer()}
 	if m.c.Variables == nil {
@@ -42,32 +41,23 @@ func (m *Manager) environ(ctx context.Context) (environ, error) {
 	}
 	var values []string
 	for _, v := range variables {
-		out.pairs = append(out.pairs, v.Name+"="+v.Value) // of two with one name the last counts
+		out.pairs = append(out.pairs, v.Name+"="+v.Value) // the last of several with the same name counts
 		if v.Secret && len(v.Value) >= leastSecret {
 			out.secrets = append(out.secrets, v.Name)
 			values = append(values, v.Value)
 		}
 	}
-	slices.SortFunc(
-		values,
-		func(a, b string) int { return cmp.Compare(len(b), len(a)) },
-	) // a short one may be part of a long one
+	// Longest first, because a short secret may be part of a long one.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, v := range values {
 		pairs = append(pairs, v, "***")
 		for line := range strings.Lines(v) {
 			if line = strings.TrimRight(line, "\r\n"); line != v && len(line) >= leastSecret {
-				pairs = append(pairs, line, "***") // output comes by lines
+				pairs = append(pairs, line, "***") // output arrives line by line
 			}
 		}
 	}
 	out.masks = strings.NewReplacer(pairs...)
 	return out, nil
-}
-
-// Renew replaces all processes before their next task, for variables changed.
-func (m *Manager) Renew() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.generation++
 }

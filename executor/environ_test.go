@@ -40,9 +40,9 @@ class Talkative(CRUDHandler):
             os._exit(3)
 `
 
-// A secret variable reaches the handler and nothing else: not the log of the
-// resource, its changes and facts, nor what the process prints or says last.
-// When a variable changes, the next task has a process that knows it.
+// A secret variable reaches only the handler: it appears neither in the log of
+// the resource, its changes and facts, nor in what the process prints. When a
+// variable changes, the next task runs in a new process.
 func TestVariablesOfHandlers(t *testing.T) {
 	variables := []Variable{
 		{
@@ -67,7 +67,7 @@ func TestVariablesOfHandlers(t *testing.T) {
 		}
 		for _, part := range []string{"correct horse", "battery staple"} {
 			if strings.Contains(string(all), part) || strings.Contains(b.log.String(), part) {
-				t.Errorf("the secret was told:\n%s\n%s", all, b.log.String())
+				t.Errorf("the secret appears:\n%s\n%s", all, b.log.String())
 			}
 		}
 		return r, string(all)

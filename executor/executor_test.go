@@ -20,10 +20,11 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/layout"
 )
 
-// store is a place of record in memory.
+// store is a store of files in memory.
 type store struct {
 	mu    sync.Mutex
 	files map[string][]byte
@@ -46,7 +47,7 @@ func (s *store) PutFile(_ context.Context, content []byte) (string, error) {
 	return hash, nil
 }
 
-// bench is a manager with what it needs, and tasks to give it.
+// bench is a manager with all that it needs.
 type bench struct {
 	*Manager
 	t     *testing.T
@@ -56,7 +57,7 @@ type bench struct {
 	log   *journal
 }
 
-// journal keeps what the manager logged.
+// journal keeps the log of the manager.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -101,7 +102,7 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 		t.Fatal(err)
 	}
 	if _, err := maker.Interpreter(t.Context(), ""); err != nil {
-		t.Skip(err)
+		tool.Missing(t, "%v", err)
 	}
 	b := &bench{files: &store{files: map[string][]byte{}}, env: uuid.New(), paths: l, log: &journal{}}
 	c := Config{
@@ -129,13 +130,13 @@ func newBenchOf(t testing.TB, change func(*Config), python ...string) *bench {
 	return b
 }
 
-// interpreters gives one Python of each version that is on this machine.
+// interpreters returns one Python of each version that is installed on this machine.
 func interpreters(t *testing.T) []venv.Interpreter {
 	t.Helper()
 	names := []string{"python3", "python3.11", "python3.12", "python3.13"}
 	if home, err := os.UserHomeDir(); err == nil { // where pyenv keeps those that are not active
-		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[1-9]*/bin/python3"))
-		names = append(names, more...)
+		found, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[1-9]*/bin/python3"))
+		names = append(names, found...)
 	}
 	var out []venv.Interpreter
 	for _, name := range names {
@@ -146,17 +147,17 @@ func interpreters(t *testing.T) []venv.Interpreter {
 		}
 	}
 	if len(out) == 0 {
-		t.Skip("no Python on this machine")
+		tool.Missing(t, "there is no Python 3.11 or newer with venv on this machine")
 	}
 	return out
 }
 
-// serving lists the processes that take tasks.
+// serving returns the processes that take tasks.
 func (b *bench) serving() []intent.ExecutorProcess {
 	return slices.DeleteFunc(b.Processes(), func(p intent.ExecutorProcess) bool { return p.Ending })
 }
 
-// module puts a handler module into the store and gives its blueprint.
+// module stores a handler module and returns its blueprint.
 func (b *bench) module(name, source string) intent.Blueprint {
 	hash, err := b.files.PutFile(context.Background(), []byte(source))
 	if err != nil {
@@ -187,7 +188,7 @@ func task(b intent.Blueprint, agent, name string, attributes map[string]any) Tas
 	}
 }
 
-// lines gives a result's log as text.
+// lines returns the log of a result as text.
 func lines(r Result) string {
 	var out strings.Builder
 	for _, l := range r.Messages {
@@ -212,7 +213,7 @@ func expect(t *testing.T, r Result, status intent.Status, words ...string) {
 	}
 }
 
-// lab is a module whose handler does what the resource's attribute says.
+// lab is a module whose handler does what an attribute of its resource says.
 const lab = `
 import os, sys, time, json, subprocess, threading, ctypes
 from inmanta.agent.handler import provider, CRUDHandler, SkipResource, ResourcePurged, cache
@@ -260,7 +261,8 @@ class ThingHandler(CRUDHandler):
         if what == "cache": ctx.set_fact("same", str(self.kept("a", 1) is self.kept("a", when=2)))
         if what == "file":
             self.upload_file("4e1243bd22c66e76c2ba9eddc1f91394e57f9f83", b"test\n")
-            ctx.set_fact("file", "%s %s %s" % (self.get_file("4e1243bd22c66e76c2ba9eddc1f91394e57f9f83"), self.get_file("0" * 40), self.stat_file("0" * 40)))
+            content = self.get_file("4e1243bd22c66e76c2ba9eddc1f91394e57f9f83")
+            ctx.set_fact("file", "%s %s %s" % (content, self.get_file("0" * 40), self.stat_file("0" * 40)))
         if what.startswith("hunter2"):
             ctx.info("the password is %(password)s", password=what, inner={"deep": [what]})
             print("printing", what)
@@ -336,8 +338,7 @@ func TestLifeOfAResource(t *testing.T) {
 	}
 }
 
-// Each kind of misbehaviour fails its own task, says why, and leaves a system
-// that does the next one.
+// Each kind of misbehaviour fails its own task and says why, and the next task works.
 func TestHandlersMisbehave(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -367,7 +368,7 @@ func TestHandlersMisbehave(t *testing.T) {
 	}
 }
 
-// What a process prints outside of its tasks is logged, within limits.
+// The output of a process outside of its tasks is logged, up to a limit.
 func TestFloodOfOutput(t *testing.T) {
 	log := &journal{}
 	o := &output{log: slog.New(slog.NewTextHandler(log, nil))}
@@ -383,8 +384,8 @@ func TestFloodOfOutput(t *testing.T) {
 	}
 }
 
-// A handler that hangs fails after its time; its process is replaced, the
-// other tasks of that process finish first, and the agent goes on afterwards.
+// A hanging handler fails after its time. Its process is replaced after the other
+// tasks in it have finished, and the agent goes on.
 func TestHandlerHangs(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -407,7 +408,7 @@ func TestHandlerHangs(t *testing.T) {
 	}
 }
 
-// Two agents are in the same process at the same time: each waits for the other.
+// Handlers of two agents run in the same process at the same time: each waits for the other.
 func TestAgentsShareAProcess(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -423,8 +424,8 @@ func TestAgentsShareAProcess(t *testing.T) {
 	}
 }
 
-// An agent that may do two things at once does: two of its resources meet in
-// one process, each in a lane with a thread of its own.
+// An agent with two lanes runs two tasks at once in one process, each in a thread
+// of its own.
 func TestLanesOfAnAgent(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -442,8 +443,8 @@ func TestLanesOfAnAgent(t *testing.T) {
 	}
 }
 
-// What a reference resolves to is used by the handler and seen by nobody else:
-// not in messages, values, changes, output, or lines of the look-up itself.
+// Only the handler sees the value of a reference: it appears neither in messages,
+// values, changes and output, nor in the log of its resolution.
 func TestSecretsStayInTheExecutor(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -473,7 +474,7 @@ func TestSecretsStayInTheExecutor(t *testing.T) {
 	}
 }
 
-// Handlers see the file store, their cache, and nothing of the server's environment.
+// Handlers reach the file store and their cache, and nothing of the server's environment.
 func TestWhatHandlersSee(t *testing.T) {
 	t.Setenv("ORDAIN_DATABASE_PASSWORD", "hunter2")
 	b := newBench(t, func(c *Config) { c.Variables = given(Variable{Name: "LAB", Value: "yes"}) })
@@ -491,7 +492,7 @@ func TestWhatHandlersSee(t *testing.T) {
 	}
 }
 
-// What keeps a handler from starting is in the log of each resource.
+// The log of each resource says why its handler could not start.
 func TestNoExecutor(t *testing.T) {
 	b := newBench(t, nil)
 	t.Run("no such package", func(t *testing.T) {
@@ -563,8 +564,8 @@ func TestNoExecutor(t *testing.T) {
 	})
 }
 
-// The disk of the state directory is full: the resource's log says so, and
-// what to do.
+// When the disk of the state directory is full, the resource's log says so and
+// what to do about it.
 func TestDiskFull(t *testing.T) {
 	small := t.TempDir()
 	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=128k"); err != nil {
@@ -583,7 +584,7 @@ func TestDiskFull(t *testing.T) {
 	expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "free space")
 }
 
-// More blueprints than processes are allowed: each gets its turn.
+// When there are more blueprints than places, each blueprint gets its turn.
 func TestCap(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Cap = 1 })
 	var all sync.WaitGroup
@@ -599,8 +600,8 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// What nobody uses goes; what is used or recent stays, and comes back when a
-// person deleted it.
+// Unused folders are removed. Used and recent ones stay, and are made again if a
+// person deletes them.
 func TestClean(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.IdleRetention, c.VenvRetention = time.Nanosecond, time.Hour })
 	blue := b.module("lab", lab)
@@ -646,8 +647,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A task that is cancelled returns at once, its handler finishes what it does,
-// and the next task of the agent waits for that.
+// A cancelled task returns at once. Its handler finishes, and the next task of
+// the agent waits for it.
 func TestCancelledHandlerFinishes(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -677,7 +678,7 @@ func TestCancelledHandlerFinishes(t *testing.T) {
 	}
 }
 
-// The same while the handler is being answered: what it asks for may take long.
+// The same is true while the handler waits for an answer of the server.
 func TestCancelledWhileItIsAnswered(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	b := newBench(t, nil)
@@ -696,7 +697,7 @@ func TestCancelledWhileItIsAnswered(t *testing.T) {
 	expect(t, b.Run(t.Context(), task(blue, "one", "b", nil)), intent.StatusDeployed)
 }
 
-// slowFiles says when a file is asked for, and answers when it may.
+// slowFiles reports when a file is asked for and holds the answer back.
 type slowFiles struct {
 	Files
 	asked  chan<- struct{}
@@ -712,8 +713,8 @@ func (f slowFiles) File(ctx context.Context, hash string) ([]byte, error) {
 	return f.Files.File(ctx, hash)
 }
 
-// A manager that closes lets what runs finish, for a while, and leaves no
-// process and no waiting task.
+// A manager that is being closed lets running tasks finish for a while. Afterwards
+// there is no process and no waiting task.
 func TestClose(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)
@@ -740,7 +741,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// given makes variables of handlers.
+// given returns variables of handlers.
 func given(variables ...Variable) func(context.Context) ([]Variable, error) {
 	return func(context.Context) ([]Variable, error) { return variables, nil }
 }

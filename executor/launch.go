@@ -19,12 +19,12 @@ import (
 	"ordain.dev/ordain/internal/python/worker"
 )
 
-// threadsMax is room for the threads of agents, and of other executors, where
-// the kernel counts threads among the processes of a user.
+// threadsMax is added to a process's limit of tasks for the threads of agents and
+// of other executors, because the kernel's limit counts all threads of a user.
 const threadsMax = 4096
 
-// launch makes the virtual environment and the code folder, at the same time,
-// and starts the process on them.
+// launch makes the virtual environment and the code folder at the same time and
+// starts the process with them.
 func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	b := e.blueprint
 	paths := m.c.Layout.Environment(m.c.Environment)
@@ -75,7 +75,8 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	var loaded struct {
 		Failed map[string]worker.Failure `json:"failed"`
 	}
-	if err := session.Call(ctx, "load", map[string]any{"modules": modules, "secrets": environ.secrets}, &loaded, nil, nil); err != nil {
+	load := map[string]any{"modules": modules, "secrets": environ.secrets}
+	if err := session.Call(ctx, "load", load, &loaded, nil, nil); err != nil {
 		session.Kill()
 		if words := session.LastWords(); words != "" {
 			err = fmt.Errorf("%w; its last words:\n%s", err, environ.masks.Replace(words))
@@ -85,17 +86,8 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 			Hint("look for code that runs when a module is imported")
 	}
 	for module, f := range loaded.Failed {
-		m.c.Logger.Error(
-			"a handler module cannot be imported",
-			"executor",
-			e.hash,
-			"module",
-			module,
-			"error",
-			environ.masks.Replace(f.Error()),
-			"trace",
-			environ.masks.Replace(f.Trace),
-		)
+		m.c.Logger.Error("a handler module cannot be imported", "executor", e.hash, "module", module,
+			"error", environ.masks.Replace(f.Error()), "trace", environ.masks.Replace(f.Trace))
 	}
 	w := &process{
 		executor:   e,
@@ -107,7 +99,7 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	}
 	for _, path := range []string{made.Python, made.SitePackages, codeDir} {
 		info, err := os.Stat(path)
-		if err != nil { // somebody is quick
+		if err != nil { // somebody has removed it already
 			session.Kill()
 			return nil, fault.Disk("executor.start", path, err)
 		}
@@ -133,17 +125,8 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 		venv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip},
 	)
 	for _, s := range r.Steps {
-		m.c.Logger.Info(
-			"ran a command",
-			"command",
-			s.Command,
-			"code",
-			s.ReturnCode,
-			"took",
-			s.Completed.Sub(s.Started),
-			"output",
-			s.Output+s.ErrOutput,
-		)
+		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode,
+			"took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
 	}
 	if err == nil && r.Built {
 		m.shareBytecode(r, dir)
@@ -151,8 +134,8 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 	return r, err
 }
 
-// code writes the handler sources into dir, all or nothing. A folder that is
-// there already is checked, for people clean up by hand.
+// code writes the handler sources into dir, all of them or none. If the folder
+// exists, code checks that it is intact, because people clean up by hand.
 func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceFile) error {
 	for _, s := range sources {
 		if !filepath.IsLocal(s.Path) {
@@ -187,7 +170,9 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 			return fmt.Errorf("the source of handler module %s: %w", s.Module, err)
 		}
 		if digest(content) != s.Hash {
-			return fault.New("executor.code", fault.Internal, fmt.Sprintf("the stored source of handler module %s is damaged: it does not have the hash %s", s.Module, s.Hash)).
+			text := fmt.Sprintf("the stored source of handler module %s is damaged: it does not have the hash %s",
+				s.Module, s.Hash)
+			return fault.New("executor.code", fault.Internal, text).
 				Hint("compile the environment again")
 		}
 		path := filepath.Join(fresh, filepath.FromSlash(s.Path))
@@ -209,6 +194,7 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 	return nil
 }
 
+// intact reports whether dir holds all sources, unchanged.
 func intact(dir string, sources []intent.SourceFile) bool {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return false

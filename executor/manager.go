@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/python/runtime"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -18,30 +18,29 @@ type Manager struct {
 	c       Config
 	runtime string // folder of the Python runtime
 
-	ctx    context.Context // ends with Close; starts and kills hang on it
+	ctx    context.Context // ends with Close, and with it all starts and processes
 	cancel context.CancelFunc
 
 	making sync.RWMutex // held for reading while folders are made, for writing while they are removed
 
-	mu        sync.Mutex
-	executors map[string]*executor     // by blueprint hash
-	processes int                      // running or being started
-	retiring  int                      // of them, those that will end and leave their place
-	queue     []*executor              // blueprints that wait for a place, first come first served
-	freed     chan struct{}            // closed and replaced when a process may have become free
-	waiting   int                      // who waits for that
-	behind    map[intent.ActionID]*run // tasks that are behind another one
-	workers   map[*process]bool        // processes that have not ended
-	watching  bool                     // a goroutine counts what handlers start
-	calm      int                      // processes of the machine when ours were counted last
-	grown     bool                     // folders were made since Clean looked at how large they are
-	lastUsed  map[string]bool          // folders that were in use then
-	closed    bool
-	// generation counts calls of Renew: a process of an older one gets no tasks.
-	generation int
-	work       sync.WaitGroup // starts and killers
+	mu         sync.Mutex
+	executors  map[string]*executor         // by blueprint hash
+	workers    map[*process]bool            // processes that have not ended
+	processes  int                          // places taken: processes that run or are being started
+	retiring   int                          // places of processes that will end
+	queue      []*executor                  // blueprints that wait for a place, in the order in which they came
+	waiting    int                          // goroutines that wait for freed
+	freed      chan struct{}                // closed and replaced when a place or a seat may have become free
+	behind     map[intent.ActionID]*taskRun // tasks with Behind that have not ended
+	generation int                          // counts the calls of Renew: processes of older generations get no tasks
+	watching   bool                         // a goroutine counts the processes that handlers start
+	baseline   int                          // tasks of the machine when we last counted those of executors
+	grown      bool                         // folders were made since Clean last measured them
+	lastUsed   map[string]bool              // folders that were in use then
+	closed     bool
+	work       sync.WaitGroup // goroutines that Close waits for
 
-	// report is what Report found on disk, and when.
+	// report caches what Report found on disk.
 	report struct {
 		sync.Mutex
 		at      time.Time
@@ -50,14 +49,14 @@ type Manager struct {
 	}
 }
 
-// executor is one blueprint: at most one process that takes tasks, and any
-// number of retired ones that finish theirs.
+// executor is one blueprint, with at most one process that takes tasks. Retired
+// processes that still finish theirs are not part of it.
 type executor struct {
 	hash      string
 	blueprint intent.Blueprint
 	seats     map[string]*seat // by agent
 	tasks     int              // that run or wait
-	waiting   int              // of them, those that wait for a place or a seat
+	waiting   int              // tasks that wait for a place or a seat
 	queued    bool             // in the manager's queue for a place
 
 	current  *process
@@ -66,32 +65,10 @@ type executor struct {
 	failedAt time.Time
 }
 
-// starting is a start that several tasks wait for.
+// starting is a start that tasks wait for.
 type starting struct {
-	done   chan struct{}
-	worker *process
-	err    error
-}
-
-// process is one process.
-type process struct {
-	executor *executor
-	session  worker.Session
-	started  time.Time
-	printed  *output
-	files    []file            // that it was started on
-	masks    *strings.Replacer // of secrets in its environment
-	// generation of the manager when its start began
-	generation int
-
-	// Under the manager's mutex.
-	running   int
-	looked    time.Time // when its files were looked at last
-	idleSince time.Time
-	retired   bool
-	hung      bool
-	idle      chan struct{} // closed when a retired worker has nothing to do any more
-	why       string        // it was ended for, when that was us
+	done chan struct{}
+	err  error
 }
 
 // NewManager checks the configuration and unpacks the Python runtime.
@@ -100,7 +77,7 @@ func NewManager(c Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime, err := worker.UnpackRuntime(c.Layout.CacheDir())
+	runtimeDir, err := runtime.Unpack(c.Layout.CacheDir())
 	if err != nil {
 		return nil, err
 	}
@@ -108,20 +85,21 @@ func NewManager(c Config) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		c: c, runtime: runtime, executors: map[string]*executor{}, freed: make(chan struct{}),
-		workers: map[*process]bool{}, behind: map[intent.ActionID]*run{}, calm: worker.SystemTasks(),
+		c: c, runtime: runtimeDir, executors: map[string]*executor{}, freed: make(chan struct{}),
+		workers: map[*process]bool{}, behind: map[intent.ActionID]*taskRun{}, baseline: worker.SystemTasks(),
 	}
 	if !c.KeepDaemons {
 		if n := worker.KillMarked(m.mark()); n > 0 {
-			c.Logger.Warn("processes of handlers outlived a server that was killed; they were ended", "processes", n)
+			c.Logger.Warn("ended processes of handlers that had outlived a killed server", "processes", n)
 		}
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
 
-// mark names all processes of this environment's executors. It tells
-// environments of several servers on one machine apart by where they lie.
+// mark is the beginning of the name that all processes of this environment's
+// executors carry. It is made of the environment's folder, so several servers on
+// one machine have different marks.
 func (m *Manager) mark() string {
 	sum := sha256.Sum256([]byte(m.c.Layout.Environment(m.c.Environment).Dir()))
 	return hex.EncodeToString(sum[:8]) + "-"
@@ -129,8 +107,8 @@ func (m *Manager) mark() string {
 
 var errClosed = errors.New("the executors of this environment are stopped")
 
-// Prepare starts the process of each blueprint, so that the first task finds
-// it ready. It gives what went wrong, joined.
+// Prepare starts the process of each blueprint, so that the first task finds it
+// ready. It returns the errors of all, joined.
 func (m *Manager) Prepare(ctx context.Context, blueprints []intent.Blueprint) error {
 	failed := make([]error, len(blueprints))
 	var all sync.WaitGroup
@@ -148,7 +126,7 @@ func (m *Manager) Prepare(ctx context.Context, blueprints []intent.Blueprint) er
 	return errors.Join(failed...)
 }
 
-// executor finds or makes the entry of a blueprint. The caller holds mu.
+// executor returns the executor of a blueprint, which it makes if need be. The caller holds mu.
 func (m *Manager) executor(b intent.Blueprint) *executor {
 	hash := b.Hash()
 	e := m.executors[hash]
@@ -159,15 +137,23 @@ func (m *Manager) executor(b intent.Blueprint) *executor {
 	return e
 }
 
-// Close ends all processes: tasks that run may finish while ctx lasts, but no
-// longer than closeGrace; then they fail. No task starts any more.
+// Renew replaces every process before its next task, because the variables of
+// handlers changed.
+func (m *Manager) Renew() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation++
+}
+
+// Close ends all processes. Running tasks may finish while ctx lasts, but no
+// longer than closeGrace; after that they fail. No task starts any more.
 func (m *Manager) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, closeGrace)
 	defer cancel()
 	m.mu.Lock()
 	m.closed = true
 	m.waiting++
-	m.announce()
+	m.wakeWaiters()
 	for ctx.Err() == nil && m.busy() {
 		freed := m.freed
 		m.mu.Unlock()
@@ -185,7 +171,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		}
 	}
 	m.mu.Unlock()
-	grace := time.Second // to give back what handlers hold
+	grace := time.Second // for handlers to release what they hold
 	if ctx.Err() != nil {
 		grace = 0
 	}
@@ -199,7 +185,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	return nil
 }
 
-// busy says whether any task runs. The caller holds mu.
+// busy reports whether any task runs. The caller holds mu.
 func (m *Manager) busy() bool {
 	for _, e := range m.executors {
 		if e.current != nil && e.current.running > 0 {

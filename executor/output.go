@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// In each floodWindow a process can print so many lines and bytes into the log.
+// In each floodWindow a process can print this many lines and bytes into the log.
 const (
 	floodWindow = 10 * time.Second
 	floodLines  = 1000
 	floodBytes  = 256 << 10
 )
 
-// output puts what a process prints outside of any task into the log. It is
-// for one goroutine at a time, and flushed at the end.
+// output logs what a process prints outside of its tasks. One goroutine at a
+// time uses it, and the last one calls flush.
 type output struct {
 	log     *slog.Logger
-	masks   *strings.Replacer // of secrets; nil for none
+	masks   *strings.Replacer // hides secrets; may be nil
 	since   time.Time
 	lines   int
 	bytes   int
@@ -40,10 +40,10 @@ func (o *output) line(stream, line string) {
 	o.log.Info(line, "stream", stream)
 }
 
-// flush tells how much was left out.
+// flush logs how many lines were left out.
 func (o *output) flush() {
 	if o.dropped > 0 {
-		o.log.Warn("an executor prints too much; lines are left out", "lines", o.dropped)
+		o.log.Warn("an executor prints too much, so lines are left out", "lines", o.dropped)
 		o.dropped = 0
 	}
 }

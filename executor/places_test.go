@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// until waits for the manager to announce something after which done is true.
+// until waits until done is true. The caller must not hold mu.
 func (b *bench) until(what string, done func() bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
@@ -24,7 +24,7 @@ func (b *bench) until(what string, done func() bool) {
 		b.mu.Unlock()
 		select {
 		case <-freed:
-		case <-time.After(50 * time.Millisecond): // beginnings are not announced
+		case <-time.After(50 * time.Millisecond): // the start of a task wakes nobody
 		case <-ctx.Done():
 			b.mu.Lock()
 			b.t.Fatal("waited in vain: " + what)
@@ -33,7 +33,7 @@ func (b *bench) until(what string, done func() bool) {
 	}
 }
 
-// pidOf asks a handler for the process that it runs in.
+// pidOf returns the process in which the handler of a blueprint runs.
 func (b *bench) pidOf(blue intent.Blueprint, agent string) string {
 	b.t.Helper()
 	r := b.Run(b.t.Context(), task(blue, agent, "p", map[string]any{"what": "pid"}))
@@ -43,13 +43,13 @@ func (b *bench) pidOf(blue intent.Blueprint, agent string) string {
 	return r.Facts[0].Value
 }
 
-// variant is the lab module with another hash: a later version of it.
+// variant returns a later version of the lab module, with another hash.
 func (b *bench) variant(n int) intent.Blueprint {
 	return b.module("lab", lab+fmt.Sprintf("# variant %d\n", n))
 }
 
-// An upgrade of a module: while a task of the old one runs, the new one deploys
-// resources of the same agent, each in a process of its own, side by side.
+// While a task of an old version of a module still runs, the new version deploys
+// resources of the same agent in a process of its own.
 func TestTwoBlueprintsDuringAnUpgrade(t *testing.T) {
 	b := newBench(t, nil)
 	before, after := b.variant(1), b.variant(2)
@@ -70,9 +70,9 @@ func TestTwoBlueprintsDuringAnUpgrade(t *testing.T) {
 	expect(t, <-slow, intent.StatusDeployed)
 }
 
-// An agent has one executor at a time: for the next one it gives up the one
-// that it used before, with the cache in it. The process stays for the agents
-// that use it, and ends with the last.
+// With AgentCap 1 an agent gives up its seat, and the cache there, when it needs
+// another executor. The process stays for its other agents and ends with the
+// last one.
 func TestAgentCap(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.AgentCap = 1 })
 	one, two := b.variant(1), b.variant(2)
@@ -88,7 +88,7 @@ func TestAgentCap(t *testing.T) {
 	if stats := b.serving(); len(stats) != 1 || stats[0].Blueprint != two.Hash() || stats[0].Agents != 2 {
 		t.Errorf("processes: %+v", stats)
 	}
-	// While the only seat is busy, the agent's task on the other blueprint waits.
+	// While the agent's only seat is busy, its task for the other blueprint waits.
 	first := make(chan Result)
 	go func() { first <- b.Run(t.Context(), task(two, "a", "m", map[string]any{"what": "meet"})) }()
 	b.until("a is busy", func() bool { return b.executors[two.Hash()].seats["a"].busy > 0 })
@@ -103,7 +103,7 @@ func TestAgentCap(t *testing.T) {
 	expect(t, <-second, intent.StatusDeployed)
 }
 
-// A blueprint whose agents are always busy does not keep its place for ever.
+// A blueprint whose agents are always busy does not keep its place forever.
 func TestBusyProcessGivesWay(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Cap, c.Turn = 1, 100*time.Millisecond })
 	busy, waits := b.variant(1), b.variant(2)
@@ -133,8 +133,8 @@ func TestBusyProcessGivesWay(t *testing.T) {
 	all.Wait()
 }
 
-// Agents that were not heard of for a while give back what they hold, though
-// the process goes on for others.
+// An agent without tasks for a while loses its seat, though the process goes on
+// for other agents.
 func TestIdleAgentLeaves(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.IdleRetention = time.Minute })
 	blue := b.module("lab", lab)
@@ -152,8 +152,8 @@ func TestIdleAgentLeaves(t *testing.T) {
 	}
 }
 
-// Somebody removed what a process was started on: the next task gets a new
-// process on new files, whatever was removed.
+// When somebody removes a file that a process was started with, the next task
+// gets a new process with new files.
 func TestFilesRemovedUnderAProcess(t *testing.T) {
 	b := newBench(t, nil)
 	blue := b.module("lab", lab)

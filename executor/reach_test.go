@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A handler whose target does not listen did not fail: nothing is known of the
-// resource, and the result says that the target could not be reached. In a dry
-// run it is the same.
+// When a handler cannot reach its target, the resource is unavailable rather than
+// failed, and the result says that the target could not be reached. A dry run
+// does the same.
 func TestTargetThatIsAway(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// reportEvery is the shortest time between two looks at the folders' sizes,
-// which are thousands of files: whoever asks sooner is told the same again.
+// reportEvery limits how often the folders are measured, which means looking at
+// thousands of files. Earlier callers get the previous figures.
 const reportEvery = 5 * time.Second
 
-// Report tells what runs and what lies on disk.
+// Report returns what runs and what lies on disk.
 func (m *Manager) Report() intent.Executors {
 	used, folders, total := m.foldersNow()
 	out := intent.Executors{Here: true, Processes: m.Processes(), Disk: total, DiskMax: int64(m.c.DiskMax)}
@@ -25,7 +25,7 @@ func (m *Manager) Report() intent.Executors {
 	return out
 }
 
-// Processes lists the processes that have not ended, oldest first.
+// Processes returns the processes that have not ended, oldest first.
 func (m *Manager) Processes() []intent.ExecutorProcess {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,11 +33,12 @@ func (m *Manager) Processes() []intent.ExecutorProcess {
 	for w := range m.workers {
 		e := w.executor
 		p := intent.ExecutorProcess{
-			Blueprint: e.hash, Venv: e.blueprint.VenvHash(), Modules: modules(e.blueprint), PID: w.session.PID(), RSS: w.session.RSS(),
+			Blueprint: e.hash, Venv: e.blueprint.VenvHash(), Modules: modules(e.blueprint),
+			PID: w.session.PID(), RSS: w.session.RSS(),
 			Running: w.running, Started: w.started, Ending: w.retired,
 		}
 		if w == e.current {
-			p.Agents = e.taken()
+			p.Agents = e.seatsHeld()
 		}
 		if w.running == 0 {
 			p.IdleSince = w.idleSince
@@ -48,7 +49,7 @@ func (m *Manager) Processes() []intent.ExecutorProcess {
 	return out
 }
 
-// modules names the modules whose sources a blueprint has.
+// modules returns the names of the modules whose sources a blueprint has.
 func modules(b intent.Blueprint) []string {
 	var out []string
 	for _, s := range b.Sources {
@@ -59,8 +60,7 @@ func modules(b intent.Blueprint) []string {
 	return slices.Compact(out)
 }
 
-// foldersNow gives the folders in use, and all folders as they were when their
-// sizes were looked at last.
+// foldersNow returns the folders in use, and all folders as they were when last measured.
 func (m *Manager) foldersNow() (used map[string]bool, folders []intent.ExecutorFolder, total int64) {
 	m.mu.Lock()
 	used = m.foldersInUse()
@@ -75,9 +75,9 @@ func (m *Manager) foldersNow() (used map[string]bool, folders []intent.ExecutorF
 			if f.venv {
 				one.Kind = "venv"
 			}
-			for file := range f.in {
+			for file := range f.files {
 				one.Size += s.sizes[file]
-				if s.names[file] == 1 {
+				if s.holders[file] == 1 {
 					one.Alone += s.sizes[file]
 				}
 			}
@@ -88,7 +88,7 @@ func (m *Manager) foldersNow() (used map[string]bool, folders []intent.ExecutorF
 	return used, m.report.folders, m.report.total
 }
 
-// dir is where a folder lies.
+// dir returns the path of a folder.
 func (m *Manager) dir(f intent.ExecutorFolder) string {
 	paths := m.c.Layout.Environment(m.c.Environment)
 	if f.Kind == "venv" {

@@ -11,7 +11,7 @@ import (
 // Action is what to do with a resource.
 type Action string
 
-// Actions.
+// The actions.
 const (
 	Deploy   Action = "deploy"
 	DryRun   Action = "dryrun"
@@ -25,16 +25,17 @@ type Task struct {
 	Resource  intent.Resource
 	Blueprint intent.Blueprint
 	Reason    string // such as "new version 3" or "repair timer"; logged
-	// Requires holds the outcome of each dependency, for handlers that look.
+	// Requires holds the status of each dependency, for handlers that use it.
 	Requires map[intent.ResourceID]intent.Status
-	// DependencyChanged says that something it requires changed since it was
-	// last deployed; handlers that can reload then do.
+	// DependencyChanged reports that a dependency changed since the resource was
+	// last deployed. Handlers that can reload do so then.
 	DependencyChanged bool
-	// Lanes is how many tasks of its agent may run side by side, each lane with a
-	// thread, a cache and connections of its own; 0 means 1.
+	// Lanes is how many tasks of the agent may run side by side; 0 means 1. Each
+	// lane has a thread, a cache and connections of its own.
 	Lanes int
-	// Behind: it may be sent before the one before it on its agent has ended, and can be recalled until
-	// it begins. Only for Begin, and for agents with one lane.
+	// Behind allows Begin to send the task while the one before it on its agent
+	// still runs, so that the process need not wait for it. Recall takes it back
+	// until it begins. It is for agents with one lane.
 	Behind bool
 	// Timeout of the handler; 0 means the manager's default.
 	Timeout time.Duration
@@ -48,39 +49,39 @@ type Result struct {
 	Status   intent.Status // deployed, failed, skipped, unavailable, dry, non_compliant, skipped_for_dependency
 	Change   intent.Change
 	Changes  map[string]intent.AttributeChange
-	// Withdrawn: the task was Behind, and did not begin and never will. Nothing else is said then.
+	// Withdrawn reports that a task with Behind has not begun and never will. The
+	// other fields say nothing then.
 	Withdrawn bool
-	// Unreachable: the handler ran, and could not reach its target.
+	// Unreachable reports that the handler ran but could not reach its target.
 	Unreachable bool
 	Messages    []intent.LogLine
 	Facts       []Fact
-	// Discovered holds what a discovery resource found: records by the id that
-	// each would have as a resource.
+	// Discovered holds what a discovery resource found, by the id that each find
+	// would have as a resource.
 	Discovered map[string]json.RawMessage
 	Started    time.Time
 	Finished   time.Time
 }
 
-// Fact is a value that a handler learnt.
+// Fact is a value that a handler learned.
 type Fact struct {
 	Name    string
 	Value   string
 	Expires bool
 }
 
-// Files gives executors the sources and files that versions refer to, from
-// the place of record.
+// Files reads and stores the sources and files that versions refer to.
 type Files interface {
-	// File gives the content stored under this hex SHA-1, or a fault of kind NotFound.
+	// File returns the content with this hex SHA-1, or a fault of kind NotFound.
 	File(ctx context.Context, sha1 string) ([]byte, error)
-	// PutFile stores content under its hex SHA-1, which it returns.
+	// PutFile stores content and returns its hex SHA-1.
 	PutFile(ctx context.Context, content []byte) (string, error)
 }
 
-// Desk answers calls that handlers make to the server, by their names in the
-// API: the status code and the JSON body (nil for none) that a client would
-// see. known is false for a call that handlers cannot make. It is called from
-// many goroutines.
+// Desk answers calls that handlers make to the server. A call has the name of a
+// method of the API; Call returns the status code and the JSON body (nil for
+// none) that a client would get. known is false for methods that handlers may
+// not call. Many goroutines call it.
 type Desk interface {
 	Call(
 		ctx context.Context,

@@ -7,13 +7,19 @@ import (
 	"ordain.dev/ordain/internal/python/worker"
 )
 
-// watchEvery is how often the number of processes is looked at while tasks
-// run. It costs one small read of the kernel's count of all; only when that has
-// grown by a good part of the limit are the executors' own counted.
+// watchEvery is how often the number of processes is checked while tasks run.
 const watchEvery = 250 * time.Millisecond
 
-// watch ends executors whose handlers start too many processes. It goes on as
-// long as tasks run.
+// startWatch starts watching what handlers start, unless that is going on
+// already. The caller holds mu.
+func (m *Manager) startWatch() {
+	if m.c.ChildrenMax > 0 && !m.watching {
+		m.watching = true
+		m.work.Go(m.watch)
+	}
+}
+
+// watch ends executors whose handlers start too many processes, as long as tasks run.
 func (m *Manager) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -38,24 +44,20 @@ func (m *Manager) watch() {
 	}
 }
 
-// watched sees to it that somebody watches. The caller holds mu.
-func (m *Manager) watched() {
-	if m.c.ChildrenMax > 0 && !m.watching {
-		m.watching = true
-		m.work.Go(m.watch)
-	}
-}
-
-// countChildren ends the executors that have more processes than they may.
+// countChildren ends the executors that have more processes than ChildrenMax.
+//
+// Counting them means reading the whole process table, so it first reads how
+// many tasks the machine has, which is cheap: as long as that has not grown by
+// half of the limit since the last count, no executor can be near its limit.
 func (m *Manager) countChildren() {
 	m.mu.Lock()
 	total := worker.SystemTasks()
-	m.calm = min(m.calm, total)
-	if m.c.ChildrenMax == 0 || total-m.calm <= m.c.ChildrenMax/2 {
+	m.baseline = min(m.baseline, total)
+	if m.c.ChildrenMax == 0 || total-m.baseline <= m.c.ChildrenMax/2 {
 		m.mu.Unlock()
 		return
 	}
-	m.calm = total
+	m.baseline = total
 	var workers []*process
 	for w := range m.workers {
 		workers = append(workers, w)
@@ -65,29 +67,19 @@ func (m *Manager) countChildren() {
 		n := len(worker.Descendants(w.session.PID()))
 		if n > m.c.ChildrenMax/2 {
 			m.mu.Lock()
-			m.calm = min(m.calm, total-n) // look again soon
+			m.baseline = min(m.baseline, total-n) // so that it is counted again at the next check
 			m.mu.Unlock()
 		}
 		if n <= m.c.ChildrenMax {
 			continue
 		}
 		m.mu.Lock()
-		w.why = fmt.Sprintf(
-			"its handlers had %d processes running, more than the %d of [agent] executor-children-max, and it was ended",
-			n,
-			m.c.ChildrenMax,
-		)
-		m.gone(w)
+		w.endedFor = fmt.Sprintf("its handlers had %d processes running, more than the %d of "+
+			"[agent] executor-children-max, and it was ended", n, m.c.ChildrenMax)
+		m.detach(w)
 		m.mu.Unlock()
-		m.c.Logger.Error(
-			"an executor was ended: its handlers started too many processes",
-			"executor",
-			w.executor.hash,
-			"pid",
-			w.session.PID(),
-			"processes",
-			n,
-		)
+		m.c.Logger.Error("an executor was ended because its handlers started too many processes",
+			"executor", w.executor.hash, "pid", w.session.PID(), "processes", n)
 		w.session.Kill()
 	}
 }

@@ -83,7 +83,7 @@ func TestParseSource(t *testing.T) {
 }
 
 func TestOneMirrorPerRepository(t *testing.T) {
-	name := Below("/m")
+	name := newSyncer(t, func(c *Config) { c.Mirrors = "/m" }).MirrorPath
 	same := [][]string{
 		{"https://forge.example/a", "https://FORGE.example/a/", "https://ada:pw@forge.example/a"},
 		{"https://forge.example/A"},
@@ -116,10 +116,11 @@ func TestOneMirrorPerRepository(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	full := Config{MirrorDir: Below("/m"), Logger: slog.Default()}
+	full := Config{Mirrors: "/m", Logger: slog.Default()}
 	for name, spoil := range map[string]func(*Config){
-		"MirrorDir": func(c *Config) { c.MirrorDir = nil }, "Logger": func(c *Config) { c.Logger = nil },
-		"Keep": func(c *Config) { c.Keep = []string{"a/b"} }, "[x": func(c *Config) { c.Keep = []string{"[x"} }, "negative": func(c *Config) { c.AskTimeout = -1 },
+		"Mirrors": func(c *Config) { c.Mirrors = "" }, "Logger": func(c *Config) { c.Logger = nil },
+		"Keep": func(c *Config) { c.Keep = []string{"a/b"} }, "[x": func(c *Config) { c.Keep = []string{"[x"} },
+		"negative": func(c *Config) { c.AskTimeout = -1 },
 	} {
 		cfg := full
 		spoil(&cfg)
@@ -129,10 +130,13 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever is given as a URL: no panic, no secret in the fault, and what is
-// accepted is understood the same way again.
+// No text given as a URL causes a panic or a secret in the fault. A URL that is accepted is
+// parsed the same way again.
 func FuzzParseSource(f *testing.F) {
-	for _, s := range []string{"https://h/x", "http://u:p@h:1/x", "file:///x", "/x", "git@h:x", "ssh://h/x", "https://u:%zz@h/", "file://%2f/x"} {
+	for _, s := range []string{
+		"https://h/x", "http://u:p@h:1/x", "file:///x", "/x", "git@h:x", "ssh://h/x", "https://u:%zz@h/",
+		"file://%2f/x",
+	} {
 		f.Add(s, "pass-word")
 	}
 	f.Fuzz(func(t *testing.T, raw, password string) {

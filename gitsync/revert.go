@@ -15,23 +15,25 @@ import (
 
 const opRevert = "gitsync.Revert"
 
-// FileChange is one file as a revert wants it.
-type FileChange struct {
-	Path       string
-	Content    []byte
+// Change is one file as a revert leaves it.
+type Change struct {
+	Path       string // relative to the top of the repository, with slashes
+	Content    []byte // the whole file; nil when it is Gone
 	Executable bool
-	Chmod      bool // it is executable now and is not to be, or the other way round
-	Gone       bool
-	Was        string // hash of the blob that the branch has now; empty: it has none
+	Chmod      bool   // Executable is not what the branch has now
+	Gone       bool   // the file is removed
+	Was        string // hash of the blob that the branch has now; empty when it has no such file
 }
 
-// maxRevert bounds how many files a revert touches.
+// maxRevert is how many files a revert changes at most.
 const maxRevert = 500
 
-// Revert gives what taking a commit back changes in a branch, and the commit
-// that the branch has now. Conflict when what came later touched the same
-// lines, or the branch does not have the commit; nothing is written anywhere.
-func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip string, changes []FileChange, err error) {
+// Revert computes what reverting a commit changes in the source's branch, which
+// it fetches first. It returns the commit that the branch points to now, and the
+// changed files sorted by path; it writes nothing. The fault is a Conflict when
+// later commits touched the same lines, or when the branch does not contain the
+// commit.
+func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip string, changes []Change, err error) {
 	if !plumbing.IsHash(commit) {
 		return "", nil, fault.New(
 			opRevert,
@@ -47,7 +49,7 @@ func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip str
 	if err != nil {
 		return "", nil, err
 	}
-	changes, err = withMirror(s.mirrorDir(p), func(m *mirror) ([]FileChange, error) {
+	changes, err = withMirror(s.mirrorDir(p), func(m *mirror) ([]Change, error) {
 		return m.revert(ctx, plumbing.NewHash(rev.Commit), plumbing.NewHash(commit))
 	})
 	if f := (*fault.Error)(nil); err != nil && !errors.As(err, &f) {
@@ -56,8 +58,8 @@ func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip str
 	return rev.Commit, changes, err
 }
 
-// revert merges what was before a commit into the branch, as if it came from the commit.
-func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]FileChange, error) {
+// revert merges the state before a commit into the branch, with the commit as the common base.
+func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]Change, error) {
 	bad, err := object.GetCommit(m.store, commit)
 	if err != nil {
 		return nil, fault.New(opRevert, fault.NotFound, "commit "+short(commit.String())+" is not in the repository")
@@ -76,7 +78,7 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]FileC
 	if len(bad.ParentHashes) == 0 {
 		return nil, fault.New(opRevert, fault.Conflict, "commit "+short(commit.String())+" is the first one")
 	}
-	before, err := m.peel(bad.ParentHashes[0]) // of a merge: the branch that it went to
+	before, err := m.peel(bad.ParentHashes[0]) // for a merge, this is the branch that was merged into
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +88,16 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]FileC
 		return nil, err
 	}
 	if len(t.conflicts) > 0 {
-		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("commit %s cannot be taken back by itself: %s", short(commit.String()), enumerate(t.conflicts, 10))).
+		return nil, fault.New(opRevert, fault.Conflict,
+			fmt.Sprintf("commit %s cannot be taken back by itself: %s", short(commit.String()),
+				enumerate(t.conflicts, 10))).
 			Hint("make the revert by hand: git revert " + short(commit.String()))
 	}
 	return m.differences(ctx, now.TreeHash, tree)
 }
 
-// differences lists the files that are others in the second tree.
-func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]FileChange, error) {
+// differences returns the files that differ in the second tree.
+func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Change, error) {
 	was, err := m.flat(ctx, from)
 	if err != nil {
 		return nil, err
@@ -102,21 +106,21 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 	if err != nil {
 		return nil, err
 	}
-	var out []FileChange
+	var out []Change
 	for path, e := range is {
 		old, had := was[path]
 		if had && sameEntry(old, e) {
 			continue
 		}
 		if e.Mode != filemode.Regular && e.Mode != filemode.Executable {
-			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is no plain file", printable(path))).
+			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is not a plain file", printable(path))).
 				Hint("make the revert by hand with git")
 		}
 		text, err := m.read(e.Hash, mergeLimit)
 		if err != nil {
 			return nil, err
 		}
-		c := FileChange{Path: path, Content: text, Executable: e.Mode == filemode.Executable}
+		c := Change{Path: path, Content: text, Executable: e.Mode == filemode.Executable}
 		c.Chmod = c.Executable != (had && old.Mode == filemode.Executable)
 		if had {
 			c.Was = old.Hash.String()
@@ -125,17 +129,18 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 	}
 	for path, old := range was {
 		if _, still := is[path]; !still {
-			out = append(out, FileChange{Path: path, Gone: true, Was: old.Hash.String()})
+			out = append(out, Change{Path: path, Gone: true, Was: old.Hash.String()})
 		}
 	}
 	switch {
 	case len(out) == 0:
-		return nil, fault.New(opRevert, fault.Conflict, "the branch is without these changes already")
+		return nil, fault.New(opRevert, fault.Conflict, "the branch does not have these changes")
 	case len(out) > maxRevert:
-		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("it touches %d files, more than %d", len(out), maxRevert)).
+		return nil, fault.New(opRevert, fault.Conflict,
+			fmt.Sprintf("it changes %d files, more than %d", len(out), maxRevert)).
 			Hint("make the revert by hand with git")
 	}
-	slices.SortFunc(out, func(a, b FileChange) int {
+	slices.SortFunc(out, func(a, b Change) int {
 		if a.Path < b.Path {
 			return -1
 		}
@@ -144,9 +149,9 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Fil
 	return out, nil
 }
 
-// flat lists the files of a tree by path.
+// flat returns all files of a tree by path.
 func (m *mirror) flat(ctx context.Context, h plumbing.Hash) (map[string]object.TreeEntry, error) {
-	c, err := m.readContent(ctx, &treeCache{}, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
+	c, err := m.readContent(ctx, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
 	if err != nil {
 		return nil, err
 	}

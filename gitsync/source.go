@@ -17,15 +17,13 @@ import (
 	"ordain.dev/ordain/internal/secret"
 )
 
-// Credentials are what a remote asks to see: a user name and a password, a
-// token as the password, or a key for SSH. They print masked.
+// Credentials prove to a remote who is asking. They are masked wherever they are
+// printed or logged.
 type Credentials struct {
-	Username string
-	Password string
-	// SSHKey is a private key as ssh-keygen writes it, SSHPassphrase what it
-	// was sealed with.
-	SSHKey        string
-	SSHPassphrase string
+	Username      string
+	Password      string // or a token
+	SSHKey        string // a private key, as ssh-keygen writes it
+	SSHPassphrase string // of SSHKey, when that is encrypted
 }
 
 // String hides the credentials.
@@ -42,8 +40,8 @@ func (c Credentials) GoString() string { return c.String() }
 // LogValue hides them from structured logs.
 func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// redactor masks the credentials. A long user name alone is a token, as
-// several forges take it.
+// redactor masks the credentials. A long user name without a password counts as a
+// token, because several forges accept one there.
 func (c Credentials) redactor() *secret.Redactor {
 	secrets := []string{c.Password}
 	if c.Password == "" && c.SSHKey == "" && len(c.Username) >= 12 {
@@ -57,50 +55,58 @@ func (c Credentials) redactor() *secret.Redactor {
 	return secret.NewRedactor(secrets...)
 }
 
-// Trust says how a remote is reached, and how it proves to be the one that is meant.
+// Trust says how a remote is reached, and how it has to prove its identity.
 type Trust struct {
-	// KnownHosts are the keys of SSH servers, in lines as OpenSSH writes them.
+	// KnownHosts holds the keys of SSH servers, in the lines of OpenSSH's known_hosts.
 	KnownHosts string
-	// AcceptNew takes the key of a server of which none is known, and remembers
-	// it; one that changed is refused all the same.
+	// AcceptNew accepts the key of an SSH server that KnownHosts has no key of,
+	// and passes it to Config.Learned. A key that has changed is refused all the same.
 	AcceptNew bool
-	// Scope names whose KnownHosts these are to Config.Learned.
+	// Scope says whose KnownHosts these are; Config.Learned gets it back.
 	Scope string
-	// CABundle are certificates of authorities to trust besides the machine's own.
+	// CABundle holds certificates, in PEM, of authorities to trust besides those of the machine.
 	CABundle string
-	// Proxy is the URL of a proxy (http, https or socks5); empty: as the
-	// server's own environment variables say.
+	// Proxy is the URL of a proxy (http, https or socks5). When it is empty, the
+	// environment variables of this process decide (HTTPS_PROXY and so on).
 	Proxy string
 }
 
-// String hides the trust: a proxy's URL may hold a password.
+// String hides the trust, because the URL of the proxy may hold a password.
 func (t Trust) String() string { return "trust" }
 
 // GoString hides it from %#v too.
 func (t Trust) GoString() string { return t.String() }
 
-// Source is where intent is committed.
+// Source is where intent is committed, and how to get at it. It is comparable:
+// equal sources are fetched in the same way.
 type Source struct {
-	URL         string // http(s)://, ssh:// or file:// URL, user@host:path, or an absolute path; ParseSource takes credentials out of it
-	Branch      string // branch, tag or full commit; empty: the default branch
-	Credentials Credentials
-	// Abbreviated: Branch may also be the beginning of a commit, at least 4 digits of it.
+	// URL is an http(s)://, ssh:// or file:// URL, user@host:path, or an absolute
+	// path. It should hold no credentials: ParseSource moves them out of it.
+	URL string
+	// Branch is a branch, a tag, a full commit hash, or semver: and a range, for
+	// the highest tag in that range. When it is empty, the default branch is meant.
+	Branch string
+	// Abbreviated allows Branch to be the beginning of a commit hash, of 4 digits or more.
 	Abbreviated bool
+
+	Credentials Credentials
 	Trust       Trust
-	// Depth is how many commits of history a first fetch brings; 0: all. Local
-	// repositories are always read whole.
+
+	// Depth is the number of commits of history that the first fetch brings; 0
+	// for all of them. Local repositories are always read whole.
 	Depth int
-	// Only is the only branch or tag to fetch, HEAD for the default branch, and
-	// Branch beside it; empty: all.
+	// Only restricts what is fetched to one branch or tag (HEAD for the default
+	// branch), and to Branch beside it; empty for all branches and tags.
 	Only string
 	// Submodules are checked out too.
 	Submodules bool
-	// MaxFile is how many bytes a file may have that is checked out; 0: any.
+	// MaxFile is the largest size, in bytes, of a file that is checked out; 0 for no limit.
 	MaxFile int64
 }
 
-// ParseSource reads a URL as a person gives it. Credentials in it go to their
-// own field. A URL that can never be fetched from is a fault.
+// ParseSource reads a URL as a person writes it, and moves the credentials in it
+// to Source.Credentials. It sets no other fields. A URL that can never be fetched
+// from is an Invalid fault.
 func ParseSource(raw string) (Source, error) {
 	p, err := locate(raw)
 	if err != nil {
@@ -109,27 +115,26 @@ func ParseSource(raw string) (Source, error) {
 	return Source{URL: p.shown, Credentials: p.credentials}, nil
 }
 
-// place is a URL that was understood.
+// place is a parsed Source.
 type place struct {
-	shown       string    // as the person wrote it, without credentials
+	shown       string    // the URL as the person wrote it, without credentials
 	local       string    // path of a local repository; empty for a remote one
-	host        string    // of a remote one
-	ssh         *sshPlace // set for one behind SSH
+	host        string    // of a remote repository
+	ssh         *sshPlace // for a repository that is reached over SSH
 	credentials Credentials
-	// also are references that are asked for beside branches and tags.
-	also       []string
-	trust      Trust
-	depth      int
-	only       string
-	branch     string // that is fetched; only matters beside only
-	submodules bool
-	maxFile    int64
+	also        []string // references that are fetched in addition to branches and tags
+	trust       Trust
+	depth       int
+	only        string
+	branch      string // is fetched in addition to only
+	submodules  bool
+	maxFile     int64
 }
 
-// wants reports whether a reference is asked for.
+// wants reports whether a reference is fetched.
 func (p place) wants(name string) bool { return mirrored(name) || slices.Contains(p.also, name) }
 
-// key is equal for spellings that certainly mean the same repository.
+// key is the same for all spellings of a URL that certainly mean the same repository.
 func (p place) key() string {
 	if p.local != "" {
 		return "file://" + p.local
@@ -146,9 +151,9 @@ func (p place) key() string {
 	return u.String()
 }
 
-// SameHost reports whether two repositories lie on one server, so that one may
-// be shown what the other asks for: the same way (SSH, or HTTP of one kind),
-// the same host and the same port. Local ones have none.
+// SameHost reports whether two repositories are on the same server, so that one may
+// see the credentials of the other: they have the same protocol, host and port.
+// Local repositories have no host.
 func SameHost(a, b string) bool {
 	p, errA := locate(a)
 	q, errB := locate(b)
@@ -170,20 +175,20 @@ func (p place) sameHost(q place) bool {
 		strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
 }
 
-// MirrorName gives the folder name of a repository's mirror: a hash and ".git".
-func MirrorName(rawURL string) string {
+// MirrorPath returns the folder of a repository's mirror: a hash and ".git".
+func (s *Syncer) MirrorPath(rawURL string) string {
 	key := rawURL
 	if p, err := locate(rawURL); err == nil {
 		key = p.key()
 	}
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:16]) + ".git"
+	return filepath.Join(s.cfg.Mirrors, hex.EncodeToString(sum[:16])+".git")
 }
 
-// mirrorDir gives the folder of a place's mirror. Those who fetch only a part
-// of a repository share one for that part.
+// mirrorDir returns the folder of a place's mirror. There are separate mirrors for
+// fetching only a part of a repository.
 func (s *Syncer) mirrorDir(p place) string {
-	dir := s.cfg.MirrorDir(p.shown)
+	dir := s.MirrorPath(p.shown)
 	if p.depth == 0 && p.only == "" {
 		return dir
 	}
@@ -191,14 +196,9 @@ func (s *Syncer) mirrorDir(p place) string {
 	return strings.TrimSuffix(dir, ".git") + "-" + hex.EncodeToString(sum[:6]) + ".git"
 }
 
-// Below gives a Config.MirrorDir that keeps all mirrors in one folder.
-func Below(base string) func(url string) string {
-	return func(url string) string { return filepath.Join(base, MirrorName(url)) }
-}
-
 const opParse = "gitsync.ParseSource"
 
-// locate understands the URL; credentials of the Source come before those in its URL.
+// locate parses the URL. Credentials of the Source take precedence over those in its URL.
 func (s Source) locate() (place, error) {
 	p, err := locate(s.URL)
 	if err == nil && s.Credentials != (Credentials{}) {
@@ -209,11 +209,12 @@ func (s Source) locate() (place, error) {
 		p.depth, p.only = 0, ""
 	}
 	if strings.HasPrefix(p.only, rangePrefix) || plumbing.IsHash(p.only) {
-		p.only = "" // any tag or branch may hold it
+		p.only = "" // any branch or tag may contain it
 	}
 	return p, err
 }
 
+// locate parses the URL of a repository.
 func locate(raw string) (place, error) {
 	raw = strings.TrimSpace(raw)
 	if raw == "" {
@@ -221,7 +222,8 @@ func locate(raw string) (place, error) {
 			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path")
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-		return place{}, fault.New(opParse, fault.Invalid, "the Git URL holds a control character, such as a line break").
+		return place{}, fault.New(opParse, fault.Invalid,
+			"the Git URL holds a control character, such as a line break").
 			Hint("copy it again from the repository's page")
 	}
 	if filepath.IsAbs(raw) {
@@ -233,7 +235,8 @@ func locate(raw string) (place, error) {
 			return p, err
 		}
 		return place{}, fault.New(opParse, fault.Invalid, "the Git URL is neither a URL nor an absolute path").
-			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path; relative paths would depend on where the server was started")
+			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path; " +
+				"relative paths would depend on where the server was started")
 	}
 	switch strings.ToLower(scheme) {
 	case "http", "https":
@@ -243,14 +246,15 @@ func locate(raw string) (place, error) {
 	case "ssh", "git+ssh", "ssh+git":
 		return locateSSH(raw)
 	}
-	return place{}, fault.New(opParse, fault.Invalid, "Git URLs that begin with "+printable(scheme)+":// are not supported").
+	return place{}, fault.New(opParse, fault.Invalid,
+		"Git URLs that begin with "+printable(scheme)+":// are not supported").
 		Hint("use an https:// or ssh:// URL, a file:// URL or an absolute path")
 }
 
 func locateHTTP(raw string) (place, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The error of url.Parse quotes its input, credentials and all.
+		// The error of url.Parse quotes the URL with its credentials.
 		var reason *url.Error
 		if errors.As(err, &reason) {
 			err = reason.Err
@@ -301,7 +305,7 @@ func locateFile(raw string) (place, error) {
 	}, nil
 }
 
-// printable keeps what a stranger sent short and on one line.
+// printable makes a stranger's text one line of at most 100 bytes.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {

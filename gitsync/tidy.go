@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// The lock of a mirror lies beside it, and its time tells when the mirror was
-// used last. A mirror that was removed is fetched again when it is wanted.
+// The lock file of a mirror lies beside it. Its modification time is the time at
+// which the mirror was last used.
 
-// lockMirror lets one change a mirror at a time, across processes.
+// lockMirror takes the lock that is needed to change a mirror, across processes.
 func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 	unlock, err = lockFile(ctx, dir+".lock", os.O_RDWR|os.O_CREATE)
 	if err == nil {
@@ -22,25 +22,26 @@ func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// markUsed notes that a mirror is used now. Without the note it is only
-// removed too early, so it may fail.
+// markUsed notes that a mirror is used now. It may fail: then the mirror may be removed
+// too early, and is fetched again.
 func markUsed(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(dir+".lock", now, now)
 }
 
-// Use says that a source is in use. Its commits stay in the mirror, also when
-// branches left them behind long ago.
+// Use names a source that is in use. Its Commits, full hashes, stay in the
+// mirror even if no branch contains them any more.
 type Use struct {
 	Source  Source
 	Commits []string
 }
 
-// Tidy removes the mirrors below a folder (see Below) that are of none of the
-// sources in use and were not used since a time, with what killed fetches left of
-// them, and tidies the others up: see upkeep. One that is being fetched is
-// left alone. It gives how many it removed.
-func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.Time) (removed int, err error) {
+// Tidy removes the mirrors that belong to none of the sources in use and have
+// not been used since the given time, together with what killed fetches left of
+// them. From the other mirrors it removes the objects that branches left behind
+// before that time (see upkeep), except for the commits in use. A mirror that is
+// being fetched is left alone.
+func (s *Syncer) Tidy(ctx context.Context, used []Use, since time.Time) error {
 	keep := map[string][]string{}
 	for _, u := range used {
 		if p, err := u.Source.locate(); err == nil {
@@ -48,22 +49,28 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.T
 			keep[dir] = append(keep[dir], u.Commits...)
 		}
 	}
-	entries, err := os.ReadDir(base)
+	entries, err := os.ReadDir(s.cfg.Mirrors)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
+	removed := 0
+	defer func() {
+		if removed > 0 {
+			s.cfg.Logger.Info("removed mirrors that nothing uses any more", "mirrors", removed)
+		}
+	}()
 	var failed []error
 	for _, e := range entries {
 		name, isLock := strings.CutSuffix(e.Name(), ".lock")
-		dir := filepath.Join(base, name)
+		dir := filepath.Join(s.cfg.Mirrors, name)
 		if !isLock || !strings.HasSuffix(name, ".git") {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return removed, err
+			return err
 		}
 		gone := false
 		commits, inUse := keep[dir]
@@ -79,11 +86,12 @@ func (s *Syncer) Tidy(ctx context.Context, base string, used []Use, since time.T
 			failed, err = append(failed, err), nil
 		}
 	}
-	return removed, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
-// removeUnused removes a mirror under its lock, and then the lock: whoever
-// waited for that finds that it is another, and begins anew.
+// removeUnused removes a mirror under its lock, and then the lock file. Others who wait
+// for the lock notice that the file is gone (see lockFile), and start over. It returns
+// false if the mirror is locked, or was used since the given time.
 func removeUnused(dir string, since time.Time) (bool, error) {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR, 0o600)
 	if err != nil {
@@ -93,12 +101,12 @@ func removeUnused(dir string, since time.Time) (bool, error) {
 	if free, err := flock(lock, false); err != nil || !free {
 		return false, err
 	}
-	// Now that nobody can begin to fetch.
+	// Nobody can start a fetch from here on.
 	info, err := lock.Stat()
 	if err != nil || !inPlace(lock, dir+".lock") || !info.ModTime().Before(since) {
 		return false, err
 	}
-	// A reader finds the mirror whole, or none at all.
+	// A rename, so that readers find the whole mirror or none.
 	if err := os.Rename(dir, dir+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

@@ -20,7 +20,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// grow adds commits that each change one file, quicker than git push can.
+// grow adds commits that each change one file. It is quicker than pushing them.
 func (o *origin) grow(repository string, from, to int) {
 	o.t.Helper()
 	var in strings.Builder
@@ -39,8 +39,8 @@ func (o *origin) grow(repository string, from, to int) {
 	}
 }
 
-// Every push adds a pack to the mirror. When they are many they become few,
-// while the first commit and the newest can be checked out as before.
+// Every push adds a pack to the mirror. When there are many, they are combined, and the first
+// and the newest commit can still be checked out.
 func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -51,10 +51,10 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		if strings.HasSuffix(url, o.work) {
 			repository = o.work
 		}
-		for n := range 45 {
+		for n := range 36 {
 			o.grow(repository, n, n+1)
 			fetch(t, s, src)
-			packs, err := filepath.Glob(filepath.Join(s.cfg.MirrorDir(url), "objects/pack/*.pack"))
+			packs, err := filepath.Glob(filepath.Join(s.MirrorPath(url), "objects/pack/*.pack"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,19 +66,19 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		rev, _ := fetch(t, s, src)
 		dir := filepath.Join(t.TempDir(), "c")
 		checkout(t, s, src, rev.Commit, dir)
-		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 44\n"})
+		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 35\n"})
 		checkout(t, s, src, first, dir)
 		wantTree(t, dir, map[string]string{"a": "1"})
-		o.run(s.cfg.MirrorDir(url), "fsck", "--strict", "--full")
+		o.run(s.MirrorPath(url), "fsck", "--strict", "--full")
 	})
 }
 
-// A branch was force-pushed, another deleted. What they were stays for a time,
-// and can be checked out; then it goes, and the rest of the mirror stays.
+// After a force-push and the deletion of a branch, the old commits can be checked out for a
+// while. Then they are removed, and the rest of the mirror stays.
 func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(base) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = base })
 	o.push("first", map[string]string{"a": "1"})
 	old := o.push("old", map[string]string{"a": "old", "secret": noise(5000)})
 	o.git("checkout", "-q", "-b", "side", "HEAD~1")
@@ -92,19 +92,21 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	if _, report := fetch(t, s, src); !report.Rewritten {
 		t.Errorf("%+v", report)
 	}
-	mirror := s.cfg.MirrorDir(src.URL)
+	mirror := s.MirrorPath(src.URL)
 	dir := filepath.Join(t.TempDir(), "c")
 	tidy := func(since time.Time) {
 		t.Helper()
-		if removed, err := s.Tidy(t.Context(), base, []Use{{Source: src}}, since); removed != 0 || err != nil {
-			t.Fatal(removed, err)
+		if err := s.Tidy(t.Context(), []Use{{Source: src}}, since); err != nil {
+			t.Fatal(err)
 		}
 		o.run(mirror, "fsck", "--strict", "--full")
 		checkout(t, s, src, next, dir)
 		wantTree(t, dir, map[string]string{"a": "next"})
 	}
 	tidy(time.Now().Add(-time.Hour))
-	for commit, want := range map[string]map[string]string{side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)}} {
+	for commit, want := range map[string]map[string]string{
+		side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)},
+	} {
 		checkout(t, s, src, commit, dir)
 		wantTree(t, dir, want)
 	}
@@ -116,19 +118,19 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(mirror, retiredFile)); err != nil || len(text) > 0 {
 		t.Errorf("still noted: %q, %v", text, err)
 	}
-	// The same is pushed again: it comes back.
+	// When the same commit is pushed again, it comes back.
 	o.git("push", "-q", "--force", "origin", old+":refs/heads/main")
 	fetch(t, s, src)
 	checkout(t, s, src, old, dir)
 	wantTree(t, dir, map[string]string{"a": "old", "secret": noise(5000)})
 }
 
-// What an environment deployed stays, though its branch was rewritten long ago;
-// it goes when no environment uses it any more and a time has passed.
+// A commit that an environment deployed stays, even if its branch was rewritten long ago. It
+// is removed when no environment uses it any more and some time has passed.
 func TestACommitInUseStays(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(base) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = base })
 	o.push("first", map[string]string{"a": "1"})
 	deployed := o.push("deployed", map[string]string{"a": "deployed"})
 	tip := o.push("tip", map[string]string{"a": "tip"})
@@ -141,10 +143,10 @@ func TestACommitInUseStays(t *testing.T) {
 	tidy := func(use ...Use) {
 		t.Helper()
 		later := time.Now().Add(time.Hour) // all that was left behind so far is old then
-		if _, err := s.Tidy(t.Context(), base, append(use, Use{Source: src}), later); err != nil {
+		if err := s.Tidy(t.Context(), append(use, Use{Source: src}), later); err != nil {
 			t.Fatal(err)
 		}
-		o.run(s.cfg.MirrorDir(src.URL), "fsck", "--strict", "--full")
+		o.run(s.MirrorPath(src.URL), "fsck", "--strict", "--full")
 	}
 	gone := func(commit string) {
 		t.Helper()
@@ -156,8 +158,8 @@ func TestACommitInUseStays(t *testing.T) {
 		gone(tip)
 		checkout(t, s, src, deployed, dir)
 		wantTree(t, dir, map[string]string{"a": "deployed"})
-		// It can be compared with, which is what a rewrite is found by.
-		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, Policy{Signatures: "off", Base: deployed})
+		// Verify can compare with it, to find that history was rewritten.
+		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, intent.GitPolicy{Base: deployed})
 		if refusal := (*intent.Refusal)(nil); !errors.As(err, &refusal) || refusal.Kind != intent.GitRewritten {
 			t.Errorf("a rewrite: %v", err)
 		}
@@ -167,8 +169,8 @@ func TestACommitInUseStays(t *testing.T) {
 	checkout(t, s, src, next, dir)
 }
 
-// The packs of a mirror are damaged: the next fetch or checkout notices, and
-// makes it anew, once.
+// When the packs of a mirror are damaged, the next fetch or checkout notices, and makes the
+// mirror again, once.
 func TestDamagedPacks(t *testing.T) {
 	damages := map[string]func(t *testing.T, base string){
 		"index cut": func(t *testing.T, base string) {
@@ -193,7 +195,7 @@ func TestDamagedPacks(t *testing.T) {
 			commit := o.push("first", map[string]string{"a": "1", "b": "2"})
 			src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main"}
 			fetch(t, s, src)
-			mirror := s.cfg.MirrorDir(src.URL)
+			mirror := s.MirrorPath(src.URL)
 			packs, err := filepath.Glob(filepath.Join(mirror, "objects/pack/*.pack"))
 			if err != nil || len(packs) != 1 {
 				t.Fatal(packs, err)
@@ -222,11 +224,11 @@ func chop(t *testing.T, path string) {
 	overwrite(t, string(content[:len(content)*2/3]), path)
 }
 
-// A server is killed while half of a push has arrived. The next one finds the
-// mirror as it was before, fetches the push, and clears away what the dead one left.
+// A server is killed when half of a push has been received. The next one finds the mirror as
+// it was before, fetches the push, and removes the leftovers.
 func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if mirrors := os.Getenv("ORDAIN_TEST_MIRRORS"); mirrors != "" {
-		s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(mirrors) })
+		s := newSyncer(t, func(c *Config) { c.Mirrors = mirrors })
 		_, _, err := s.Fetch(t.Context(), Source{URL: os.Getenv("ORDAIN_TEST_URL"), Branch: "main"})
 		t.Fatalf("the fetch ended: %v", err)
 	}
@@ -248,7 +250,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	server := httptest.NewServer(proxy)
 	defer server.Close()
 	mirrors := t.TempDir()
-	s := newSyncer(t, func(c *Config) { c.MirrorDir = Below(mirrors) })
+	s := newSyncer(t, func(c *Config) { c.Mirrors = mirrors })
 	src := Source{URL: server.URL + "/origin.git", Branch: "main"}
 	first := o.push("first", map[string]string{"a": "1"})
 	fetch(t, s, src)
@@ -260,7 +262,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-half
-	partial := filepath.Join(s.cfg.MirrorDir(src.URL), "objects/pack/tmp_*")
+	partial := filepath.Join(s.MirrorPath(src.URL), "objects/pack/tmp_*")
 	for found, _ := filepath.Glob(partial); len(found) == 0; found, _ = filepath.Glob(partial) {
 		if t.Context().Err() != nil {
 			t.Fatal("nothing arrived")
@@ -282,10 +284,10 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if left, _ := filepath.Glob(partial); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	o.run(s.cfg.MirrorDir(src.URL), "fsck", "--strict")
+	o.run(s.MirrorPath(src.URL), "fsck", "--strict")
 }
 
-// halfBody gives so many bytes, and then nothing until its reader is gone.
+// halfBody returns a number of bytes, and then blocks until its reader is gone.
 type halfBody struct {
 	io.ReadCloser
 	left int

@@ -13,11 +13,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"ordain.dev/ordain/gitsync/signers"
 	"ordain.dev/ordain/internal/intent"
 )
 
-// signs makes a key, lets the working copy sign with it, and gives its line of
+// signs makes a key, configures the working copy to sign with it, and returns its line of
 // allowed signers.
 func (o *origin) signs(name string) string {
 	o.t.Helper()
@@ -25,7 +24,9 @@ func (o *origin) signs(name string) string {
 		o.t.Skip("no ssh-keygen on this machine")
 	}
 	key := filepath.Join(o.t.TempDir(), "key")
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key,
+	).CombinedOutput(); err != nil {
 		o.t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
@@ -43,8 +44,8 @@ func (o *origin) commit(message string, options ...string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
-// judge fetches a source and holds its commit against a policy.
-func judge(t *testing.T, s *Syncer, src Source, p Policy) (intent.Signer, error) {
+// judge fetches a source, and verifies its commit against a policy.
+func judge(t *testing.T, s *Syncer, src Source, p intent.GitPolicy) (intent.Signer, error) {
 	t.Helper()
 	rev, _ := fetch(t, s, src)
 	return s.Verify(t.Context(), src, rev, p)
@@ -64,22 +65,13 @@ func wantRefusal(t *testing.T, err error, kind intent.GitKind, words ...string) 
 	}
 }
 
-func allowed(t *testing.T, lines ...string) *signers.Set {
-	t.Helper()
-	set, err := signers.Parse(strings.Join(lines, "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
-// What an environment asks to be signed must be signed: the tip, or every commit
-// since what is deployed, also those that a merge brings.
+// The tip must be signed, or every commit since the deployed one, including those that a
+// merge brings, as the policy asks.
 func TestSignedCommits(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src := Source{URL: o.bare, Branch: "main"}
-	set := allowed(t, o.signs("ada@example.com"))
-	tip, all := Policy{Signatures: VerifyTip, Signers: set}, Policy{Signatures: VerifyAll, Signers: set}
+	set := o.signs("ada@example.com")
+	tip, all := intent.GitPolicy{Verify: VerifyTip, Signers: set}, intent.GitPolicy{Verify: VerifyAll, Signers: set}
 
 	base := o.commit("unsigned, long ago")
 	o.git("push", "-q", "origin", "HEAD")
@@ -89,9 +81,9 @@ func TestSignedCommits(t *testing.T) {
 
 	o.commit("signed", "-S")
 	o.git("push", "-q", "origin", "HEAD")
-	for _, p := range []Policy{tip, all} {
+	for _, p := range []intent.GitPolicy{tip, all} {
 		if who, err := judge(t, s, src, p); err != nil || who.Name != "ada@example.com" {
-			t.Errorf("%s: signed by %+v, %v", p.Signatures, who, err)
+			t.Errorf("%s: signed by %+v, %v", p.Verify, who, err)
 		}
 	}
 
@@ -112,10 +104,10 @@ func TestSignedCommits(t *testing.T) {
 	}
 }
 
-// A tag counts for what it was made as, and for the commit that it names.
+// A signed tag counts only under the name that it was made with, and for its commit.
 func TestSignedTags(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
-	policy := Policy{Signatures: VerifyTags, Signers: allowed(t, o.signs("ada@example.com"))}
+	policy := intent.GitPolicy{Verify: VerifyTags, Signers: o.signs("ada@example.com")}
 	o.commit("one")
 	o.git("tag", "-s", "-m", "first", "v1")
 	o.git("tag", "-a", "-m", "not signed", "v2")
@@ -126,7 +118,9 @@ func TestSignedTags(t *testing.T) {
 	if err != nil || who.Name != "ada@example.com" {
 		t.Errorf("v1 is signed by %+v, %v", who, err)
 	}
-	for tag, words := range map[string]string{"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag"} {
+	for tag, words := range map[string]string{
+		"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag",
+	} {
 		_, err := judge(t, s, Source{URL: o.bare, Branch: tag}, policy)
 		wantRefusal(t, err, intent.GitUnsigned, words)
 	}
@@ -138,23 +132,23 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 	first := o.commit("first")
 	deployed := o.commit("deployed")
 	o.git("push", "-q", "origin", "HEAD")
-	if _, err := judge(t, s, src, Policy{Base: deployed}); err != nil {
+	if _, err := judge(t, s, src, intent.GitPolicy{Base: deployed}); err != nil {
 		t.Error(err)
 	}
 	o.commit("more")
 	o.git("push", "-q", "origin", "HEAD")
-	if _, err := judge(t, s, src, Policy{Base: deployed}); err != nil {
+	if _, err := judge(t, s, src, intent.GitPolicy{Base: deployed}); err != nil {
 		t.Error(err)
 	}
 	o.git("reset", "-q", "--hard", first)
 	o.git("push", "-q", "--force", "origin", "HEAD")
-	_, err := judge(t, s, src, Policy{Base: deployed})
+	_, err := judge(t, s, src, intent.GitPolicy{Base: deployed})
 	wantRefusal(t, err, intent.GitRewritten, "does not descend from "+deployed[:7], "ordain git accept")
 	o.commit("another")
 	o.git("push", "-q", "--force", "origin", "HEAD")
-	_, err = judge(t, s, src, Policy{Base: deployed})
+	_, err = judge(t, s, src, intent.GitPolicy{Base: deployed})
 	wantRefusal(t, err, intent.GitRewritten)
-	if _, err := judge(t, s, src, Policy{Base: deployed, Rewrites: true}); err != nil {
+	if _, err := judge(t, s, src, intent.GitPolicy{Base: deployed, Rewrites: true}); err != nil {
 		t.Errorf("it is followed all the same: %v", err)
 	}
 }
@@ -180,7 +174,7 @@ func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
 		{main, "main", false},
 		{side, "main", true},
 	} {
-		_, err := judge(t, s, Source{URL: o.bare, Branch: c.branch}, Policy{Refs: []string{c.refs}})
+		_, err := judge(t, s, Source{URL: o.bare, Branch: c.branch}, intent.GitPolicy{Refs: []string{c.refs}})
 		switch {
 		case c.refused:
 			wantRefusal(t, err, intent.GitProtected, c.refs)
@@ -190,8 +184,8 @@ func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
 	}
 }
 
-// For histories with merges and clocks that are wrong, since agrees with git's
-// own rev-list and merge-base.
+// For histories with merges and wrong clocks, since agrees with git rev-list and git
+// merge-base.
 func TestSinceAgreesWithGit(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -222,7 +216,7 @@ func TestSinceAgreesWithGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openMirror(s.cfg.MirrorDir(p.shown))
+	m, err := openMirror(s.MirrorPath(p.shown))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package gitsync
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,19 +14,19 @@ import (
 type Move struct {
 	Environment intent.EnvironmentID
 	Source      Source
-	Commit      string
-	Kind        string // how it was noticed, in the words of intent.Trigger: poll, watch or webhook
+	Commit      string // full hash
+	Kind        string // how it was noticed: KindPoll, KindWatch or KindWebhook
 	Message     string // for people
 }
 
-// Kinds of moves.
+// Kinds of moves, in the words of intent.Trigger.
 const (
 	KindPoll    = "poll"
-	KindWatch   = "watch"
+	KindWatch   = "watch" // a change on the disk
 	KindWebhook = "webhook"
 )
 
-// Tips asks repositories what commit a branch points to. A Syncer does.
+// Tips asks a repository which commit a branch points to. A Syncer implements it.
 type Tips interface {
 	Tip(ctx context.Context, src Source) (string, error)
 }
@@ -36,67 +34,75 @@ type Tips interface {
 // WatcherConfig is what a Watcher needs.
 type WatcherConfig struct {
 	Tips Tips
-	// OnMove is told of moves, once each; after an error it is told again
-	// later. It is called for several environments at once, and must not call
-	// Stop. Its context ends with the watcher.
+	// OnMove is called once for each move, and again later when it returns an
+	// error. Calls for different environments run at the same time. It must not
+	// call Stop. Its context ends with the watcher.
 	OnMove func(ctx context.Context, m Move) error
-	// OnLook is told how looks at a source go, when one goes otherwise than the
-	// one before: nil when it could be read. May be nil.
+	// OnLook is called with the result of the first look at a source, and of each
+	// look that ends differently from the one before; err is nil when the source
+	// could be read. It may be nil.
 	OnLook func(ctx context.Context, env intent.EnvironmentID, err error)
 	Logger *slog.Logger
-	// Debounce is how long a local repository must be quiet before it is looked
-	// at; 25 ms when zero.
+	// Debounce is how long a local repository must be unchanged before it is
+	// looked at; 25 ms when zero.
 	Debounce time.Duration
-	// MaxBackoff bounds the time between two looks at a repository that fails;
-	// 15 minutes when zero.
+	// MaxBackoff is the longest time between two looks at a repository that
+	// cannot be read; 15 minutes when zero.
 	MaxBackoff time.Duration
 }
 
-// Watcher notices that sources move: it looks at each from time to time, and
-// at local ones as soon as their branches change on the disk. Whatever is
-// missed by one way is found by the next look.
+// Watcher notices that sources move: it looks at each of them from time to time,
+// and at local ones as soon as their branches change on the disk. What one way
+// misses is found by the next look.
 //
 //	timer (jitter, back-off) ─┐
-//	fsnotify, when quiet ─────┼─▶ Tip ─▶ not what was seen? ─▶ OnMove
+//	fsnotify, when quiet ─────┼─▶ Tip ─▶ another commit? ─▶ OnMove
 //	Poke ─────────────────────┘
+//
+// Its methods may be called at any time, in any order, by several goroutines.
 type Watcher struct {
-	cfg  WatcherConfig
-	busy chan struct{} // bounds the looks at one time
-	done sync.WaitGroup
+	cfg   WatcherConfig
+	looks chan struct{} // bounds how many sources are looked at, at a time
 
 	mu      sync.Mutex
-	ctx     context.Context // nil until started
-	cancel  context.CancelFunc
-	stopped bool
 	sources map[intent.EnvironmentID]*watched
-	files   *notifier
+	session *session // nil until Start, and after Stop
+}
+
+// session is the time between Start and Stop.
+type session struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup // Go is called while ctx has not ended and Watcher.mu is held
+	files  *notifier      // nil as long as no local repository is watched
 }
 
 // WatchStatus is how the watching of a source goes.
 type WatchStatus struct {
-	Checked  time.Time // last look; zero before the first
-	Seen     string    // commit that was seen last
-	Failures int       // looks in a row that failed
+	Checked  time.Time // the last look; zero before the first
+	Seen     string    // the commit that was reported last
+	Failures int       // how many looks in a row failed
 	Err      error     // of the last look
 }
 
+// watched is a source that is watched.
 type watched struct {
 	env      intent.EnvironmentID
 	source   Source
 	interval time.Duration
-	pokes    chan poke // holds at most one: they all mean "look now"
-	cancel   context.CancelFunc
-	disarmed bool // guarded by the notifier
+	pokes    chan poke          // holds at most one: they all mean "look now"
+	cancel   context.CancelFunc // nil before it begins
+	disarmed bool               // guarded by the notifier
 
 	mu     sync.Mutex
 	status WatchStatus
 	proof  proof
 }
 
+// poke asks for a look. kind and message go into the Move that it finds.
 type poke struct{ kind, message string }
 
-// NewWatcher checks the configuration and makes a watcher, which looks at
-// nothing before Start.
+// NewWatcher checks the configuration and makes a watcher.
 func NewWatcher(cfg WatcherConfig) (*Watcher, error) {
 	const op = "gitsync.NewWatcher"
 	switch {
@@ -115,47 +121,58 @@ func NewWatcher(cfg WatcherConfig) (*Watcher, error) {
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 15 * time.Minute
 	}
-	return &Watcher{cfg: cfg, busy: make(chan struct{}, 8), sources: map[intent.EnvironmentID]*watched{}}, nil
+	return &Watcher{cfg: cfg, looks: make(chan struct{}, 8), sources: map[intent.EnvironmentID]*watched{}}, nil
 }
 
-// Start begins to watch. It may be called again; after Stop it is a fault.
+// Start begins to watch the sources that were given to Watch, and those that are
+// given later, until ctx ends or Stop is called. While the watcher runs, Start
+// does nothing. It never fails.
 func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
-		return fault.New("gitsync.Start", fault.Conflict, "the watcher was stopped").Hint("make a new one")
+	for w.session != nil {
+		if w.session.ctx.Err() == nil {
+			return nil
+		}
+		w.end()
 	}
-	if w.ctx != nil {
-		return nil
-	}
-	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.session = &session{}
+	w.session.ctx, w.session.cancel = context.WithCancel(ctx)
 	for _, s := range w.sources {
 		w.begin(s)
 	}
 	return nil
 }
 
-// Stop ends all watching and waits until it has ended. It may be called at
-// any time, and again.
+// Stop ends all watching and waits until it has ended. The sources stay known,
+// for another Start.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
-	w.stopped = true
-	if w.cancel != nil {
-		w.cancel()
+	defer w.mu.Unlock()
+	if w.session != nil {
+		w.end()
 	}
-	w.mu.Unlock()
-	w.done.Wait()
 }
 
-// Watch begins to watch the source of an environment, or changes what is
-// watched. seen is the commit that is known; empty when none is. An interval
-// of zero leaves it, after one look, at local changes and pokes.
+// end ends the session, and waits for that without w.mu, which is held.
+func (w *Watcher) end() {
+	ending := w.session
+	ending.cancel()
+	w.mu.Unlock()
+	ending.done.Wait()
+	w.mu.Lock()
+	if w.session == ending {
+		w.session = nil
+	}
+}
+
+// Watch begins to watch the source of an environment, or changes what is watched
+// for it. seen is the commit that is known already, empty when none is. With an
+// interval of zero the source is not polled: it is looked at once, and then on
+// local changes and pokes.
 func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Duration, seen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
-		return
-	}
 	if old := w.sources[env]; old != nil {
 		if old.source == src && old.interval == interval {
 			return
@@ -164,13 +181,13 @@ func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Dura
 	}
 	s := &watched{env: env, source: src, interval: interval, pokes: make(chan poke, 1), status: WatchStatus{Seen: seen}}
 	w.sources[env] = s
-	if w.ctx != nil {
+	if w.session != nil && w.session.ctx.Err() == nil {
 		w.begin(s)
 	}
 }
 
-// Forget ends the watching of an environment. A move that is being told is
-// told to its end.
+// Forget ends the watching of an environment. A call of OnMove that is running
+// may still end after that.
 func (w *Watcher) Forget(env intent.EnvironmentID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,27 +196,41 @@ func (w *Watcher) Forget(env intent.EnvironmentID) {
 	}
 }
 
-// Poke looks at a source now, for a webhook told that it moved.
+// Poke looks at the source of an environment now, because a webhook said that it
+// moved. message becomes that of the Move.
 func (w *Watcher) Poke(env intent.EnvironmentID, message string) {
-	w.mu.Lock()
-	s := w.sources[env]
-	w.mu.Unlock()
-	if s != nil {
+	if s := w.watched(env); s != nil {
 		s.poke(poke{KindWebhook, message})
 	}
 }
 
-// Status tells how the watching of an environment goes; false when it is not watched.
+// Heard notes that a verified webhook arrived for an environment, and the commits
+// that the webhook and the look that followed it named. While webhooks arrive,
+// polls may be less frequent.
+func (w *Watcher) Heard(env intent.EnvironmentID, commits []string) {
+	if s := w.watched(env); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.proof.hear(commits, time.Now())
+	}
+}
+
+// Status returns how the watching of an environment goes; false when it is not watched.
 func (w *Watcher) Status(env intent.EnvironmentID) (WatchStatus, bool) {
-	w.mu.Lock()
-	s := w.sources[env]
-	w.mu.Unlock()
+	s := w.watched(env)
 	if s == nil {
 		return WatchStatus{}, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status, true
+}
+
+// watched returns the watched source of an environment; nil when there is none.
+func (w *Watcher) watched(env intent.EnvironmentID) *watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sources[env]
 }
 
 func (s *watched) poke(p poke) {
@@ -209,215 +240,36 @@ func (s *watched) poke(p poke) {
 	}
 }
 
-// forget ends one; w.mu is held.
+// forget ends the watching of a source; w.mu is held.
 func (w *Watcher) forget(s *watched) {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	if w.files != nil {
-		w.files.disarm(s)
+	if w.session != nil && w.session.files != nil {
+		w.session.files.disarm(s)
 	}
 	delete(w.sources, s.env)
 }
 
-// begin starts one; w.mu is held.
+// begin begins to watch a source in the session; w.mu is held.
 func (w *Watcher) begin(s *watched) {
-	ctx, cancel := context.WithCancel(w.ctx)
+	now := w.session
+	ctx, cancel := context.WithCancel(now.ctx)
 	s.cancel = cancel
 	var files *notifier
 	var path string
 	if p, err := locate(s.source.URL); err == nil && p.local != "" {
-		if w.files == nil {
+		if now.files == nil {
 			var err error
-			if w.files, err = newNotifier(w.ctx, w.cfg.Logger, &w.done); err != nil {
-				w.cfg.Logger.Warn("local repositories are not watched, only looked at from time to time", "error", err,
+			if now.files, err = newNotifier(now.ctx, w.cfg.Logger, &now.done); err != nil {
+				w.cfg.Logger.Warn("local repositories cannot be watched; they are only polled", "error", err,
 					"hint", "raise fs.inotify.max_user_instances and max_user_watches")
 			}
 		}
-		files, path = w.files, p.local
+		files, path = now.files, p.local
 	}
-	w.done.Go(func() {
+	now.done.Go(func() {
 		defer cancel()
-		w.run(ctx, s, files, path)
+		w.watch(ctx, s, files, path)
 	})
-}
-
-// run watches one source until ctx ends.
-func (w *Watcher) run(ctx context.Context, s *watched, files *notifier, path string) {
-	timer := time.NewTimer(0) // one look at the start, whatever the interval: what moved while nobody watched is found
-	defer timer.Stop()
-	for {
-		why := poke{kind: KindPoll}
-		select {
-		case <-ctx.Done():
-			return
-		case why = <-s.pokes:
-		case <-timer.C:
-		}
-		if why.kind == KindWatch {
-			var ok bool
-			if why, ok = w.settle(ctx, s, why); !ok {
-				return
-			}
-		}
-		if files != nil {
-			files.arm(s, path) // before the look, so that nothing falls between
-		}
-		next := w.look(ctx, s, why)
-		if ctx.Err() != nil {
-			return
-		}
-		timer.Stop()
-		if next > 0 {
-			timer.Reset(next)
-		}
-	}
-}
-
-// settle waits until a local repository is quiet, but not for ever: a
-// repository may be pushed to all the time.
-func (w *Watcher) settle(ctx context.Context, s *watched, why poke) (poke, bool) {
-	quiet, enough := time.NewTimer(w.cfg.Debounce), time.NewTimer(10*w.cfg.Debounce)
-	defer quiet.Stop()
-	defer enough.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return why, false
-		case <-quiet.C:
-			return why, true
-		case <-enough.C:
-			return why, true
-		case p := <-s.pokes:
-			if p.kind == KindWebhook {
-				return p, true
-			}
-			quiet.Reset(w.cfg.Debounce)
-		}
-	}
-}
-
-// look asks for the tip and tells of a move. It gives the time until the
-// next look; zero for never.
-func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration {
-	select {
-	case w.busy <- struct{}{}:
-	case <-ctx.Done():
-		return 0
-	}
-	tip, err := w.cfg.Tips.Tip(ctx, s.source)
-	read := err
-	<-w.busy
-	if ctx.Err() != nil {
-		return 0
-	}
-	s.mu.Lock()
-	seen := s.status.Seen
-	lost := err == nil && why.kind == KindPoll && tip != seen && s.proof.found(tip)
-	s.mu.Unlock()
-	if lost {
-		w.cfg.Logger.Warn(
-			"a commit came that no webhook told of; the repository is looked at as often as before",
-			"environment",
-			s.env,
-			"commit",
-			short(tip),
-			"hint",
-			"look at the deliveries of the webhook at the forge",
-		)
-	}
-	if err == nil && tip != seen {
-		err = w.cfg.OnMove(
-			ctx,
-			Move{
-				Environment: s.env,
-				Source:      s.source,
-				Commit:      tip,
-				Kind:        why.kind,
-				Message:     why.describe(s.source, seen, tip),
-			},
-		)
-		if err == nil {
-			seen = tip
-		}
-		if ctx.Err() != nil {
-			return 0
-		}
-	}
-	s.mu.Lock()
-	before := s.status
-	s.status = WatchStatus{Checked: time.Now(), Seen: seen, Err: err}
-	if err != nil {
-		s.status.Failures = before.Failures + 1
-	}
-	s.mu.Unlock()
-	if w.cfg.OnLook != nil && (text(before.Err) != text(err) || before.Checked.IsZero()) {
-		w.cfg.OnLook(ctx, s.env, read)
-	}
-	if err == nil {
-		if before.Failures > 0 {
-			w.cfg.Logger.Info("a source can be read again", "environment", s.env, "failures", before.Failures)
-		}
-		s.mu.Lock()
-		every := s.proof.interval(s.interval, time.Now())
-		s.mu.Unlock()
-		return jitter(every)
-	}
-	wait := w.backoff(s.interval, before.Failures+1)
-	if text(before.Err) != text(err) {
-		w.cfg.Logger.Warn(
-			"a source cannot be read",
-			"environment",
-			s.env,
-			"error",
-			err,
-			"next",
-			wait.Round(time.Second),
-		)
-	}
-	return wait
-}
-
-// text of an error; empty for none.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// backoff gives the wait after some failures in a row.
-func (w *Watcher) backoff(interval time.Duration, failures int) time.Duration {
-	wait := 10 * time.Second
-	if interval > 0 {
-		wait = min(interval, wait)
-	}
-	for range failures - 1 {
-		if wait *= 2; wait >= w.cfg.MaxBackoff {
-			break
-		}
-	}
-	return jitter(min(wait, w.cfg.MaxBackoff))
-}
-
-// jitter spreads looks, so that many environments do not look all at once.
-func jitter(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d - d/10 + rand.N(d/5+1)
-}
-
-func (p poke) describe(src Source, from, to string) string {
-	if p.message != "" {
-		return p.message
-	}
-	branch := src.Branch
-	if branch == "" {
-		branch = "the default branch"
-	}
-	if from == "" {
-		return fmt.Sprintf("%s is at %s", branch, short(to))
-	}
-	return fmt.Sprintf("%s moved from %s to %s", branch, short(from), short(to))
 }

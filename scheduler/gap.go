@@ -6,25 +6,25 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// An agent may have a gap between two starts. After a start it is *cooling*
-// for so long, and nothing starts there.
+// An agent may have a minimum gap between two starts. After a start it is *cooling* for that long, and nothing starts
+// there.
 
-// cool takes note of a start.
-func (s *Scheduler) cool(a *agent, now time.Time) {
+// noteStart records that something started on an agent.
+func (s *Scheduler) noteStart(a *agent, now time.Time) {
 	a.last = now
-	s.coolAnew(a)
+	s.startCooling(a)
 }
 
-// coolAnew lets an agent cool whose limit or last start is another.
-func (s *Scheduler) coolAnew(a *agent) {
+// startCooling lets an agent cool after its limit or its last start changed.
+func (s *Scheduler) startCooling(a *agent) {
 	if a.limit.MinGap > 0 && !a.last.IsZero() && !a.cooling {
 		a.cooling = true
 		s.cooling = append(s.cooling, a)
 	}
 }
 
-// warm lets those go on whose gap is over.
-func (s *Scheduler) warm(now time.Time) {
+// endCooling ends the cooling of agents whose gap is over.
+func (s *Scheduler) endCooling(now time.Time) {
 	kept := s.cooling[:0]
 	for _, a := range s.cooling {
 		if a.limit.MinGap > 0 && now.Before(a.last.Add(a.limit.MinGap)) {
@@ -32,14 +32,14 @@ func (s *Scheduler) warm(now time.Time) {
 			continue
 		}
 		a.cooling = false
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 	clear(s.cooling[len(kept):])
 	s.cooling = kept
 }
 
-// nextWarm is when the first of them may go on that has something to start; zero: none has.
-func (s *Scheduler) nextWarm() (first time.Time) {
+// nextCooled returns when the gap of the first agent ends that has something to start; zero when none has.
+func (s *Scheduler) nextCooled() (first time.Time) {
 	for _, a := range s.cooling {
 		if !a.paused && a.room() && (len(a.ready) > 0 || a.hasJobs()) {
 			first = intent.Earlier(first, a.last.Add(a.limit.MinGap))
@@ -48,8 +48,8 @@ func (s *Scheduler) nextWarm() (first time.Time) {
 	return first
 }
 
-// lastStarts takes from the record when something last ran on each agent: a
-// restart does not shorten a gap. When those that were cut off had begun, it does not say.
+// lastStarts reads from the record when something last ran on each agent, so that a restart does not shorten a gap.
+// When tasks that were cut off had begun is not recorded.
 func (s *Scheduler) lastStarts(cutOff []*node, now time.Time) {
 	for _, n := range cutOff {
 		n.agent.last = now

@@ -7,19 +7,18 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Rules say where, when and how much may run, as the settings of an
-// environment have it. The zero value allows everything.
+// Rules say where, when and how much may run, as the settings of an environment have it. The zero value allows
+// everything.
 type Rules struct {
 	Windows   intent.Windows
 	Overrides []intent.Override
 	Agents    intent.AgentLimits
-	// Concurrency is how many tasks may run at once; 0 for as many as Limits says, which stays the bound.
+	// Concurrency is how many tasks may run at once; 0 for as many as Limits allows, which remains the upper bound.
 	Concurrency int
 }
 
-// gates is what the rules come to at a moment. A wish whose turn comes while a
-// window holds it is set aside. At the next edge, when a window opens or closes
-// or an override ends, all that are aside take their turn again.
+// gates is the effect of the rules at a moment. A wish whose turn comes while a window holds it is set aside. At the
+// next edge, when a window opens or closes or an override ends, all wishes that were set aside take their turn again.
 //
 //	ready ──its turn──▶ held? ──no──▶ running
 //	  ▲                   │ yes
@@ -27,23 +26,23 @@ type Rules struct {
 type gates struct {
 	rules Rules
 	open  []bool    // of the windows
-	edge  time.Time // when that changes, or who is let through; zero: never
+	edge  time.Time // when that, or the overrides, change; zero: never
 	aside []*node
 }
 
-// agentGate is what of it concerns one agent.
+// agentGate is the part of gates that concerns one agent.
 type agentGate struct {
-	windows []int // that may apply to its resources
-	through bool  // an override lets them through
+	windows    []int // indexes of those that may apply to its resources
+	overridden bool  // an override lets its resources through
 }
 
-// SetRules replaces the rules. What runs is left to end.
+// SetRules replaces the rules. What is running is left to end.
 func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 	same := reflect.DeepEqual(r.Agents, s.gates.rules.Agents)
 	s.gates.rules = r
-	s.turn(now)
+	s.refreshWindows(now)
 	for _, a := range s.agents {
-		s.tune(a)
+		s.applyLimits(a)
 	}
 	if !same {
 		s.setAgentTimers(now)
@@ -51,19 +50,20 @@ func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// look brings the gates up to date when something about them changed with time.
-func (s *Scheduler) look(now time.Time) {
+// refreshGates updates the gates when time has changed something about them.
+func (s *Scheduler) refreshGates(now time.Time) {
 	if edge := s.gates.edge; !edge.IsZero() && !now.Before(edge) {
-		s.turn(now)
+		s.refreshWindows(now)
 		for _, a := range s.agents {
-			s.tuneGate(a)
+			s.applyWindows(a)
 		}
 	}
-	s.warm(now)
+	s.endCooling(now)
 }
 
-// turn finds which windows are open and when the next edge is; what was aside takes its turn again.
-func (s *Scheduler) turn(now time.Time) {
+// refreshWindows determines which windows are open and when the next edge is; wishes that were set aside take their
+// turn again.
+func (s *Scheduler) refreshWindows(now time.Time) {
 	g := &s.gates
 	g.open, g.edge = make([]bool, len(g.rules.Windows)), time.Time{}
 	for i := range g.rules.Windows {
@@ -81,23 +81,23 @@ func (s *Scheduler) turn(now time.Time) {
 	g.rules.Overrides = lasting
 	for _, n := range g.aside {
 		n.gated = false
-		s.fresh = append(s.fresh, n)
+		s.toPlace = append(s.toPlace, n)
 	}
 	clear(g.aside)
 	g.aside = g.aside[:0]
 }
 
-// tune brings an agent in line with the rules.
-func (s *Scheduler) tune(a *agent) {
+// applyLimits brings an agent in line with the rules.
+func (s *Scheduler) applyLimits(a *agent) {
 	a.limit = s.gates.rules.Agents.Of(a.name)
-	s.tuneGate(a)
-	s.coolAnew(a)
+	s.applyWindows(a)
+	s.startCooling(a)
 	if a.heapAt >= 0 || len(a.ready) > 0 {
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 }
 
-func (s *Scheduler) tuneGate(a *agent) {
+func (s *Scheduler) applyWindows(a *agent) {
 	a.gate = agentGate{}
 	for i := range s.gates.rules.Windows {
 		if s.gates.rules.Windows[i].CoversAgent(a.name) {
@@ -105,13 +105,13 @@ func (s *Scheduler) tuneGate(a *agent) {
 		}
 	}
 	for _, o := range s.gates.rules.Overrides {
-		a.gate.through = a.gate.through || o.Covers(a.name)
+		a.gate.overridden = a.gate.overridden || o.Covers(a.name)
 	}
 }
 
-// held tells that a window or a freeze lets no change of n start. To look is no change.
+// held reports whether a window or a freeze keeps changes of n from starting. A look is not a change.
 func (s *Scheduler) held(n *node) bool {
-	if n.report || n.agent.gate.through {
+	if n.report || n.agent.gate.overridden {
 		return false
 	}
 	applies, inside := false, false
@@ -131,8 +131,7 @@ func (s *Scheduler) held(n *node) bool {
 	return applies && !inside
 }
 
-// gateOf says what holds n, which held says is held. Those that the same
-// windows apply to share the answer.
+// gateOf returns what holds n, for which held is true. Wishes that the same windows apply to share the answer.
 func (s *Scheduler) gateOf(n *node, known map[string]intent.Gate, now time.Time) intent.Gate {
 	key := make([]byte, len(s.gates.rules.Windows))
 	for _, i := range n.agent.gate.windows {
@@ -148,7 +147,7 @@ func (s *Scheduler) gateOf(n *node, known map[string]intent.Gate, now time.Time)
 	return g
 }
 
-// setAside keeps a wish that is held until the next edge.
+// setAside keeps a held wish until the next edge.
 func (s *Scheduler) setAside(n *node) {
 	if !n.gated {
 		n.gated = true
@@ -156,15 +155,15 @@ func (s *Scheduler) setAside(n *node) {
 	}
 }
 
-// NextEdge is when a window opens or closes, or an override ends; zero: never.
+// NextEdge returns when a window opens or closes, or an override ends; zero for never.
 func (s *Scheduler) NextEdge() time.Time { return s.gates.edge }
 
-// Concurrency is how many tasks of an agent may run at once.
+// Concurrency returns how many tasks of an agent may run at once.
 func (s *Scheduler) Concurrency(agent string) int {
 	return s.gates.rules.Agents.Of(agent).Concurrency
 }
 
-// bounds are the limits with the environment's own.
+// bounds returns the limits together with the environment's own.
 func (s *Scheduler) bounds() Limits {
 	l := s.limits
 	if own := s.gates.rules.Concurrency; own > 0 && (l.Concurrency <= 0 || own < l.Concurrency) {

@@ -29,7 +29,8 @@ type step struct {
 func stepGen(agents, size int) *rapid.Generator[step] {
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16, 17, 18}).
+			kind: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12,
+				13, 13, 14, 14, 14, 15, 16, 17, 18}).
 				Draw(t, "kind"),
 			pick:   rapid.IntRange(0, 1000).Draw(t, "pick"),
 			status: rapid.IntRange(0, 9).Draw(t, "status"),
@@ -43,13 +44,13 @@ func stepGen(agents, size int) *rapid.Generator[step] {
 	})
 }
 
-// modelGen makes resources that only require ones with a smaller number, so
-// there is no circle; the numbers are mixed over agents.
+// modelGen generates resources that only require ones with a smaller number, so that there is no circle; the numbers
+// are mixed over agents.
 func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
 	return sparseGen(agents, size, 3)
 }
 
-// sparseGen is modelGen with one edge where there could be so many more.
+// sparseGen is modelGen with few edges.
 func sparseGen(agents, size, edges int) *rapid.Generator[[]intent.Resource] {
 	return rapid.Custom(func(t *rapid.T) []intent.Resource {
 		var out []intent.Resource

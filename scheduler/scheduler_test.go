@@ -15,8 +15,7 @@ import (
 
 var t0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world plays the part of executors and record: it holds what was started and
-// remembers every command in one line.
+// world plays the part of executors and record: it keeps what was started and notes every command in one line.
 type world struct {
 	t       *testing.T
 	s       *Scheduler
@@ -28,7 +27,8 @@ type world struct {
 	breaker map[string]intent.Breaker                  // as recorded
 }
 
-// res reads "agent/name hash needs,needs flags": flags are of p(urged, and it required the same when it was kept), P(urged, and it required nothing then), u(ndefined), s(end), r(eceive).
+// res reads "agent/name hash needs,needs flags". The flags are p(urged, and it required the same when it was kept),
+// P(urged, and it required nothing then), u(ndefined), s(end), r(eceive).
 func res(version int, line string) intent.Resource {
 	parts := strings.Split(line, " ")
 	r := intent.Resource{ID: rid(parts[0]), Version: version, AttributeHash: parts[1]}
@@ -162,7 +162,7 @@ func (w *world) end(tasks ...string) {
 	}
 }
 
-// endAll finishes everything well until nothing runs.
+// endAll finishes everything successfully until nothing runs.
 func (w *world) endAll() {
 	w.t.Helper()
 	for len(w.running) > 0 {
@@ -250,8 +250,8 @@ func TestRevertBeforeTried(t *testing.T) {
 	w.status("x/a", intent.StatusDeployed)
 }
 
-// a fails: b behind it is skipped, and c behind that; d, which needs none of
-// them, runs. Retries back off; when a recovers, b and then c follow by themselves.
+// a fails: b, which needs it, is skipped, and so is c, which needs b; d, which needs none of them, runs. Retries back
+// off; when a recovers, b and then c follow by themselves.
 func TestFailureSkipsAndRecovers(t *testing.T) {
 	w := newWorld(t, Limits{RetryBase: time.Minute}, "x/a 1", "y/b 1 x/a", "y/c 1 y/b", "y/d 1")
 	w.said("start x/a", "start y/d")
@@ -297,8 +297,7 @@ func TestNewIntentForFailing(t *testing.T) {
 	}
 }
 
-// The model is the same but the handler was mended: what failed is tried at
-// once, what works is left alone.
+// The model is the same but the handler was corrected: what failed is tried at once, what works is left alone.
 func TestNewCodeForFailing(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "y/b 1")
 	w.s.code = map[string]string{"t::R": "broken"}
@@ -306,12 +305,8 @@ func TestNewCodeForFailing(t *testing.T) {
 	w.end("x/a=failed")
 	w.log = nil
 	w.version++
-	out, err := w.s.NewVersion(
-		w.version,
-		model(w.version, []string{"x/a 1", "y/b 1"}),
-		map[string]string{"t::R": "mended"},
-		w.now,
-	)
+	out, err := w.s.NewVersion(w.version, model(w.version, []string{"x/a 1", "y/b 1"}),
+		map[string]string{"t::R": "mended"}, w.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,8 +314,8 @@ func TestNewCodeForFailing(t *testing.T) {
 	w.said("start x/a")
 }
 
-// A newer version arrives while a resource of the older runs. What came of the
-// old run is recorded for the old version, and the resource runs again.
+// A newer version arrives while a resource of the older one is running. The outcome of the old run is recorded for
+// the old version, and the resource runs again.
 func TestVersionMidRun(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1")
 	w.said("start x/a")
@@ -364,8 +359,7 @@ func TestLeavesWhileRunning(t *testing.T) {
 	w.said("start x/a") // it came back
 }
 
-// An undefined resource blocks everything behind it, transitively, until its
-// value is known.
+// An undefined resource blocks everything that requires it, transitively, until its value is known.
 func TestUndefinedBlocks(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1 - u", "x/b 1 x/a", "x/c 1 x/b", "x/d 1")
 	w.said("start x/d")
@@ -380,8 +374,7 @@ func TestUndefinedBlocks(t *testing.T) {
 	w.said("start x/b", "start x/c")
 }
 
-// b wants to know when a changed: it runs again when a changed something, and
-// only then. c does not want to know.
+// b receives a's events: it runs again when a changed something, and only then. c does not receive them.
 func TestEvents(t *testing.T) {
 	lines := []string{"x/a 1 - s", "y/b 1 x/a r", "y/c 1 x/a"}
 	w := newWorld(t, Limits{}, lines...)
@@ -421,8 +414,8 @@ func TestPurgeInReverse(t *testing.T) {
 	w.said("start x/a", "start x/b", "start x/c")
 }
 
-// A module that lets the folder require the file once both are to go has said
-// the order itself: only what was so when a resource was last kept is turned.
+// A module that lets the folder require the file once both are to go has stated the order itself: only what was so
+// when a resource was last kept is turned.
 func TestPurgeAsTheModelSays(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/dir 1 x/file P", "x/file 1 - P")
 	w.endAll()
@@ -505,8 +498,8 @@ func TestPauseAndHalt(t *testing.T) {
 	w.said("start y/c")
 }
 
-// What is foretold for a busy agent is what then starts; what depends on the
-// running task, or on something bad, is not foretold.
+// What is predicted for a busy agent is what then starts; what depends on the running task, or on something bad, is
+// not predicted.
 func TestAhead(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a", "x/d 1", "x/e 1", "y/f 1", "x/g 1")
 	known := map[intent.ResourceID]bool{}
@@ -595,22 +588,10 @@ func TestTakenUpAgain(t *testing.T) {
 		return intent.ResourceState{ID: rid(name), Compliance: intent.Compliant, LastRun: intent.RunSuccessful,
 			Blocked: intent.NotBlocked, IntentHash: "1", DeployedHash: "1", LastRunAt: at(last)}
 	}
-	cut, sent, failed, skipped, waits := good(
-		"a/cut",
-		1,
-	), good(
-		"b/sent",
-		5,
-	), good(
-		"d/failed",
-		1,
-	), good(
+	cut, sent, failed, skipped, waits := good("a/cut", 1), good("b/sent", 5), good("d/failed", 1), good(
 		"e/skipped",
 		1,
-	), good(
-		"f/waits",
-		1,
-	)
+	), good("f/waits", 1)
 	cut.IsDeploying = true
 	sent.LastEvents = at(5)
 	failed.LastRun, failed.Compliance = intent.RunFailed, intent.NonCompliant
@@ -620,8 +601,11 @@ func TestTakenUpAgain(t *testing.T) {
 	gone := good("h/gone", 1)
 	gone.Orphaned = 2
 	s, err := New(Snapshot{Version: 3, Now: t0, Resources: model(3, []string{
-		"a/cut 1", "b/sent 1 - s", "c/got 1 b/sent r", "d/failed 1", "e/skipped 1 a/quiet", "f/waits 1 d/failed", "g/new 1", "a/quiet 1",
-	}), States: []intent.ResourceState{cut, sent, good("c/got", 4), failed, skipped, waits, good("a/quiet", 1), gone}}, Limits{})
+		"a/cut 1", "b/sent 1 - s", "c/got 1 b/sent r", "d/failed 1", "e/skipped 1 a/quiet", "f/waits 1 d/failed",
+		"g/new 1", "a/quiet 1",
+	}), States: []intent.ResourceState{
+		cut, sent, good("c/got", 4), failed, skipped, waits, good("a/quiet", 1), gone,
+	}}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -631,30 +615,4 @@ func TestTakenUpAgain(t *testing.T) {
 	if st, _ := s.State(rid("f/waits")); st.Blocked != intent.TemporarilyBlocked {
 		t.Fatal("f does not wait for d")
 	}
-}
-
-// While the scheduler yields nothing starts that timers wished for, and nothing
-// of it is foretold; what is pushed starts, also what a timer wished for before.
-func TestYield(t *testing.T) {
-	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "y/c 1", "y/d 1 y/c")
-	w.endAll()
-	w.log = nil
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
-	w.said("start x/a")
-	w.take(w.s.Yield(true, w.now))
-	if ahead := w.s.Ahead(5, func(intent.ResourceID) bool { return false }); len(ahead) != 0 {
-		t.Fatalf("%v", ahead)
-	}
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
-	w.end("x/a")
-	if !w.s.Idle() {
-		t.Fatal("something runs")
-	}
-	w.log = nil
-	w.release("x/a 1", "x/b 1", "y/c 1", "y/d 2 y/c")
-	w.said("start y/d")
-	w.end("y/d")
-	w.said()
-	w.take(w.s.Yield(false, w.now))
-	w.said("start x/b", "start y/c")
 }

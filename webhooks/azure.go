@@ -10,12 +10,13 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// azure is Azure DevOps, which does not sign: its webhooks prove themselves by
-// the password of basic authentication. The user name does not count.
+// azure is Azure DevOps. It does not sign: its webhooks carry the secret as the
+// password of basic authentication. The user name does not matter.
 var azure = dialect{name: "azure", proof: azureProof, parse: parseAzure}
 
 func azureProof(h http.Header) (proof, error) {
-	const missing = "the request has no basic authentication: set the environment's webhook secret as the password in the settings of the service hook"
+	const missing = "the request has no basic authentication: " +
+		"set the environment's webhook secret as the password in the settings of the service hook"
 	scheme, code, ok := strings.Cut(h.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
 		return nil, errors.New(missing)
@@ -40,9 +41,9 @@ type azureRepository struct {
 	Project       struct{ Name string }
 }
 
-// urls gives the addresses that people clone from: the payload has one of them,
-// with the user in it or not, of the host now or the one before, and short where
-// the project has the name of the repository.
+// urls returns all addresses that people clone from. The payload has only one of
+// them; others have a user in them, the old host name, or no project when that has
+// the name of the repository.
 func (r azureRepository) urls() []string {
 	urls := []string{r.RemoteURL, r.SSHURL, r.WebURL}
 	u, err := url.Parse(r.RemoteURL)
@@ -142,7 +143,7 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 			}
 			moves = append(moves, m)
 		}
-		if err := several(&e, moves); err != nil {
+		if err := setMoves(&e, moves); err != nil {
 			return e, "", err
 		}
 	case strings.HasPrefix(p.EventType, "git.pullrequest."):
@@ -152,7 +153,7 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 			action = intent.PullOpened
 		case "updated":
 			action = intent.PullUpdated
-		case "merged": // an attempt to merge; whether it is merged its status tells
+		case "merged": // somebody tried to merge it; the status says whether it is merged
 			action = intent.PullOther
 		}
 		if state, ok := azureStates[r.Status]; ok {
@@ -160,10 +161,10 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 		}
 		e.Kind, e.Sender = intent.HookPull, r.CreatedBy.DisplayName
 		e.Pull = &Pull{
-			Number: r.PullRequestID, Action: action, Title: r.Title, URL: first(r.Links.Web.Href, r.URL), Author: r.CreatedBy.UniqueName, Draft: r.IsDraft,
+			Number: r.PullRequestID, Action: action, Title: r.Title, URL: firstOf(r.Links.Web.Href, r.URL),
+			Author: r.CreatedBy.UniqueName, Draft: r.IsDraft, Fork: r.ForkSource != nil,
 			Head: intent.PullSide{Ref: r.SourceRefName, Commit: r.Source.CommitID, URL: r.Repository.RemoteURL},
 			Base: intent.PullSide{Ref: r.TargetRefName, Commit: r.Target.CommitID, URL: r.Repository.RemoteURL},
-			Fork: r.ForkSource != nil,
 		}
 		if r.ForkSource != nil {
 			e.Pull.Head.URL = r.ForkSource.Repository.RemoteURL

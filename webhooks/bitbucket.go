@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	headerBitbucketSignature = "X-Hub-Signature" // SHA-256 all the same
+	headerBitbucketSignature = "X-Hub-Signature" // of SHA-256, although GitHub uses it for SHA-1
 	headerBitbucketEvent     = "X-Event-Key"
 	headerCloudDelivery      = "X-Request-UUID"
 	headerServerDelivery     = "X-Request-Id"
@@ -25,7 +25,7 @@ func bitbucketProof(h http.Header) (proof, error) {
 	return signedBody(h, signaturePrefix, headerBitbucketSignature)
 }
 
-// cloudRepository is a repository in the words of Bitbucket Cloud.
+// cloudRepository is a repository as Bitbucket Cloud describes it.
 type cloudRepository struct {
 	FullName string `json:"full_name"`
 	Links    struct {
@@ -34,7 +34,7 @@ type cloudRepository struct {
 	MainBranch *struct{ Name string } `json:"mainbranch"`
 }
 
-// urls gives the addresses; those to clone from are not in the payload.
+// urls returns the addresses of the repository. The payload has none to clone from.
 func (r cloudRepository) urls() []string {
 	urls := []string{r.Links.HTML.Href}
 	if strings.Count(r.FullName, "/") == 1 {
@@ -53,7 +53,7 @@ func (u *cloudUser) shown() string {
 	if u == nil {
 		return ""
 	}
-	return first(u.Nickname, u.DisplayName)
+	return firstOf(u.Nickname, u.DisplayName)
 }
 
 type cloudTarget struct {
@@ -71,18 +71,27 @@ type cloudSide struct {
 func (s cloudSide) side() intent.PullSide {
 	side := intent.PullSide{Ref: s.Branch.Name}
 	if s.Commit != nil {
-		side.Commit = s.Commit.Hash // twelve digits of it, which name no commit for sure; dropped then
+		side.Commit = s.Commit.Hash // an abbreviation of twelve digits, which finish drops
 	}
 	if s.Repository != nil {
-		side.URL = first(s.Repository.urls()...)
+		side.URL = firstOf(s.Repository.urls()...)
 	}
 	return side
 }
 
 var bitbucketActions = map[string]intent.PullAction{
-	"pullrequest:created": intent.PullOpened, "pullrequest:updated": intent.PullUpdated, "pullrequest:fulfilled": intent.PullMerged, "pullrequest:rejected": intent.PullClosed,
-	"pr:opened": intent.PullOpened, "pr:from_ref_updated": intent.PullUpdated, "pr:modified": intent.PullEdited, "pr:to_ref_updated": intent.PullEdited,
-	"pr:merged": intent.PullMerged, "pr:declined": intent.PullClosed, "pr:deleted": intent.PullClosed,
+	"pullrequest:created":   intent.PullOpened,
+	"pullrequest:updated":   intent.PullUpdated,
+	"pullrequest:fulfilled": intent.PullMerged,
+	"pullrequest:rejected":  intent.PullClosed,
+
+	"pr:opened":           intent.PullOpened,
+	"pr:from_ref_updated": intent.PullUpdated,
+	"pr:modified":         intent.PullEdited,
+	"pr:to_ref_updated":   intent.PullEdited,
+	"pr:merged":           intent.PullMerged,
+	"pr:declined":         intent.PullClosed,
+	"pr:deleted":          intent.PullClosed,
 }
 
 func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
@@ -132,7 +141,7 @@ func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
 		for _, c := range p.Push.Changes {
 			moves = append(moves, cloudMove(c.Old, c.New))
 		}
-		if err := several(&e, moves); err != nil {
+		if err := setMoves(&e, moves); err != nil {
 			return e, "", err
 		}
 	case strings.HasPrefix(name, "pullrequest:"):
@@ -146,7 +155,8 @@ func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
 		}
 		e.Kind = intent.HookPull
 		e.Pull = &Pull{
-			Number: r.ID, Action: action, Title: r.Title, URL: r.Links.HTML.Href, Author: r.Author.shown(), Draft: r.Draft, Head: r.Source.side(), Base: r.Destination.side(),
+			Number: r.ID, Action: action, Title: r.Title, URL: r.Links.HTML.Href,
+			Author: r.Author.shown(), Draft: r.Draft, Head: r.Source.side(), Base: r.Destination.side(),
 			Fork: r.Source.Repository == nil || r.Destination.Repository == nil ||
 				r.Source.Repository.FullName != r.Destination.Repository.FullName,
 		}
@@ -155,7 +165,7 @@ func parseBitbucket(h http.Header, body []byte) (Event, string, error) {
 	return e, h.Get(headerCloudDelivery), err
 }
 
-// cloudMove is one ref of a push; what has no new target was deleted.
+// cloudMove returns the event of one ref of a push. Without a new target it was deleted.
 func cloudMove(before, after *cloudTarget) Event {
 	of := after
 	if of == nil {
@@ -180,8 +190,8 @@ func cloudMove(before, after *cloudTarget) Event {
 	return e
 }
 
-// several makes one event of all refs that a push moved: the first, and More.
-func several(e *Event, moves []Event) error {
+// setMoves fills an event with the refs that a push moved: the first, and the others as More.
+func setMoves(e *Event, moves []Event) error {
 	if len(moves) == 0 {
 		return errors.New("it names nothing that was pushed")
 	}
@@ -193,23 +203,16 @@ func several(e *Event, moves []Event) error {
 		if err := checkRef(m.Ref); err != nil {
 			return err
 		}
-		m.Kind, m.Before, m.Commit, m.Subject = kindOf(
-			m.Ref,
-		), commitOf(
-			m.Before,
-		), commitOf(
-			m.Commit,
-		), printable(
-			m.Subject,
-			maxText,
-		)
+		m.Kind, m.Subject = kindOf(m.Ref), printable(m.Subject, maxText)
+		m.Before, m.Commit = commitOf(m.Before), commitOf(m.Commit)
 	}
-	e.Kind, e.Ref, e.Before, e.Commit, e.Deleted, e.Subject = moves[0].Kind, moves[0].Ref, moves[0].Before, moves[0].Commit, moves[0].Deleted, moves[0].Subject
+	m := moves[0]
+	e.Kind, e.Ref, e.Before, e.Commit, e.Deleted, e.Subject = m.Kind, m.Ref, m.Before, m.Commit, m.Deleted, m.Subject
 	e.More = moves[1:]
 	return nil
 }
 
-// serverRepository is a repository in the words of Bitbucket Server.
+// serverRepository is a repository as Bitbucket Server describes it.
 type serverRepository struct {
 	Slug    string
 	Project struct{ Key string }
@@ -232,7 +235,7 @@ func (r serverRepository) urls() []string {
 		urls = append(urls, l.Href)
 	}
 	for _, l := range r.Links.Self {
-		// https://host/projects/KEY/repos/slug/browse; to clone: https://host/scm/key/slug.git
+		// https://host/projects/KEY/repos/slug/browse is cloned from https://host/scm/key/slug.git
 		if base, _, ok := strings.Cut(l.Href, "/projects/"); ok && r.Slug != "" {
 			urls = append(urls, base+"/scm/"+strings.ToLower(r.Project.Key)+"/"+r.Slug+".git")
 		}
@@ -252,7 +255,7 @@ type serverSide struct {
 }
 
 func (s serverSide) side() intent.PullSide {
-	return intent.PullSide{Ref: s.DisplayID, Commit: s.LatestCommit, URL: first(s.Repository.urls()...)}
+	return intent.PullSide{Ref: s.DisplayID, Commit: s.LatestCommit, URL: firstOf(s.Repository.urls()...)}
 }
 
 func parseBitbucketServer(h http.Header, body []byte) (Event, string, error) {
@@ -260,7 +263,7 @@ func parseBitbucketServer(h http.Header, body []byte) (Event, string, error) {
 	if name == "" {
 		return Event{}, "", errors.New("the header " + headerBitbucketEvent + " is missing")
 	}
-	if name == "diagnostics:ping" { // a test, which names no repository
+	if name == "diagnostics:ping" { // it names no repository
 		if err := decode(body, &struct{}{}); err != nil {
 			return Event{}, "", err
 		}
@@ -301,17 +304,10 @@ func parseBitbucketServer(h http.Header, body []byte) (Event, string, error) {
 	case name == "repo:refs_changed":
 		var moves []Event
 		for _, c := range p.Changes {
-			moves = append(
-				moves,
-				Event{
-					Ref:     c.Ref.ID,
-					Before:  c.FromHash,
-					Commit:  c.ToHash,
-					Deleted: c.Type == "DELETE" || zeros(c.ToHash),
-				},
-			)
+			deleted := c.Type == "DELETE" || zeros(c.ToHash)
+			moves = append(moves, Event{Ref: c.Ref.ID, Before: c.FromHash, Commit: c.ToHash, Deleted: deleted})
 		}
-		if err := several(&e, moves); err != nil {
+		if err := setMoves(&e, moves); err != nil {
 			return e, "", err
 		}
 	case strings.HasPrefix(name, "pr:"):
@@ -325,7 +321,8 @@ func parseBitbucketServer(h http.Header, body []byte) (Event, string, error) {
 		}
 		e.Kind, e.Repository, e.URLs = intent.HookPull, r.ToRef.Repository.name(), r.ToRef.Repository.urls()
 		e.Pull = &Pull{
-			Number: r.ID, Action: action, Title: r.Title, Author: r.Author.User.Name, Draft: r.Draft, Head: r.FromRef.side(), Base: r.ToRef.side(),
+			Number: r.ID, Action: action, Title: r.Title,
+			Author: r.Author.User.Name, Draft: r.Draft, Head: r.FromRef.side(), Base: r.ToRef.side(),
 			Fork: r.FromRef.Repository.name() != r.ToRef.Repository.name() || r.FromRef.Repository.name() == "",
 		}
 		if len(r.Links.Self) > 0 {

@@ -15,10 +15,12 @@ func fuzzPayload(f *testing.F, forge string, events []string, files ...string) {
 	}
 	f.Fuzz(func(t *testing.T, event string, body []byte) {
 		h := http.Header{}
-		for _, name := range []string{HeaderGitHubEvent, "X-Gitea-Event", "X-Forgejo-Event", "X-Gogs-Event", "X-Event-Key"} {
+		for _, name := range []string{
+			HeaderGitHubEvent, "X-Gitea-Event", "X-Forgejo-Event", "X-Gogs-Event", "X-Event-Key",
+		} {
 			h.Set(name, event)
 		}
-		e, _, err := dialectsOf(nil)[forge].parse(h, body)
+		e, _, err := dialectsByName(nil)[forge].parse(h, body)
 		checkEvent(t, e, err)
 	})
 }
@@ -76,13 +78,15 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, authorization, signature, id, stamp, list string, body []byte) {
 		h := http.Header{}
 		for name, value := range map[string]string{
-			"Authorization": authorization, HeaderSignature: signature, "X-Hub-Signature": signature, "X-Gitea-Signature": signature, HeaderGenericSignature: signature,
-			HeaderStandardID: id, HeaderStandardTime: stamp, HeaderStandardSignature: list, HeaderGitLabToken: signature,
+			"Authorization": authorization, HeaderSignature: signature, "X-Hub-Signature": signature,
+			"X-Gitea-Signature": signature, HeaderGenericSignature: signature,
+			HeaderStandardID: id, HeaderStandardTime: stamp, HeaderStandardSignature: list,
+			HeaderGitLabToken: signature,
 		} {
 			h.Set(name, value)
 		}
 		guess := []byte("a secret that no seed of this fuzzing holds: 5f2c7d")
-		for name, d := range dialectsOf(nowIsNoon) {
+		for name, d := range dialectsByName(nowIsNoon) {
 			proves, err := d.proof(h)
 			if err == nil && (proves(body, guess) || proves(body, nil) || proves(body, []byte{})) {
 				t.Fatalf("%s verifies without the secret", name)

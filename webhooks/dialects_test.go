@@ -18,7 +18,7 @@ import (
 // noon is the present of these tests.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// sender sends as a forge does, with a secret.
+// sender returns the headers that a forge sends with a body when it has this secret.
 type sender func(body []byte, secret string) http.Header
 
 func headers(pairs ...string) http.Header {
@@ -47,7 +47,7 @@ func standardHeaders(body []byte, key []byte, id string, at time.Time) http.Head
 	)
 }
 
-// senders are how each forge tells of one event.
+// senders returns how each forge sends one event.
 func senders(event, delivery string) map[string]sender {
 	return map[string]sender{
 		"github": func(b []byte, s string) http.Header {
@@ -87,10 +87,11 @@ const (
 )
 
 var own = []byte(
-	`{"repository":"https://git.example.org/ops/site.git","ref":"main","before":"` + two + `","after":"` + one + `","sender":"ada","message":"two doors\n\nmore","paths":["main.cf"]}`,
+	`{"repository":"https://git.example.org/ops/site.git","ref":"main","before":"` + two + `","after":"` + one +
+		`","sender":"ada","message":"two doors\n\nmore","paths":["main.cf"]}`,
 )
 
-// Every forge's payloads are understood, its signature is checked and its id of the delivery kept.
+// Payloads of every forge are understood, their signature is checked, and the forge's id of the delivery is kept.
 func TestDialects(t *testing.T) {
 	for _, tt := range []struct {
 		forge, event string
@@ -99,35 +100,153 @@ func TestDialects(t *testing.T) {
 		want         string // kind, ref or number and action, commit, sender or author
 		key          string
 	}{
-		{"github", "push", "github-push.json", "https://github.com/Codertocat/Hello-World.git", "push refs/heads/master 6113728 Codertocat", "d1"},
-		{"github", "create", "github-create.json", "https://github.com/Codertocat/Hello-World.git", "tag refs/tags/simple-tag - Codertocat", "d1"},
-		{"github", "delete", "github-delete.json", "https://github.com/Codertocat/Hello-World.git", "tag refs/tags/simple-tag deleted Codertocat", "d1"},
-		{"github", "pull_request", "github-pull-opened.json", "git@github.com:Codertocat/Hello-World", "pull 2 opened changes@ec26c3e into master by Codertocat OWNER", "d1"},
-		{"github", "pull_request", "github-pull-synchronize.json", "git@github.com:Codertocat/Hello-World", "pull 2 updated changes@ec26c3e into master by Codertocat OWNER", "d1"},
-		{"github", "pull_request", "github-pull-closed.json", "git@github.com:Codertocat/Hello-World", "pull 2 closed changes@ec26c3e into master by Codertocat OWNER", "d1"},
-		{"gitlab", "", "gitlab-push.json", "http://example.com/mike/diaspora", "push refs/heads/master da15608 jsmith", "d1"},
-		{"gitlab", "", "gitlab-tag.json", "git@example.com:jsmith/example.git", "tag refs/tags/v1.0.0 82b3d5a jsmith", "d1"},
-		{"gitlab", "", "gitlab-system-push.json", "git@example.com:mike/diaspora.git", "push refs/heads/master da15608 John Smith", "d1"},
-		{"gitlab", "", "gitlab-merge.json", "http://example.com/gitlabhq/gitlab-test.git", "pull 1 opened ms-viewport@da15608 into master by", "d1"},
-		{"gitlab", "", "gitlab-system-merge.json", "http://example.com/jsmith/example.git", "pull 1 edited ms-viewport@ba3e0d8 into master by", "d1"},
-		{"gitea", "push", "gitea-push.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
-		{"gitea", "create", "gitea-create.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
-		{"gitea", "delete", "gitea-delete.json", "http://localhost:3000/example/example", "push refs/heads/example3 deleted example", "d1"},
-		{"forgejo", "push", "gitea-push.json", "http://localhost:3000/example/example", "push refs/heads/master 67b5658 example", "d1"},
-		{"gogs", "push", "gogs-push.json", "http://localhost:3000/unknwon/webhooks", "push refs/heads/develop bffeb74 unknwon", "d1"},
-		{"gitea", "pull_request", "gitea-pull.json", "http://localhost:3000/example/example", "pull 2 opened master@48e773f into master by example2 fork", "d1"},
-		{"bitbucket", "repo:push", "bitbucket-push.json", "git@bitbucket.org:team_name/repo_name.git", "push refs/heads/name-of-branch 709d658 emmap1", "d1"},
-		{"bitbucket", "pullrequest:created", "bitbucket-pull.json", "https://ada@bitbucket.org/team_name/repo_name.git", "pull 1 opened branch2@ into master by emmap1", "d1"},
-		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "ssh://git@server.bitbucket.local:7999/~gopher/webhook-test.git", "push refs/heads/feature/wip deleted gopher", "d1"},
-		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", "https://server.bitbucket.local/scm/~Gopher/webhook-test.git", "push refs/heads/feature/wip deleted gopher", "d1"},
-		{"bitbucket-server", "pr:opened", "bitbucket-server-pull.json", "https://server.bitbucket.local/scm/~gopher/webhook-test.git", "pull 5 opened feature/wip@32a0b8a into master by gopher", "d1"},
-		{"bitbucket-server", "pr:merged", "bitbucket-server-pull-merged.json", "https://server.bitbucket.local/scm/~gopher/webhook-test.git", "pull 5 merged feature/wip@32a0b8a into master by gopher", "d1"},
-		{"azure", "", "azure-push.json", "https://me@dev.azure.com/fabrikam-fiber-inc/Fabrikam-Fiber-Git/_git/Fabrikam-Fiber-Git", "push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734"},
-		{"azure", "", "azure-push.json", "git@ssh.dev.azure.com:v3/fabrikam-fiber-inc/Fabrikam-Fiber-Git/Fabrikam-Fiber-Git", "push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734"},
-		{"azure", "", "azure-pull.json", "https://dev.azure.com/fabrikam/_git/Fabrikam", "pull 1 opened mytopic@53d54ac into master by fabrikamfiber4@hotmail.com", "2ab4e3d3-b7a6-425e-92b1-5a9982c1269e"},
-		{"azure", "", "azure-pull-completed.json", "https://fabrikam.visualstudio.com/Fabrikam/_git/Fabrikam", "pull 1 merged mytopic@53d54ac into master by fabrikamfiber4@hotmail.com", "af07be1b-f3ad-44c8-a7f1-c4835f2df06b"},
-		{"generic", "", "", "https://git.example.org/ops/site", "push refs/heads/main 33b55f7 ada", "d1"},
-		{"standard", "", "", "https://git.example.org/ops/site", "push refs/heads/main 33b55f7 ada", "d1"},
+		{
+			"github", "push", "github-push.json",
+			"https://github.com/Codertocat/Hello-World.git",
+			"push refs/heads/master 6113728 Codertocat", "d1",
+		},
+		{
+			"github", "create", "github-create.json",
+			"https://github.com/Codertocat/Hello-World.git",
+			"tag refs/tags/simple-tag - Codertocat", "d1",
+		},
+		{
+			"github", "delete", "github-delete.json",
+			"https://github.com/Codertocat/Hello-World.git",
+			"tag refs/tags/simple-tag deleted Codertocat", "d1",
+		},
+		{
+			"github", "pull_request", "github-pull-opened.json",
+			"git@github.com:Codertocat/Hello-World",
+			"pull 2 opened changes@ec26c3e into master by Codertocat OWNER", "d1",
+		},
+		{
+			"github", "pull_request", "github-pull-synchronize.json",
+			"git@github.com:Codertocat/Hello-World",
+			"pull 2 updated changes@ec26c3e into master by Codertocat OWNER", "d1",
+		},
+		{
+			"github", "pull_request", "github-pull-closed.json",
+			"git@github.com:Codertocat/Hello-World",
+			"pull 2 closed changes@ec26c3e into master by Codertocat OWNER", "d1",
+		},
+		{
+			"gitlab", "", "gitlab-push.json",
+			"http://example.com/mike/diaspora",
+			"push refs/heads/master da15608 jsmith", "d1",
+		},
+		{
+			"gitlab", "", "gitlab-tag.json",
+			"git@example.com:jsmith/example.git",
+			"tag refs/tags/v1.0.0 82b3d5a jsmith", "d1",
+		},
+		{
+			"gitlab", "", "gitlab-system-push.json",
+			"git@example.com:mike/diaspora.git",
+			"push refs/heads/master da15608 John Smith", "d1",
+		},
+		{
+			"gitlab", "", "gitlab-merge.json",
+			"http://example.com/gitlabhq/gitlab-test.git",
+			"pull 1 opened ms-viewport@da15608 into master by", "d1",
+		},
+		{
+			"gitlab", "", "gitlab-system-merge.json",
+			"http://example.com/jsmith/example.git",
+			"pull 1 edited ms-viewport@ba3e0d8 into master by", "d1",
+		},
+		{
+			"gitea", "push", "gitea-push.json",
+			"http://localhost:3000/example/example",
+			"push refs/heads/master 67b5658 example", "d1",
+		},
+		{
+			"gitea", "create", "gitea-create.json",
+			"http://localhost:3000/example/example",
+			"push refs/heads/master 67b5658 example", "d1",
+		},
+		{
+			"gitea", "delete", "gitea-delete.json",
+			"http://localhost:3000/example/example",
+			"push refs/heads/example3 deleted example", "d1",
+		},
+		{
+			"forgejo", "push", "gitea-push.json",
+			"http://localhost:3000/example/example",
+			"push refs/heads/master 67b5658 example", "d1",
+		},
+		{
+			"gogs", "push", "gogs-push.json",
+			"http://localhost:3000/unknwon/webhooks",
+			"push refs/heads/develop bffeb74 unknwon", "d1",
+		},
+		{
+			"gitea", "pull_request", "gitea-pull.json",
+			"http://localhost:3000/example/example",
+			"pull 2 opened master@48e773f into master by example2 fork", "d1",
+		},
+		{
+			"bitbucket", "repo:push", "bitbucket-push.json",
+			"git@bitbucket.org:team_name/repo_name.git",
+			"push refs/heads/name-of-branch 709d658 emmap1", "d1",
+		},
+		{
+			"bitbucket", "pullrequest:created", "bitbucket-pull.json",
+			"https://ada@bitbucket.org/team_name/repo_name.git",
+			"pull 1 opened branch2@ into master by emmap1", "d1",
+		},
+		{
+			"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json",
+			"ssh://git@server.bitbucket.local:7999/~gopher/webhook-test.git",
+			"push refs/heads/feature/wip deleted gopher", "d1",
+		},
+		{
+			"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json",
+			"https://server.bitbucket.local/scm/~Gopher/webhook-test.git",
+			"push refs/heads/feature/wip deleted gopher", "d1",
+		},
+		{
+			"bitbucket-server", "pr:opened", "bitbucket-server-pull.json",
+			"https://server.bitbucket.local/scm/~gopher/webhook-test.git",
+			"pull 5 opened feature/wip@32a0b8a into master by gopher", "d1",
+		},
+		{
+			"bitbucket-server", "pr:merged", "bitbucket-server-pull-merged.json",
+			"https://server.bitbucket.local/scm/~gopher/webhook-test.git",
+			"pull 5 merged feature/wip@32a0b8a into master by gopher", "d1",
+		},
+		{
+			"azure", "", "azure-push.json",
+			"https://me@dev.azure.com/fabrikam-fiber-inc/Fabrikam-Fiber-Git/_git/Fabrikam-Fiber-Git",
+			"push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734",
+		},
+		{
+			"azure", "", "azure-push.json",
+			"git@ssh.dev.azure.com:v3/fabrikam-fiber-inc/Fabrikam-Fiber-Git/Fabrikam-Fiber-Git",
+			"push refs/heads/main 33b55f7 Jamal Hartnett", "03c164c2-8912-4d5e-8009-3707d5f83734",
+		},
+		{
+			"azure", "", "azure-pull.json",
+			"https://dev.azure.com/fabrikam/_git/Fabrikam",
+			"pull 1 opened mytopic@53d54ac into master by fabrikamfiber4@hotmail.com",
+			"2ab4e3d3-b7a6-425e-92b1-5a9982c1269e",
+		},
+		{
+			"azure", "", "azure-pull-completed.json",
+			"https://fabrikam.visualstudio.com/Fabrikam/_git/Fabrikam",
+			"pull 1 merged mytopic@53d54ac into master by fabrikamfiber4@hotmail.com",
+			"af07be1b-f3ad-44c8-a7f1-c4835f2df06b",
+		},
+		{
+			"generic", "", "",
+			"https://git.example.org/ops/site",
+			"push refs/heads/main 33b55f7 ada", "d1",
+		},
+		{
+			"standard", "", "",
+			"https://git.example.org/ops/site",
+			"push refs/heads/main 33b55f7 ada", "d1",
+		},
 	} {
 		t.Run(tt.forge+" "+tt.event+" "+tt.file, func(t *testing.T) {
 			b := &board{}
@@ -142,7 +261,10 @@ func TestDialects(t *testing.T) {
 			if status, a := d.post(tt.forge, body, send(body, "wrong")); status != 401 || len(b.waiting()) != 0 {
 				t.Fatalf("with a wrong secret: %d %+v", status, a)
 			}
-			if status, a := d.post(tt.forge, body, headers(HeaderGitHubEvent, "push", "X-Event-Key", "repo:push", "X-Gitea-Event", "push")); status != 401 ||
+			if status, a := d.post(
+				tt.forge, body,
+				headers(HeaderGitHubEvent, "push", "X-Event-Key", "repo:push", "X-Gitea-Event", "push"),
+			); status != 401 ||
 				len(b.waiting()) != 0 {
 				t.Fatalf("without one: %d %+v", status, a)
 			}
@@ -219,7 +341,7 @@ func show(e Event) string {
 	return line
 }
 
-// What the published payloads do not show: their fields, with other values.
+// Fields of the published payloads with values that these do not show.
 func TestDialectsVaried(t *testing.T) {
 	tag := `"checkout_sha": "82b3d5ae55f7080f1e6022629cdb57bfae7cccc7"`
 	for _, tt := range []struct {
@@ -227,24 +349,93 @@ func TestDialectsVaried(t *testing.T) {
 		change             []string // old and new
 		want               string
 	}{
-		{"gitlab", "", "gitlab-tag.json", []string{tag, `"checkout_sha": "5937ac0a7beb003549fc5fd26fc247adbce4a52e"`}, "tag refs/tags/v1.0.0 5937ac0 jsmith"}, // annotated
-		{"gitlab", "", "gitlab-tag.json", []string{tag, `"checkout_sha": null`, `"82b3d5ae55f7080f1e6022629cdb57bfae7cccc7"`, `"` + strings.Repeat("0", 40) + `"`}, "tag refs/tags/v1.0.0 deleted jsmith"},
-		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "update", "oldrev": "` + one + `"`}, "pull 1 updated ms-viewport@da15608 into master by"},
-		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "update"`}, "pull 1 edited ms-viewport@da15608 into master by"},
-		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "approved"`}, "pull 1 other ms-viewport@da15608 into master by"},
-		{"gitlab", "", "gitlab-merge.json", []string{`"action": "open"`, `"action": "merge"`, `"author_id": 51`, `"author_id": 1`, `"source_project_id": 14`, `"source_project_id": 21`}, "pull 1 merged ms-viewport@da15608 into master by user1 fork"},
-		{"gitea", "pull_request", "gitea-pull.json", []string{`"action": "opened"`, `"action": "synchronized"`}, "pull 2 updated master@48e773f into master by example2 fork"},
-		{"gitea", "pull_request", "gitea-pull.json", []string{`"action": "opened"`, `"action": "closed"`, `"merged": false`, `"merged": true`}, "pull 2 merged master@48e773f into master by example2 fork"},
-		{"bitbucket", "repo:push", "bitbucket-push.json", []string{`"changes":[`, `"changes":[{"old":null,"new":{"type":"tag","name":"v1","target":{"hash":"` + one + `","message":"x"}},"created":true,"closed":false},
-			{"old":{"type":"branch","name":"old","target":{"hash":"` + two + `"}},"new":null,"created":false,"closed":true},`},
+		{ // annotated
+			"gitlab", "", "gitlab-tag.json",
+			[]string{tag, `"checkout_sha": "5937ac0a7beb003549fc5fd26fc247adbce4a52e"`},
+			"tag refs/tags/v1.0.0 5937ac0 jsmith",
+		},
+		{
+			"gitlab", "", "gitlab-tag.json",
+			[]string{
+				tag, `"checkout_sha": null`, `"82b3d5ae55f7080f1e6022629cdb57bfae7cccc7"`,
+				`"` + strings.Repeat("0", 40) + `"`,
+			},
+			"tag refs/tags/v1.0.0 deleted jsmith",
+		},
+		{
+			"gitlab", "", "gitlab-merge.json",
+			[]string{`"action": "open"`, `"action": "update", "oldrev": "` + one + `"`},
+			"pull 1 updated ms-viewport@da15608 into master by",
+		},
+		{
+			"gitlab", "", "gitlab-merge.json",
+			[]string{`"action": "open"`, `"action": "update"`},
+			"pull 1 edited ms-viewport@da15608 into master by",
+		},
+		{
+			"gitlab", "", "gitlab-merge.json",
+			[]string{`"action": "open"`, `"action": "approved"`},
+			"pull 1 other ms-viewport@da15608 into master by",
+		},
+		{
+			"gitlab", "", "gitlab-merge.json",
+			[]string{
+				`"action": "open"`, `"action": "merge"`, `"author_id": 51`, `"author_id": 1`,
+				`"source_project_id": 14`, `"source_project_id": 21`,
+			},
+			"pull 1 merged ms-viewport@da15608 into master by user1 fork",
+		},
+		{
+			"gitea", "pull_request", "gitea-pull.json",
+			[]string{`"action": "opened"`, `"action": "synchronized"`},
+			"pull 2 updated master@48e773f into master by example2 fork",
+		},
+		{
+			"gitea", "pull_request", "gitea-pull.json",
+			[]string{`"action": "opened"`, `"action": "closed"`, `"merged": false`, `"merged": true`},
+			"pull 2 merged master@48e773f into master by example2 fork",
+		},
+		{
+			"bitbucket", "repo:push", "bitbucket-push.json",
+			[]string{`"changes":[`, `"changes":[
+				{"old":null,"new":{"type":"tag","name":"v1","target":{"hash":"` + one + `","message":"x"}}},
+				{"old":{"type":"branch","name":"old","target":{"hash":"` + two + `"}},"new":null},`},
 			"tag refs/tags/v1 33b55f7 emmap1 + push refs/heads/old deleted  + push refs/heads/name-of-branch 709d658 "},
-		{"bitbucket", "pullrequest:fulfilled", "bitbucket-pull.json", nil, "pull 1 merged branch2@ into master by emmap1"},
-		{"bitbucket", "pullrequest:rejected", "bitbucket-pull.json", nil, "pull 1 closed branch2@ into master by emmap1"},
-		{"bitbucket", "pullrequest:comment_created", "bitbucket-pull.json", nil, "pull 1 other branch2@ into master by emmap1"},
-		{"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json", []string{`"toHash": "` + strings.Repeat("0", 40) + `"`, `"toHash": "` + one + `"`, `"DELETE"`, `"UPDATE"`}, "push refs/heads/feature/wip 33b55f7 gopher"},
-		{"bitbucket-server", "pr:from_ref_updated", "bitbucket-server-pull.json", nil, "pull 5 updated feature/wip@32a0b8a into master by gopher"},
-		{"azure", "", "azure-pull-completed.json", []string{`"status": "completed"`, `"status": "active"`}, "pull 1 updated mytopic@53d54ac into master by fabrikamfiber4@hotmail.com"},
-		{"azure", "", "azure-pull-completed.json", []string{`"status": "completed"`, `"status": "abandoned"`}, "pull 1 closed mytopic@53d54ac into master by fabrikamfiber4@hotmail.com"},
+		{
+			"bitbucket", "pullrequest:fulfilled", "bitbucket-pull.json",
+			nil,
+			"pull 1 merged branch2@ into master by emmap1",
+		},
+		{
+			"bitbucket", "pullrequest:rejected", "bitbucket-pull.json",
+			nil,
+			"pull 1 closed branch2@ into master by emmap1",
+		},
+		{
+			"bitbucket", "pullrequest:comment_created", "bitbucket-pull.json",
+			nil,
+			"pull 1 other branch2@ into master by emmap1",
+		},
+		{
+			"bitbucket-server", "repo:refs_changed", "bitbucket-server-push.json",
+			[]string{`"toHash": "` + strings.Repeat("0", 40) + `"`, `"toHash": "` + one + `"`, `"DELETE"`, `"UPDATE"`},
+			"push refs/heads/feature/wip 33b55f7 gopher",
+		},
+		{
+			"bitbucket-server", "pr:from_ref_updated", "bitbucket-server-pull.json",
+			nil,
+			"pull 5 updated feature/wip@32a0b8a into master by gopher",
+		},
+		{
+			"azure", "", "azure-pull-completed.json",
+			[]string{`"status": "completed"`, `"status": "active"`},
+			"pull 1 updated mytopic@53d54ac into master by fabrikamfiber4@hotmail.com",
+		},
+		{
+			"azure", "", "azure-pull-completed.json",
+			[]string{`"status": "completed"`, `"status": "abandoned"`},
+			"pull 1 closed mytopic@53d54ac into master by fabrikamfiber4@hotmail.com",
+		},
 	} {
 		body := string(payload(t, tt.file))
 		for i := 0; i < len(tt.change); i += 2 {
@@ -253,7 +444,7 @@ func TestDialectsVaried(t *testing.T) {
 			}
 			body = strings.Replace(body, tt.change[i], tt.change[i+1], 1)
 		}
-		e, _, err := dialectsOf(nowIsNoon)[tt.forge].parse(
+		e, _, err := dialectsByName(nowIsNoon)[tt.forge].parse(
 			headers("X-Event-Key", tt.event, "X-Gitea-Event", tt.event),
 			[]byte(body),
 		)
@@ -263,21 +454,27 @@ func TestDialectsVaried(t *testing.T) {
 	}
 }
 
-// A repository on Azure DevOps is known by every address that people clone it from.
+// A repository on Azure DevOps is found by every address that people clone it from.
 func TestAzureAddresses(t *testing.T) {
 	for _, remote := range []string{
-		"https://dev.azure.com/acme/My%20Shop/_git/site", "https://acme@dev.azure.com/acme/My%20Shop/_git/site", "https://acme.visualstudio.com/DefaultCollection/My%20Shop/_git/site",
+		"https://dev.azure.com/acme/My%20Shop/_git/site", "https://acme@dev.azure.com/acme/My%20Shop/_git/site",
+		"https://acme.visualstudio.com/DefaultCollection/My%20Shop/_git/site",
 	} {
 		for _, source := range []string{
-			"https://dev.azure.com/acme/My%20Shop/_git/site", "https://me@dev.azure.com/acme/My%20Shop/_git/site", "https://acme.visualstudio.com/My%20Shop/_git/site", "git@ssh.dev.azure.com:v3/acme/My%20Shop/site",
+			"https://dev.azure.com/acme/My%20Shop/_git/site",
+			"https://me@dev.azure.com/acme/My%20Shop/_git/site",
+			"https://acme.visualstudio.com/My%20Shop/_git/site", "git@ssh.dev.azure.com:v3/acme/My%20Shop/site",
 		} {
-			targets := NewTargets([]Target{{Name: "1", Source: intent.Source{URL: source}}})
-			if len(targets.of(azureRepository{RemoteURL: remote}.urls())) != 1 {
+			targets := newTargets([]intent.HookTarget{{Name: "1", Source: intent.Source{URL: source}}})
+			if len(targets.using(azureRepository{RemoteURL: remote}.urls())) != 1 {
 				t.Errorf("%s is not found by %s", source, remote)
 			}
 		}
 	}
-	for _, other := range []string{"https://git.example.org/acme/_git/site", "https://dev.azure.com/_git/site", "https://dev.azure.com/acme/shop", ":"} {
+	for _, other := range []string{
+		"https://git.example.org/acme/_git/site", "https://dev.azure.com/_git/site",
+		"https://dev.azure.com/acme/shop", ":",
+	} {
 		if got := (azureRepository{RemoteURL: other}).urls(); len(got) != 3 {
 			t.Errorf("%s gives %q", other, got)
 		}
@@ -300,17 +497,23 @@ func TestGitLabSigns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h    http.Header
 		want int
-	}{"signed": {standardHeaders(body, key, "m1", noon), 202}, "signed, and another token": {both, 202}, "stale": {old, 401}, "token": {token, 202},
-		"another key": {standardHeaders(body, []byte("x"), "m4", noon), 401}, "another body": {standardHeaders([]byte("{}"), key, "m5", noon), 401}} {
+	}{
+		"signed":                    {standardHeaders(body, key, "m1", noon), 202},
+		"signed, and another token": {both, 202},
+		"stale":                     {old, 401},
+		"token":                     {token, 202},
+		"another key":               {standardHeaders(body, []byte("x"), "m4", noon), 401},
+		"another body":              {standardHeaders([]byte("{}"), key, "m5", noon), 401},
+	} {
 		if status, a := d.post("gitlab", body, tt.h); status != tt.want {
 			t.Errorf("%s: %d %+v", name, status, a)
 		}
 	}
 }
 
-// The paths of a push are kept only where they are all.
+// The paths of a push are kept only if the payload has all of them.
 func TestPathsOfAPush(t *testing.T) {
-	told := func(body string) []string {
+	paths := func(body string) []string {
 		e, err := parseHub("push", []byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -318,8 +521,9 @@ func TestPathsOfAPush(t *testing.T) {
 		return e.Paths
 	}
 	const head = `{"ref":"refs/heads/main","repository":{"clone_url":"https://x/y/z"},"after":"` + one + `",`
-	const commits = `"commits":[{"id":"` + two + `","added":["a"]},{"id":"` + one + `","modified":["b"],"removed":["a"]}]}`
-	if got := told(head + `"before":"` + two + `",` + commits); strings.Join(got, " ") != "a b" {
+	const commits = `"commits":[{"id":"` + two + `","added":["a"]},{"id":"` + one +
+		`","modified":["b"],"removed":["a"]}]}`
+	if got := paths(head + `"before":"` + two + `",` + commits); strings.Join(got, " ") != "a b" {
 		t.Errorf("%q", got)
 	}
 	for name, body := range map[string]string{
@@ -328,9 +532,10 @@ func TestPathsOfAPush(t *testing.T) {
 		"a merge":         head + `"commits":[{"id":"` + one + `"}]}`,
 		"another tip":     head + `"commits":[{"id":"` + two + `","added":["a"]}]}`,
 		"more than shown": head + `"total_commits":30,` + commits,
-		"twenty":          head + `"commits":[` + strings.Repeat(`{"id":"`+one+`","added":["a"]},`, 19) + `{"id":"` + one + `","added":["a"]}]}`,
+		"twenty": head + `"commits":[` + strings.Repeat(`{"id":"`+one+`","added":["a"]},`, 19) + `{"id":"` +
+			one + `","added":["a"]}]}`,
 	} {
-		if got := told(body); got != nil {
+		if got := paths(body); got != nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -353,8 +558,13 @@ func TestStandardWebhooks(t *testing.T) {
 		"raw key":     standardHeaders(own, []byte(secret), "m4", noon),
 		"no time":     headers(HeaderStandardID, "m", HeaderStandardSignature, "v1,x"),
 		"bad time":    headers(HeaderStandardID, "m", HeaderStandardTime, "noon", HeaderStandardSignature, "v1,x"),
-		"huge time":   headers(HeaderStandardID, "m", HeaderStandardTime, "9223372036854775807", HeaderStandardSignature, "v1,x"),
-		"bad list":    headers(HeaderStandardID, "m", HeaderStandardTime, strconv.FormatInt(noon.Unix(), 10), HeaderStandardSignature, "v1,x v2"),
+		"huge time": headers(
+			HeaderStandardID, "m", HeaderStandardTime, "9223372036854775807", HeaderStandardSignature, "v1,x",
+		),
+		"bad list": headers(
+			HeaderStandardID, "m", HeaderStandardTime, strconv.FormatInt(noon.Unix(), 10),
+			HeaderStandardSignature, "v1,x v2",
+		),
 	} {
 		if status, a := d.post("standard", own, h); status != 401 || len(b.waiting()) != 0 {
 			t.Errorf("%s: %d %+v", name, status, a)
@@ -365,7 +575,7 @@ func TestStandardWebhooks(t *testing.T) {
 	}
 }
 
-// One that sends too much has to wait; others do not.
+// A sender of too many webhooks has to wait; others do not.
 func TestRateLimit(t *testing.T) {
 	now := noon
 	l := newLimiter(2, 3, func() time.Time { return now })
@@ -384,16 +594,16 @@ func TestRateLimit(t *testing.T) {
 	if wait := l.take("a"); wait != 0 {
 		t.Errorf("after the wait: %s", wait)
 	}
-	for i := range maxSources + 10 {
+	for i := range maxSenders + 10 {
 		l.take(strconv.Itoa(i))
 	}
-	if len(l.buckets) > maxSources {
-		t.Errorf("%d sources are remembered", len(l.buckets))
+	if len(l.senders) > maxSenders {
+		t.Errorf("%d sources are remembered", len(l.senders))
 	}
 
 	b := &board{}
 	d := open(t, b)
-	d.handler.sources = newLimiter(1, 2, func() time.Time { return now })
+	d.handler.senders = newLimiter(1, 2, func() time.Time { return now })
 	for i, want := range []int{401, 401, 429} {
 		status, a := d.send("/github", nil, nil)
 		if status != want || want == 429 && !strings.Contains(a.Message, "too many") {
@@ -403,12 +613,12 @@ func TestRateLimit(t *testing.T) {
 	if got := d.handler.Counts(); got.Refused != 2 || got.Limited != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got := sourceOf(&http.Request{RemoteAddr: "[2001:db8::1:2:3:4]:99"}); got != "2001:db8::" {
+	if got := senderOf(&http.Request{RemoteAddr: "[2001:db8::1:2:3:4]:99"}); got != "2001:db8::" {
 		t.Errorf("%q", got)
 	}
 }
 
-// Many that prove nothing are refused, and few of them recorded.
+// In a flood of requests without a secret, all are refused and only a few are recorded.
 func TestAFloodOfRefusals(t *testing.T) {
 	b := &board{}
 	b.add("site", "https://git.example.org/ops/site", "main", secret)
@@ -426,14 +636,18 @@ func TestAFloodOfRefusals(t *testing.T) {
 	}
 }
 
-// What Git would not take for a ref is refused.
+// A text that Git would not accept as a ref is refused.
 func TestRefs(t *testing.T) {
-	for _, good := range []string{"refs/heads/main", "refs/heads/a/b", "refs/tags/v1.0", "refs/heads/ünï", "refs/heads/-x"} {
+	for _, good := range []string{
+		"refs/heads/main", "refs/heads/a/b", "refs/tags/v1.0", "refs/heads/ünï", "refs/heads/-x",
+	} {
 		if err := checkRef(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "main", "refs/heads/", "refs/heads/a..b", "refs/heads/../../etc", "refs/heads/a b", "refs/heads/a\nb", "refs/heads/a\x00", "refs/heads/a~1", "refs/heads/.git", "refs/heads/a.lock", "refs/heads/a//b",
+	for _, bad := range []string{
+		"", "main", "refs/heads/", "refs/heads/a..b", "refs/heads/../../etc", "refs/heads/a b", "refs/heads/a\nb",
+		"refs/heads/a\x00", "refs/heads/a~1", "refs/heads/.git", "refs/heads/a.lock", "refs/heads/a//b",
 		"refs/heads/a@{1}", "refs/heads/" + strings.Repeat("a", maxRef)} {
 		if checkRef(bad) == nil {
 			t.Errorf("%q passes", bad)

@@ -1,49 +1,39 @@
 package webhooks
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Event is what a webhook tells, whatever forge it came from.
+// Event is what a webhook reports, whatever forge sent it.
 type Event = intent.HookEvent
 
 // Pull is a pull or merge request of an event.
 type Pull = intent.Pull
 
-// Bounds on what is kept of an event.
+// Bounds on what is kept of an event. Texts are counted in characters, URLs and refs in bytes.
 const (
 	maxText  = 300
 	maxURL   = 2000
 	maxURLs  = 12
 	maxRef   = 1000
 	maxPaths = 2000
-	maxMore  = 100 // refs besides the first
+	maxMore  = 100 // refs after the first
 )
 
-// finish checks what a payload must have and keeps a stranger's texts short.
-// urlField names where the repository was looked for.
+// finish checks that an event is complete, and bounds what a stranger wrote.
+// urlField is the field of the payload that should have named the repository.
 func finish(e Event, urlField string) (Event, error) {
 	if e.Kind == "" {
 		e.Kind = intent.HookOther
 	}
 	e.Name, e.Repository = printable(e.Name, 60), printable(e.Repository, 200)
-	e.Sender, e.Subject, e.DefaultBranch = printable(
-		e.Sender,
-		100,
-	), printable(
-		e.Subject,
-		maxText,
-	), printable(
-		strings.TrimPrefix(e.DefaultBranch, branches),
-		maxRef,
-	)
+	e.Sender, e.Subject = printable(e.Sender, 100), printable(e.Subject, maxText)
+	e.DefaultBranch = printable(strings.TrimPrefix(e.DefaultBranch, branches), maxRef)
 	e.URLs = addresses(e.URLs)
 	for _, commit := range []*string{&e.Before, &e.Commit} {
 		*commit = commitOf(*commit)
@@ -71,28 +61,20 @@ func finish(e Event, urlField string) (Event, error) {
 			return e, errors.New("it does not number its pull request")
 		}
 		p := *e.Pull
-		p.Title, p.Author, p.Association, p.URL = printable(
-			p.Title,
-			maxText,
-		), printable(
-			p.Author,
-			100,
-		), printable(
-			p.Association,
-			60,
-		), address(
-			p.URL,
-		)
+		p.Title, p.Author = printable(p.Title, maxText), printable(p.Author, 100)
+		p.Association, p.URL = printable(p.Association, 60), address(p.URL)
 		p.Head, p.Base = sideOf(p.Head), sideOf(p.Base)
 		e.Pull = &p
 	}
 	return e, nil
 }
 
+// missing is the error for a payload without a field.
 func missing(what, field string) error {
 	return fmt.Errorf("it names no %s: %s is missing", what, field)
 }
 
+// sideOf drops from a side of a pull request what is not well-formed.
 func sideOf(s intent.PullSide) intent.PullSide {
 	s.Ref = strings.TrimPrefix(s.Ref, branches)
 	if checkRef(branches+s.Ref) != nil {
@@ -107,7 +89,7 @@ const (
 	tags     = "refs/tags/"
 )
 
-// kindOf tells pushes to branches from those to tags.
+// kindOf returns whether a push to this ref is one to a branch or to a tag.
 func kindOf(ref string) intent.HookKind {
 	if strings.HasPrefix(ref, tags) {
 		return intent.HookTag
@@ -115,9 +97,10 @@ func kindOf(ref string) intent.HookKind {
 	return intent.HookPush
 }
 
-// checkRef refuses what Git would not take for the full name of a ref.
+// checkRef returns an error for a text that Git would not accept as the full name of a ref.
 func checkRef(ref string) error {
-	bad := len(ref) > maxRef || !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") ||
+	bad := len(ref) > maxRef || !strings.HasPrefix(ref, "refs/") ||
+		strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") ||
 		strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.Contains(ref, "@{") ||
 		strings.Contains(ref, "/.") ||
 		strings.ContainsAny(ref, " ~^:?*[\\\x7f") ||
@@ -128,7 +111,8 @@ func checkRef(ref string) error {
 	return nil
 }
 
-// commitOf keeps the name of a commit, and nothing else; empty for zeros, which stand for none.
+// commitOf returns a full commit hash as it is, and an empty text for everything else. Zeros, which stand for no
+// commit, are no hash.
 func commitOf(s string) string {
 	if len(s) != 40 && len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" || zeros(s) {
 		return ""
@@ -136,9 +120,10 @@ func commitOf(s string) string {
 	return s
 }
 
-// zeros reports whether a commit is the one that stands for none.
+// zeros reports whether a hash is the one that stands for no commit.
 func zeros(commit string) bool { return commit != "" && strings.Trim(commit, "0") == "" }
 
+// addresses returns the first few different URLs that are usable.
 func addresses(urls []string) []string {
 	var given []string
 	for _, u := range urls {
@@ -149,6 +134,7 @@ func addresses(urls []string) []string {
 	return given
 }
 
+// address returns a URL as it is, or an empty text when it is too long or has control characters.
 func address(u string) string {
 	if len(u) > maxURL || strings.ContainsFunc(u, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
 		return ""
@@ -156,8 +142,8 @@ func address(u string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(u), "")
 }
 
-// listed is a commit of a payload with the paths that it changed.
-type listed struct {
+// pushedCommit is a commit in a payload, with the paths that it changed.
+type pushedCommit struct {
 	ID       string
 	Message  string
 	Added    []string
@@ -165,9 +151,10 @@ type listed struct {
 	Removed  []string
 }
 
-// told gives the paths that commits changed; nil when these cannot be all: a
-// forge lists only some commits of a big push, and no paths of a merge.
-func told(commits []listed, after string, total int) []string {
+// changedPaths returns the paths that the commits of a push changed. It returns
+// nil when these may not be all of them: forges list only some commits of a big
+// push, and no paths of a merge.
+func changedPaths(commits []pushedCommit, after string, total int) []string {
 	if len(commits) == 0 || len(commits) != total || commits[len(commits)-1].ID != after {
 		return nil
 	}
@@ -192,31 +179,7 @@ func told(commits []listed, after string, total int) []string {
 	return paths
 }
 
-// decode reads JSON and says where it is wrong, without quoting it.
-func decode(body []byte, into any) error {
-	doc := body
-	if picked, ok := pick(body, wantedBy(reflect.TypeOf(into))); ok {
-		doc = picked
-	}
-	err := json.Unmarshal(doc, into)
-	var (
-		syntax *json.SyntaxError
-		typed  *json.UnmarshalTypeError
-	)
-	switch {
-	case err == nil:
-		return nil
-	case len(body) == 0:
-		return errors.New("it is empty")
-	case errors.As(err, &syntax):
-		return fmt.Errorf("it is not JSON, at byte %d", syntax.Offset)
-	case errors.As(err, &typed):
-		return fmt.Errorf("%s cannot be a JSON %s", printable(typed.Field, 60), typed.Value)
-	}
-	return errors.New("it is not JSON")
-}
-
-// printable keeps a stranger's text short and on one line.
+// printable returns the first line of a stranger's text, cut to limit characters, without control characters.
 func printable(s string, limit int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	s = strings.Map(func(r rune) rune {

@@ -36,7 +36,10 @@ func checkEvent(t *testing.T, e Event, err error) {
 			t.Fatalf("%q is no commit", commit)
 		}
 	}
-	for what, s := range map[string]string{"name": e.Name, "repository": e.Repository, "ref": e.Ref, "sender": e.Sender, "subject": e.Subject, "default branch": e.DefaultBranch} {
+	for what, s := range map[string]string{
+		"name": e.Name, "repository": e.Repository, "ref": e.Ref, "sender": e.Sender, "subject": e.Subject,
+		"default branch": e.DefaultBranch,
+	} {
 		line(what, s)
 	}
 	for _, u := range e.URLs {
@@ -46,7 +49,10 @@ func checkEvent(t *testing.T, e Event, err error) {
 		if p.Number <= 0 || p.Action == "" {
 			t.Fatalf("%+v", p)
 		}
-		for what, s := range map[string]string{"title": p.Title, "page": p.URL, "author": p.Author, "association": p.Association, "head": p.Head.Ref, "base": p.Base.Ref, "head's URL": p.Head.URL, "base's URL": p.Base.URL} {
+		for what, s := range map[string]string{
+			"title": p.Title, "page": p.URL, "author": p.Author, "association": p.Association,
+			"head": p.Head.Ref, "base": p.Base.Ref, "head's URL": p.Head.URL, "base's URL": p.Base.URL,
+		} {
 			line(what, s)
 		}
 	}
@@ -54,11 +60,13 @@ func checkEvent(t *testing.T, e Event, err error) {
 		more.URLs = e.URLs
 		checkEvent(t, more, nil)
 	}
-	NewTargets([]Target{{}}).of(e.URLs)
+	newTargets([]intent.HookTarget{{}}).using(e.URLs)
 }
 
 func FuzzGitHubPayload(f *testing.F) {
-	for _, name := range []string{"github-push.json", "github-ping.json", "github-tag.json", "github-tag-deleted.json"} {
+	for _, name := range []string{
+		"github-push.json", "github-ping.json", "github-tag.json", "github-tag-deleted.json",
+	} {
 		f.Add("push", "application/json", payload(f, name))
 	}
 	f.Add("push", "application/x-www-form-urlencoded", []byte("payload=%7B%22ref%22%3A%22x%22%7D"))
@@ -72,7 +80,9 @@ func FuzzGitHubPayload(f *testing.F) {
 }
 
 func FuzzGitLabPayload(f *testing.F) {
-	for _, name := range []string{"gitlab-push.json", "gitlab-tag.json", "gitlab-merge.json", "gitlab-system-merge.json"} {
+	for _, name := range []string{
+		"gitlab-push.json", "gitlab-tag.json", "gitlab-merge.json", "gitlab-system-merge.json",
+	} {
 		f.Add(payload(f, name))
 	}
 	f.Add([]byte(`{"event_name":"push","ref":"refs/heads/x","repository":{"homepage":"http://a/b"}}`))
@@ -106,7 +116,9 @@ func FuzzSignature(f *testing.F) {
 }
 
 func FuzzRepositoryKey(f *testing.F) {
-	for _, s := range []string{"https://github.com/a/b.git", "git@github.com:a/b", "/srv/a.git", "file:///srv/a", "ssh://git@h:22/a"} {
+	for _, s := range []string{
+		"https://github.com/a/b.git", "git@github.com:a/b", "/srv/a.git", "file:///srv/a", "ssh://git@h:22/a",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -8,19 +8,19 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Headers of webhooks that people write themselves.
+// Headers of webhooks that people write themselves. The signature may also be in X-Hub-Signature-256 or
+// X-Signature-256.
 const (
-	HeaderGenericSignature = "X-Ordain-Signature-256" // or X-Hub-Signature-256, or X-Signature-256
+	HeaderGenericSignature = "X-Ordain-Signature-256"
 	HeaderGenericDelivery  = "X-Ordain-Delivery"
 )
 
-// generic is for all that can send a small document and sign it:
+// generic is for any program that can send a small document and sign it:
 //
 //	{"repository": "https://…", "ref": "refs/heads/main", "before": "…", "after": "…",
 //	 "deleted": false, "sender": "…", "message": "…", "paths": ["…"]}
 //
-// The branch alone may stand for ref; all but repository may be missing, and
-// without a ref the webhook means that something moved.
+// ref may also be the name of a branch. Everything but repository and ref may be missing.
 var generic = dialect{
 	name: "generic",
 	proof: func(h http.Header) (proof, error) {
@@ -51,8 +51,9 @@ func parseGeneric(body []byte) (Event, error) {
 		return Event{}, missing("repository", "repository")
 	}
 	e := Event{
-		Kind: intent.HookPush, Name: first(p.Event, "push"), Repository: p.Repository, URLs: []string{p.Repository}, Ref: p.Ref, Before: p.Before, Commit: p.After,
-		Deleted: p.Deleted || zeros(p.After), Sender: p.Sender, Subject: p.Message,
+		Kind: intent.HookPush, Name: firstOf(p.Event, "push"), Repository: p.Repository, URLs: []string{p.Repository},
+		Ref: p.Ref, Before: p.Before, Commit: p.After, Deleted: p.Deleted || zeros(p.After),
+		Sender: p.Sender, Subject: p.Message,
 	}
 	switch {
 	case p.Event == "ping":
@@ -67,7 +68,7 @@ func parseGeneric(body []byte) (Event, error) {
 	if e.Kind == intent.HookPush {
 		e.Kind = kindOf(e.Ref)
 	}
-	// Paths are only believed beside the commits that they lie between.
+	// Paths mean something only together with the two commits that they differ between.
 	if len(p.Paths) > 0 && commitOf(p.Before) != "" && commitOf(p.After) != "" && !e.Deleted {
 		e.Paths = p.Paths
 	}

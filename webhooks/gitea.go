@@ -5,15 +5,15 @@ import (
 	"net/http"
 )
 
-// Gitea, Forgejo and Gogs speak nearly as GitHub does, with headers of their
-// own; the newer ones send those of GitHub and of the older, too.
+// Gitea, Forgejo and Gogs send nearly what GitHub sends, in headers of their own.
+// The newer of them also send the headers of the older, and of GitHub.
 var (
 	gitea   = hubLike("gitea", "Gitea", "Gogs")
 	forgejo = hubLike("forgejo", "Forgejo", "Gitea", "Gogs")
 	gogs    = hubLike("gogs", "Gogs")
 )
 
-// hubLike is the dialect of a forge that names its headers after itself, or after its ancestors.
+// hubLike returns the dialect of a forge whose headers begin with X- and one of these words.
 func hubLike(name string, words ...string) dialect {
 	var signatures []string
 	for _, word := range words {
@@ -37,9 +37,9 @@ func hubLike(name string, words ...string) dialect {
 		parse: func(h http.Header, body []byte) (Event, string, error) {
 			var event, key string
 			for _, word := range words {
-				event, key = first(event, h.Get("X-"+word+"-Event")), first(key, h.Get("X-"+word+"-Delivery"))
+				event, key = firstOf(event, h.Get("X-"+word+"-Event")), firstOf(key, h.Get("X-"+word+"-Delivery"))
 			}
-			if event = first(event, h.Get(HeaderGitHubEvent)); event == "" {
+			if event = firstOf(event, h.Get(HeaderGitHubEvent)); event == "" {
 				return Event{}, "", errors.New("the header X-" + words[0] + "-Event is missing")
 			}
 			body, err := unwrapForm(h, body)
@@ -47,7 +47,7 @@ func hubLike(name string, words ...string) dialect {
 				return Event{}, "", err
 			}
 			e, err := parseHub(event, body)
-			return e, first(key, h.Get(headerGitHubDelivery)), err
+			return e, firstOf(key, h.Get(headerGitHubDelivery)), err
 		},
 	}
 }

@@ -14,15 +14,15 @@ const HeaderGitHubEvent = "X-GitHub-Event"
 
 const headerGitHubDelivery = "X-GitHub-Delivery"
 
-// github also takes what a bare repository's hook sends (ordain hook send),
-// and what Gitea and Forgejo send in GitHub's manner.
+// github also reads what the hook of a bare repository sends (ordain hook send),
+// and what Gitea and Forgejo send in GitHub's format.
 var github = dialect{
 	name:  "github",
 	proof: func(h http.Header) (proof, error) { return signedBody(h, signaturePrefix, HeaderSignature) },
 	parse: parseGitHub,
 }
 
-// hubRepository is a repository in the words of GitHub, Gitea, Forgejo and Gogs.
+// hubRepository is a repository as GitHub, Gitea, Forgejo and Gogs describe it.
 type hubRepository struct {
 	FullName      string `json:"full_name"`
 	CloneURL      string `json:"clone_url"`
@@ -34,7 +34,7 @@ type hubRepository struct {
 
 func (r hubRepository) urls() []string { return []string{r.CloneURL, r.SSHURL, r.GitURL, r.HTMLURL} }
 
-// hubUser is a user in their words.
+// hubUser is a user as they describe one.
 type hubUser struct {
 	Login    string
 	Name     string
@@ -42,12 +42,7 @@ type hubUser struct {
 }
 
 func (u hubUser) shown() string {
-	for _, name := range []string{u.Login, u.Username, u.Name} {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
+	return firstOf(u.Login, u.Username, u.Name)
 }
 
 // hubPush is a push, or the creation or deletion of a ref.
@@ -62,23 +57,20 @@ type hubPush struct {
 	Repository   hubRepository
 	Pusher       hubUser
 	Sender       hubUser
-	HeadCommit   *listed `json:"head_commit"`
-	Commits      []listed
+	HeadCommit   *pushedCommit `json:"head_commit"`
+	Commits      []pushedCommit
 	TotalCommits *int `json:"total_commits"` // Gitea
 }
 
-// hubCommits is how many commits of a push older GitHub servers list.
+// hubCommits is the most commits of a push that older GitHub servers list.
 const hubCommits = 20
 
 func (p hubPush) event(name string) Event {
 	e := Event{
-		Kind: kindOf(
-			p.Ref,
-		), Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), DefaultBranch: p.Repository.DefaultBranch,
-		Ref: p.Ref, Before: p.Before, Commit: p.After, Deleted: p.Deleted || zeros(p.After), Sender: p.Pusher.shown(),
-	}
-	if e.Sender == "" {
-		e.Sender = p.Sender.shown()
+		Kind: kindOf(p.Ref), Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(),
+		DefaultBranch: p.Repository.DefaultBranch,
+		Ref:           p.Ref, Before: p.Before, Commit: p.After, Deleted: p.Deleted || zeros(p.After),
+		Sender: firstOf(p.Pusher.shown(), p.Sender.shown()),
 	}
 	if p.HeadCommit != nil {
 		e.Subject = p.HeadCommit.Message
@@ -92,16 +84,16 @@ func (p hubPush) event(name string) Event {
 		total = -1 // there may be more
 	}
 	if !p.Forced && !e.Deleted && !zeros(p.Before) {
-		e.Paths = told(p.Commits, p.After, total)
+		e.Paths = changedPaths(p.Commits, p.After, total)
 	}
 	return e
 }
 
-// created gives the event of a ref that was created or deleted, which has its short name.
+// created returns the event of a branch or tag that was created or deleted. Its Ref is a short name.
 func (p hubPush) created(name string, deleted bool) (Event, error) {
 	e := Event{
-		Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(), DefaultBranch: p.Repository.DefaultBranch,
-		Commit: p.Sha, Deleted: deleted, Sender: p.Sender.shown(),
+		Name: name, Repository: p.Repository.FullName, URLs: p.Repository.urls(),
+		DefaultBranch: p.Repository.DefaultBranch, Commit: p.Sha, Deleted: deleted, Sender: p.Sender.shown(),
 	}
 	switch p.RefType {
 	case "branch":
@@ -138,7 +130,7 @@ type hubPull struct {
 type hubSide struct {
 	Ref  string
 	Sha  string
-	Repo *hubRepository // none when a fork was deleted
+	Repo *hubRepository // nil when it was a fork that is deleted
 }
 
 func (s hubSide) side() intent.PullSide {
@@ -150,9 +142,18 @@ func (s hubSide) side() intent.PullSide {
 }
 
 var hubActions = map[string]intent.PullAction{
-	"opened": intent.PullOpened, "synchronize": intent.PullUpdated, "synchronized": intent.PullUpdated, "reopened": intent.PullReopened,
-	"edited": intent.PullEdited, "labeled": intent.PullEdited, "unlabeled": intent.PullEdited, "ready_for_review": intent.PullEdited,
-	"converted_to_draft": intent.PullEdited, "label_updated": intent.PullEdited, "label_cleared": intent.PullEdited, "closed": intent.PullClosed,
+	"opened":             intent.PullOpened,
+	"synchronize":        intent.PullUpdated,
+	"synchronized":       intent.PullUpdated,
+	"reopened":           intent.PullReopened,
+	"edited":             intent.PullEdited,
+	"labeled":            intent.PullEdited,
+	"unlabeled":          intent.PullEdited,
+	"ready_for_review":   intent.PullEdited,
+	"converted_to_draft": intent.PullEdited,
+	"label_updated":      intent.PullEdited,
+	"label_cleared":      intent.PullEdited,
+	"closed":             intent.PullClosed,
 }
 
 func (p hubPull) event(name string) (Event, error) {
@@ -183,7 +184,7 @@ func (p hubPull) event(name string) (Event, error) {
 		Number: number, Action: action, Title: r.Title, URL: r.HTMLURL, Head: r.Head.side(), Base: r.Base.side(),
 		Author: r.User.shown(), Association: r.Association, Draft: r.Draft,
 	}
-	// A fork that was deleted is one all the same.
+	// When the head's repository is deleted, it was a fork.
 	e.Pull.Fork = r.Head.Repo == nil || r.Base.Repo == nil || r.Head.Repo.FullName != r.Base.Repo.FullName
 	return e, nil
 }
@@ -201,7 +202,7 @@ func parseGitHub(h http.Header, body []byte) (Event, string, error) {
 	return e, h.Get(headerGitHubDelivery), err
 }
 
-// unwrapForm takes the payload out of a form, the other content type that GitHub and Gitea offer.
+// unwrapForm returns the payload in a form, which is the other content type that GitHub and Gitea offer.
 func unwrapForm(h http.Header, body []byte) ([]byte, error) {
 	if media, _, _ := mime.ParseMediaType(h.Get("Content-Type")); media != "application/x-www-form-urlencoded" {
 		return body, nil

@@ -11,16 +11,16 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// HeaderGitLabToken carries the secret of a GitLab webhook, as it is.
+// HeaderGitLabToken carries the secret token of a GitLab webhook.
 const HeaderGitLabToken = "X-Gitlab-Token"
 
 const (
-	headerGitLabRetry = "Idempotency-Key"     // the same for a delivery and its repetitions
-	headerGitLabEvent = "X-Gitlab-Event-UUID" // shared by all that one event causes
+	headerGitLabRetry = "Idempotency-Key"     // the same for a delivery and its retries
+	headerGitLabEvent = "X-Gitlab-Event-UUID" // shared by all deliveries that one event causes
 )
 
-// gitlab sends the secret token as it is. Newer servers can sign, too, as
-// Standard Webhooks say, with a signing token; one of both is enough.
+// gitlab sends the secret token itself. Newer servers can also sign, with a
+// signing token, as Standard Webhooks specify. Either proof is enough.
 func gitlab(now func() time.Time) dialect {
 	return dialect{
 		name:  "gitlab",
@@ -33,7 +33,8 @@ func labProof(h http.Header, now time.Time) (proof, error) {
 	token, signed := h.Get(HeaderGitLabToken), h.Get(HeaderStandardSignature) != ""
 	if token == "" && !signed {
 		return nil, errors.New(
-			"the request has no " + HeaderGitLabToken + ": set the environment's webhook secret as the secret token of the webhook",
+			"the request has no " + HeaderGitLabToken +
+				": set the environment's webhook secret as the secret token of the webhook",
 		)
 	}
 	if !signed {
@@ -63,15 +64,15 @@ func (r labRepository) urls() []string {
 	return []string{r.GitHTTPURL, r.GitSSHURL, r.HTTPURL, r.SSHURL, r.WebURL, r.Homepage}
 }
 
-// labPayload has the fields of all events that are understood: those of
-// projects and groups, and system hooks, which name their kind elsewhere.
+// labPayload has the fields of all events that we understand: those of projects
+// and groups, and system hooks, which have their kind in another field.
 type labPayload struct {
 	ObjectKind   string `json:"object_kind"`
 	EventName    string `json:"event_name"`
 	Ref          string
 	Before       string
 	After        string
-	CheckoutSHA  string `json:"checkout_sha"` // the commit of an annotated tag, where After is the tag's own object
+	CheckoutSHA  string `json:"checkout_sha"` // the commit, where After is the object of an annotated tag
 	UserName     string `json:"user_name"`
 	UserUsername string `json:"user_username"`
 	User         struct {
@@ -80,7 +81,7 @@ type labPayload struct {
 	}
 	Project      labRepository
 	Repository   labRepository
-	Commits      []listed
+	Commits      []pushedCommit
 	TotalCommits int `json:"total_commits_count"`
 	Attributes   *struct {
 		IID            int
@@ -120,11 +121,7 @@ func parseGitLab(h http.Header, body []byte) (Event, string, error) {
 		URLs:          append(p.Project.urls(), p.Repository.urls()...),
 		DefaultBranch: p.Project.DefaultBranch,
 	}
-	for _, who := range []string{p.UserUsername, p.UserName, p.User.Username, p.User.Name} {
-		if e.Sender == "" {
-			e.Sender = who
-		}
-	}
+	e.Sender = firstOf(p.UserUsername, p.UserName, p.User.Username, p.User.Name)
 	switch name {
 	case "push", "tag_push":
 		p.push(&e)
@@ -137,8 +134,8 @@ func parseGitLab(h http.Header, body []byte) (Event, string, error) {
 	return e, labKey(h, body), err
 }
 
-// labKey is the id of a delivery. Servers before 17.4 have none; but a
-// repetition has the body of the first.
+// labKey returns the id of a delivery. Servers before 17.4 send none; there the
+// event and the body stand for it, because a retry has the same body.
 func labKey(h http.Header, body []byte) string {
 	if key := h.Get(headerGitLabRetry); key != "" {
 		return key
@@ -161,12 +158,16 @@ func (p labPayload) push(e *Event) {
 		}
 	}
 	if !e.Deleted && !zeros(p.Before) {
-		e.Paths = told(p.Commits, p.After, p.TotalCommits)
+		e.Paths = changedPaths(p.Commits, p.After, p.TotalCommits)
 	}
 }
 
 var labActions = map[string]intent.PullAction{
-	"open": intent.PullOpened, "reopen": intent.PullReopened, "close": intent.PullClosed, "merge": intent.PullMerged, "update": intent.PullEdited,
+	"open":   intent.PullOpened,
+	"reopen": intent.PullReopened,
+	"close":  intent.PullClosed,
+	"merge":  intent.PullMerged,
+	"update": intent.PullEdited,
 }
 
 func (p labPayload) merge(e *Event) error {
@@ -177,7 +178,7 @@ func (p labPayload) merge(e *Event) error {
 	e.Kind, e.Name = intent.HookPull, strings.TrimSpace(e.Name+" "+a.Action)
 	action, ok := labActions[a.Action]
 	switch {
-	case a.Action == "": // some system hooks say only that it moved
+	case a.Action == "": // some system hooks do not say what happened
 		action = intent.PullEdited
 	case !ok:
 		action = intent.PullOther
@@ -189,26 +190,17 @@ func (p labPayload) merge(e *Event) error {
 		Head: intent.PullSide{
 			Ref:    a.SourceBranch,
 			Commit: a.LastCommit.ID,
-			URL:    first(a.Source.GitHTTPURL, a.Source.HTTPURL),
+			URL:    firstOf(a.Source.GitHTTPURL, a.Source.HTTPURL),
 		},
 		Base: intent.PullSide{
 			Ref: a.TargetBranch,
-			URL: first(a.Target.GitHTTPURL, a.Target.HTTPURL, p.Project.GitHTTPURL),
+			URL: firstOf(a.Target.GitHTTPURL, a.Target.HTTPURL, p.Project.GitHTTPURL),
 		},
 		Fork: a.SourceProject != a.TargetProject,
 	}
-	// Who acts is not who wrote it, and may be trusted more.
+	// The payload names the user who acts. The author may be somebody else, who is trusted less.
 	if p.User.ID == a.AuthorID && a.AuthorID != 0 {
 		e.Pull.Author = p.User.Username
 	}
 	return nil
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }

@@ -19,14 +19,14 @@ const (
 	HeaderStandardSignature = "Webhook-Signature"
 )
 
-// standardTolerance is how far the time of a webhook may be from now.
+// standardTolerance is how far the time of a webhook may be from ours.
 const standardTolerance = 5 * time.Minute
 
-// maxSignatures bounds how many signatures of one request are looked at.
+// maxSignatures bounds how many signatures of one request are tried.
 const maxSignatures = 16
 
-// standard carries the document of the generic dialect, with the id, the time
-// and the body signed together.
+// standard is the generic dialect's document in a request of Standard Webhooks, which sign the id, the time and
+// the body together.
 func standard(now func() time.Time) dialect {
 	return dialect{
 		name:  "standard",
@@ -82,8 +82,8 @@ func standardProof(h http.Header, now time.Time) (proof, error) {
 	}, nil
 }
 
-// standardSignatures reads signatures with blanks between, each v1,BASE64;
-// those of other versions are passed over.
+// standardSignatures reads a list of signatures, separated by blanks, each of the form v1,BASE64. It skips
+// signatures of other versions.
 func standardSignatures(list string) ([][]byte, error) {
 	var out [][]byte
 	for _, one := range strings.Fields(list) {
@@ -103,7 +103,7 @@ func standardSignatures(list string) ([][]byte, error) {
 	return out, nil
 }
 
-// standardKey gives the key of a secret: what stands behind whsec_ is in base64.
+// standardKey returns the key that a secret stands for: after whsec_, the key is in base64.
 func standardKey(secret []byte) []byte {
 	if code, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
 		if key, err := base64.StdEncoding.DecodeString(code); err == nil && len(key) > 0 {

@@ -19,7 +19,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // write unpacks a project.
@@ -53,7 +53,7 @@ func exported(
 	if site != nil {
 		project.SitePackages = site
 	}
-	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-export-test"))
+	unpacked, err := runtime.Unpack(filepath.Join(os.TempDir(), "ordain-export-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

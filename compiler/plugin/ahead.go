@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/internal/python/worker"
 )
 
 var _ eval.BatchHost = (*Host)(nil)
@@ -48,7 +47,7 @@ func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 	b.WriteString(`]}`)
 	h.posted = posted{calls: calls, heaps: heaps}
 	h.posted.open = h.guarded("plug-in "+calls[0].Plugin.Name, func(ctx context.Context) error {
-		return h.dialogue.Post(ctx, "calls", worker.Verbatim(b.Bytes()))
+		return h.dialogue.Post(ctx, "calls", json.RawMessage(b.Bytes()))
 	}) == nil
 	return true
 }
@@ -110,7 +109,7 @@ func (h *Host) result(name string, reply *callReply) (more bool, err error) {
 		more, err = h.dialogue.Result(ctx, &raw, h.answer)
 		return err
 	}
-	if h.dialogue.Came() {
+	if h.dialogue.HasResult() {
 		err = read(h.alive)
 		h.said(err)
 	} else {

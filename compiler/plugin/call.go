@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/compiler/eval"
-	"ordain.dev/ordain/internal/python/worker"
 )
 
 // Call implements eval.Host.
@@ -36,7 +35,7 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	err := h.writeCall(b, index, call, !h.introduced[index])
 	if err == nil {
 		var raw json.RawMessage
-		if err = h.request("call", worker.Verbatim(b.Bytes()), &raw, "plug-in "+call.Plugin.Name); err == nil {
+		if err = h.request("call", json.RawMessage(b.Bytes()), &raw, "plug-in "+call.Plugin.Name); err == nil {
 			err = reply.read(raw)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // fakeHeap is a model written down by hand. It counts what is asked.
@@ -149,7 +149,7 @@ func tryOpen(t testing.TB, archive string, change ...func(*Config)) (*project, e
 			modules[name].Files = append(modules[name].Files, path)
 		}
 	}
-	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	unpacked, err := runtime.Unpack(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

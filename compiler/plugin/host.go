@@ -25,7 +25,7 @@ const DefaultCallTimeout = 10 * time.Minute
 // Config says which worker to start and what the plug-ins may know.
 type Config struct {
 	Python     string   // interpreter of the project's virtual environment
-	RuntimeDir string   // from worker.UnpackRuntime
+	RuntimeDir string   // from runtime.Unpack
 	Path       []string // further folders for sys.path, such as site-packages of another environment
 	ProjectDir string   // folder of project.yml, the working directory of the worker
 

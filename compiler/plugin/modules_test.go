@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // installed finds a module in site-packages, of which a model loads the
@@ -33,7 +33,7 @@ func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
 // openPublished loads published modules.
 func openPublished(t testing.TB, interpreter string, names []string, change ...func(*Config)) *project {
 	t.Helper()
-	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	unpacked, err := runtime.Unpack(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"ordain.dev/ordain/compiler/types"
-	"ordain.dev/ordain/internal/python/worker"
 )
 
 func (c *codec) decodeObject(t tagged) (types.Value, error) {
@@ -66,7 +65,7 @@ func (h *Host) Do(o *types.Object, operation string, with types.Value) (types.Va
 			Class, Text string
 		} `json:"error"`
 	}
-	if err := h.ask("do", worker.Verbatim(b.Bytes()), &reply, operation+" of a "+o.Class); err != nil {
+	if err := h.ask("do", json.RawMessage(b.Bytes()), &reply, operation+" of a "+o.Class); err != nil {
 		return nil, err
 	}
 	if reply.Error != nil {

@@ -19,7 +19,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/filestamp"
-	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // checkout is a project on disk that is compiled again and again.
@@ -33,7 +33,7 @@ type checkout struct {
 
 func newCheckout(t testing.TB, archive string) *checkout {
 	t.Helper()
-	unpacked, err := worker.UnpackRuntime(filepath.Join(os.TempDir(), "ordain-plugin-test"))
+	unpacked, err := runtime.Unpack(filepath.Join(os.TempDir(), "ordain-plugin-test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,15 @@ type PullSide struct {
 	URL    string `json:"url,omitempty"`    // of its repository, to clone
 }
 
+// HookTarget is an environment that webhooks may notify.
+type HookTarget struct {
+	Environment EnvironmentID
+	Name        string
+	Source      Source
+	Modules     map[string]string // repositories of the modules that its project uses, by name of module
+	Secrets     [][]byte          // each of them can sign for the environment; with none it cannot be notified
+}
+
 // Delivery is a webhook that was received.
 type Delivery struct {
 	ID       uuid.UUID

@@ -13,15 +13,16 @@ import (
 
 const token = "gl/pat+7Gh=§kü!"
 
-func TestRedactorKnowsTheDisguises(t *testing.T) {
+func TestRedactorMasksEncodedForms(t *testing.T) {
 	r := NewRedactor(token, "", "other-secret")
 	quoted, _ := json.Marshal(token)
 	for name, text := range map[string]string{
-		"plain":        "password " + token + " refused",
-		"twice":        token + token,
-		"query":        "https://h/?t=" + url.QueryEscape(token),
-		"path":         "https://u:" + url.PathEscape(token) + "@h/",
-		"lower path":   "https://u:" + strings.ToLower(url.PathEscape("gl/pat+7")) + "@h/" + url.QueryEscape("other-secret"),
+		"plain": "password " + token + " refused",
+		"twice": token + token,
+		"query": "https://h/?t=" + url.QueryEscape(token),
+		"path":  "https://u:" + url.PathEscape(token) + "@h/",
+		"lower path": "https://u:" + strings.ToLower(url.PathEscape("gl/pat+7")) + "@h/" +
+			url.QueryEscape("other-secret"),
 		"base64":       base64.StdEncoding.EncodeToString([]byte(token)),
 		"base64url":    base64.RawURLEncoding.EncodeToString([]byte(token)),
 		"basic auth 1": "Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+token)),
@@ -53,7 +54,7 @@ func TestRedactorMasksLinesOfAKey(t *testing.T) {
 	}
 }
 
-func TestRedactedErrorStillIsWhatItWas(t *testing.T) {
+func TestRedactedErrorMatchesItsCause(t *testing.T) {
 	r := NewRedactor("hunter2-hunter2")
 	err := r.Error(
 		fmt.Errorf("open hunter2-hunter2: %w", &fs.PathError{Op: "x", Path: "hunter2-hunter2", Err: fs.ErrNotExist}),
@@ -69,7 +70,7 @@ func TestRedactedErrorStillIsWhatItWas(t *testing.T) {
 	}
 }
 
-// A worker prints a secret in two halves, and another secret that begins like it.
+// A worker prints a secret in two halves, and another secret with the same beginning.
 func TestWriterMasksAcrossWrites(t *testing.T) {
 	r := NewRedactor("abcabcabd", "abca")
 	text := "x abcabcabd y abcabcabc z abc"

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,71 +17,55 @@ import (
 	"time"
 
 	"ordain.dev/ordain/compiler/export"
+	compilejob "ordain.dev/ordain/compiler/job"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/server/control"
 )
 
 // killGrace is how long a compiler that was told to end may take.
 const killGrace = 5 * time.Second
 
-// Compile runs `ordain compile` on the project, as a process group of its own
-// with a time limit and without the server's environment, and reads the
-// document that it writes.
+// Compile runs `ordain compile -` with a compile job on its standard input, as a
+// process group of its own, with a time limit and without the server's
+// environment, and reads the document that it writes.
 func (b *Builder) Compile(
 	ctx context.Context,
-	job control.BuildJob,
-	out control.Output,
+	job Job,
+	out Output,
 ) (*export.Document, string, error) {
 	work, err := b.scratch()
 	if err != nil {
 		return nil, "", err
 	}
 	defer os.RemoveAll(work)
-	file := filepath.Join(work, "export.json")
-	python := filepath.Join(b.place(job).CompilerVenvLink(), "bin", "python")
-	args := []string{
-		"compile", "--project", job.ProjectDir, "--export", "--export-json", file,
-		"--python", python,
-		"--cache-dir", b.layout.CacheDir(), "--environment", job.Environment.ID.String(),
+	request := compilejob.Job{
+		Project: job.ProjectDir, Python: filepath.Join(b.place(job).CompilerVenvLink(), "bin", "python"),
+		CacheDir: b.layout.CacheDir(), Environment: job.Environment.ID.String(),
+		Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets,
+		Known: known(job), MemoryMax: b.memory,
+		ExportFile: filepath.Join(work, "export.json"), RecipeFile: filepath.Join(work, "recipe.json"),
 	}
-	known, err := writeKnown(work, job)
-	if err != nil {
-		return nil, "", err
-	}
-	args = append(args, "--known", known)
-	shown := "ordain compile --export"
-	if job.Compile.Partial {
-		args = append(args, "--partial")
-		shown += " --partial"
-		for _, set := range job.Compile.RemovedSets {
-			args = append(args, "--delete-resource-set="+set)
-			shown += " --delete-resource-set " + strconv.Quote(set)
-		}
-	}
-	if sub := job.Environment.Source.Subdir; sub != "" {
-		shown += " --project " + sub
-	}
+	shown := shownCommand(job)
 	if b.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, b.timeout, errTimeout)
 		defer cancel()
 	}
-	if b.memory > 0 {
-		args = append(args, "--memory-max", strconv.FormatUint(max(b.memory>>20, 1), 10))
-	}
-	recipe := filepath.Join(work, "recipe.json")
-	args = append(args, "--recipe", recipe)
 	owner := job.Environment.ID.String()
 	var lent *plugin.Warm
-	if !job.Preview { // what waits is made for the environment's own place
+	if !job.Preview { // the template that waits was made for the environment's own folder
 		lent = b.warm.Lend(owner)
 	}
 	if lent != nil {
 		defer lent.Handover.Close()
-		args = append(args, "--warm", lent.Key)
+		request.WarmKey = lent.Key
 	}
-	cmd := exec.CommandContext(ctx, b.program[0], slices.Concat(b.program[1:], args)...)
+	var stdin bytes.Buffer
+	if err := request.Write(&stdin); err != nil {
+		return nil, shown, err
+	}
+	cmd := exec.CommandContext(ctx, b.program[0], slices.Concat(b.program[1:], []string{"compile", "-"})...)
+	cmd.Stdin = &stdin
 	if lent != nil {
 		cmd.ExtraFiles = []*os.File{lent.Handover}
 	}
@@ -105,7 +90,7 @@ func (b *Builder) Compile(
 	if ctx.Err() != nil {
 		return nil, shown, ctx.Err()
 	}
-	doc, err := readDocument(file)
+	doc, err := readDocument(request.ExportFile)
 	if fault.Is(err, fault.Exhausted) {
 		return nil, shown, err
 	}
@@ -118,16 +103,31 @@ func (b *Builder) Compile(
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
 	if doc.Success && !job.Preview { // one with errors says little about the next one
-		b.warm.Learn(owner, b.readRecipe(recipe, python, job), cmd.Env)
+		b.warm.Learn(owner, b.readRecipe(request, job), cmd.Env)
 	}
 	return doc, shown, nil
 }
 
-// readRecipe reads how to get ready for the next compile; nil when there is
-// nothing. Plug-ins ran beside whoever wrote it, so it does not decide what
-// program the server starts, nor where.
-func (b *Builder) readRecipe(file, python string, job control.BuildJob) *plugin.Recipe {
-	text, err := os.ReadFile(file)
+// shownCommand is the command as a compile report shows it.
+func shownCommand(job Job) string {
+	shown := "ordain compile --export"
+	if job.Compile.Partial {
+		shown += " --partial"
+		for _, set := range job.Compile.RemovedSets {
+			shown += " --delete-resource-set " + strconv.Quote(set)
+		}
+	}
+	if sub := job.Environment.Source.Subdir; sub != "" {
+		shown += " --project " + sub
+	}
+	return shown
+}
+
+// readRecipe reads how a template for the next compile is made; it returns nil
+// when the compile left nothing usable. Plug-ins ran beside the process that
+// wrote it, so it decides neither what program the server starts nor where.
+func (b *Builder) readRecipe(request compilejob.Job, job Job) *plugin.Recipe {
+	text, err := os.ReadFile(request.RecipeFile)
 	if err != nil {
 		return nil
 	}
@@ -135,18 +135,18 @@ func (b *Builder) readRecipe(file, python string, job control.BuildJob) *plugin.
 	if json.Unmarshal(text, r) != nil {
 		return nil
 	}
-	cache := b.layout.CacheDir()
-	if r.Python != python || r.Dir != job.ProjectDir || r.CacheDir != cache || filepath.Dir(r.RuntimeDir) != cache {
-		b.log.Debug("the compile left a recipe of other places", "python", r.Python, "dir", r.Dir)
+	cache := request.CacheDir
+	if r.Python != request.Python || r.Dir != job.ProjectDir || r.CacheDir != cache || filepath.Dir(r.RuntimeDir) != cache {
+		b.log.Debug("the compile left a recipe for other folders", "python", r.Python, "dir", r.Dir)
 		return nil
 	}
 	return r
 }
 
-// writeKnown writes what plug-ins may ask the server for.
-func writeKnown(dir string, job control.BuildJob) (string, error) {
+// known is what plug-ins may ask the server for.
+func known(job Job) plugin.Known {
 	e := job.Environment
-	known := plugin.Known{
+	k := plugin.Known{
 		Environment: plugin.Environment{ID: e.ID.String(), Name: e.Name, Project: e.ProjectID.String()},
 		Facts:       map[string]map[string]string{},
 	}
@@ -155,20 +155,12 @@ func writeKnown(dir string, job control.BuildJob) (string, error) {
 		if !p.Resource.IsZero() {
 			resource = p.Resource.String()
 		}
-		if known.Facts[resource] == nil {
-			known.Facts[resource] = map[string]string{}
+		if k.Facts[resource] == nil {
+			k.Facts[resource] = map[string]string{}
 		}
-		known.Facts[resource][p.Name] = p.Value
+		k.Facts[resource][p.Name] = p.Value
 	}
-	text, err := json.Marshal(known)
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "known.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return "", fault.Disk("builder.Compile", file, err)
-	}
-	return file, nil
+	return k
 }
 
 // scratch makes a folder for one compile's result; what a killed server leaves
@@ -212,7 +204,7 @@ func readDocument(file string) (*export.Document, error) {
 // environ is the environment of a compiler: what programs need to run, where
 // the race detector reports, the variables of the request, and nothing of the
 // server's.
-func (b *Builder) environ(job control.BuildJob) []string {
+func (b *Builder) environ(job Job) []string {
 	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "GORACE"} {
 		if value, set := os.LookupEnv(name); set {
@@ -229,7 +221,7 @@ func (b *Builder) environ(job control.BuildJob) []string {
 // lineWriter passes whole lines on, from both streams, one at a time.
 type lineWriter struct {
 	mu      sync.Mutex
-	out     control.Output
+	out     Output
 	streams []*stream
 }
 

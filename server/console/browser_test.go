@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,20 +16,20 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// chromium finds a browser, or skips the test.
+// chromium returns the path of the browser in which the journeys run.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{os.Getenv("ORDAIN_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path
-		}
-	}
-	t.Skip(
-		"no Chromium was found: install one, or name it in ORDAIN_TEST_BROWSER, to run the journeys in a real browser",
+	return tool.Need(
+		t,
+		os.Getenv("ORDAIN_TEST_BROWSER"),
+		"chromium",
+		"chromium-browser",
+		"google-chrome-stable",
+		"google-chrome",
 	)
-	return ""
 }
 
 // tab is a page in a real browser, and what it was told to look at.

@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Deployer drives one environment. Its verbs may be called from any goroutine
-// at any time; they return at once, and are carried out in order.
+// Deployer drives one environment. Its verbs may be called from any goroutine at any time; they return at once and
+// are carried out in order.
 type Deployer struct {
 	cfg Config
 	log *slog.Logger
@@ -23,55 +23,53 @@ type Deployer struct {
 	mu      sync.Mutex
 	inbox   []func()
 	started bool
-	ended   bool // the loop takes no more
+	ended   bool // the loop accepts nothing more
 	wakeup  chan struct{}
 	done    chan struct{} // closed when the loop ended
 
-	// Handlers stop when tasks ends, the record when records ends.
+	// Handlers stop when tasks ends, writes to the database when records ends.
 	tasks         context.Context
 	cancelTasks   context.CancelFunc
 	records       context.Context
 	cancelRecords context.CancelFunc
 
-	commits   sync.WaitGroup // writes to the record under way
-	logFailed bool           // the resource action log; owned by the commit under way
+	commits   sync.WaitGroup // writes to the database under way
+	logFailed bool           // for the resource action log; owned by the commit under way
 
 	// Owned by the loop.
-	sched       *scheduler.Scheduler // nil until the record was read
-	environ     intent.Environment
-	timers      [2]string // the settings that the scheduler has
-	policy      scheduler.Policy
-	rules       string // the settings and overrides that the scheduler has
-	version     *versionCode
-	resources   []intent.Resource // of the scheduler's version, sorted by id; not to be changed
-	coming      *earlyRead        // the version that is being released; nil when it is not read early
-	wanted      int               // newest released version that was heard of
-	loading     bool
-	deferred    []func() // outcomes that wait for a version to be loaded
-	early       []func() // what was asked for before the record was read
-	pending     batch
-	actionLines bytes.Buffer // of the resource action log, to be written with the next batch
-	committing  bool
-	running     map[intent.ActionID]*run
-	prepared    map[intent.ResourceID]*run            // recorded ahead of their turn
-	ahead       map[intent.ActionID]intent.ResourceID // these, and those of them that ran and whose end is not durable
-	listed      int                                   // how many of them were recorded last
-	unsaved     map[intent.ResourceID]int             // ends that are not durable yet
-	taskTime    average
-	commitTime  average
-	endGap      average // between the ends of two tasks
-	lastEnd     time.Time
-	gatherSince time.Time // when the batch began to wait for more ends; zero: it does not
-	gatherUntil time.Time // when it will have waited long enough
-	pursuits    int       // what is under way beside deployments
-	yield       yield
-	queues      queues
-	dryRuns     map[intent.ActionID]*dryRun
-	facts       inquiries
-	waiters     []chan struct{}
-	stopping    bool
-	grace       *time.Timer // set while stopping
-	abandoned   bool        // the grace time is over
+	sched          *scheduler.Scheduler // nil until the record has been read
+	environ        intent.Environment
+	timers         [2]string // the settings that the scheduler has
+	policy         scheduler.Policy
+	rules          string // the settings and overrides that the scheduler has
+	version        *versionCode
+	resources      []intent.Resource // of the scheduler's version, sorted by id; not to be changed
+	newestReleased int               // newest released version that it was told of
+	loading        bool
+	deferred       []func() // outcomes that wait until a version is loaded
+	beforeLoad     []func() // verbs that came before the record was read
+	pending        batch
+	actionLines    bytes.Buffer // of the resource action log, to be written with the next batch
+	committing     bool
+	running        map[intent.ActionID]*deployment
+	prepared       map[intent.ResourceID]*deployment     // recorded ahead of their turn, not started
+	ahead          map[intent.ActionID]intent.ResourceID // these, and those that started and whose end is not durable
+	listedAhead    int                                   // the length of the list that was recorded last
+	unsaved        map[intent.ResourceID]int             // ends that are not durable yet
+	taskTime       average
+	commitTime     average
+	endGap         average // between the ends of two tasks
+	lastEnd        time.Time
+	gatherSince    time.Time // when the batch began to wait for more ends; zero: it does not
+	gatherUntil    time.Time // when it will have waited long enough
+	inBackground   int       // how much else is under way
+	queues         executorQueues
+	dryRuns        map[intent.ActionID]*dryRun
+	facts          factState
+	waiters        []chan struct{}
+	stopping       bool
+	grace          *time.Timer // set while stopping
+	abandoned      bool        // the grace time is over
 }
 
 // New checks the configuration; nothing runs before Start.
@@ -84,16 +82,16 @@ func New(cfg Config) (*Deployer, error) {
 		log:     cfg.Logger.With("environment", cfg.Environment.ID.String()),
 		wakeup:  make(chan struct{}, 1),
 		done:    make(chan struct{}),
-		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
+		running: make(map[intent.ActionID]*deployment), prepared: make(map[intent.ResourceID]*deployment),
 		ahead:   make(map[intent.ActionID]intent.ResourceID),
 		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun), queues: newQueues(),
-		facts: inquiries{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
+		facts: factState{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
 	}
 	return d, nil
 }
 
-// Start reads the record, takes up what was left undone, and goes on until ctx
-// ends or Stop is called. It does not wait for the database. It may be called once.
+// Start reads the record, takes up what was left undone, and goes on until ctx ends or Stop is called. It does not
+// wait for the database. It may be called once.
 func (d *Deployer) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,9 +106,8 @@ func (d *Deployer) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the deployer: handlers are cancelled, what they had finished is
-// recorded, what was cut off runs again at the next Start. It waits until all
-// is quiet, at most the grace time. It may be called more than once.
+// Stop ends the deployer: handlers are cancelled, what had finished is recorded, and what was cut off runs again at
+// the next Start. It waits until nothing is under way, at most for the grace time. It may be called more than once.
 func (d *Deployer) Stop() {
 	d.mu.Lock()
 	started := d.started
@@ -123,51 +120,49 @@ func (d *Deployer) Stop() {
 	<-d.done
 }
 
-// VersionReleased says that the record has a newer intent.
+// VersionReleased reports that the record has a newer intent.
 func (d *Deployer) VersionReleased(number int) {
 	d.post(func() {
-		d.wanted = max(d.wanted, number)
+		d.newestReleased = max(d.newestReleased, number)
 		d.loadVersion()
 	})
 }
 
-// Deploy tries again what is not as intended, or with full everything. No
-// agents and no resources means all.
+// Deploy tries again what is not as intended, or with full everything. No agents and no resources means all.
 func (d *Deployer) Deploy(full bool, agents []string, resources []intent.ResourceID) {
 	kind := scheduler.UserDeploy
 	if full {
 		kind = scheduler.UserRepair
 	}
-	d.whenRead(func() {
-		d.carry(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
+	d.whenLoaded(func() {
+		d.carryOut(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
 	})
 }
 
-// Unpark frees resources that are parked, all of them when none is named.
+// Unpark frees parked resources, all of them when none is named.
 func (d *Deployer) Unpark(resources []intent.ResourceID) {
-	d.whenRead(func() { d.carry(d.sched.Unpark(resources, now())) })
+	d.whenLoaded(func() { d.carryOut(d.sched.Unpark(resources, now())) })
 }
 
-// SetPaused pauses or unpauses an agent, every one when the name is empty:
-// what runs ends, nothing more starts.
+// SetPaused pauses or resumes an agent, every one when the name is empty: what is running ends, nothing more starts.
 func (d *Deployer) SetPaused(agent string, paused bool) {
-	d.whenRead(func() {
+	d.whenLoaded(func() {
 		names := []string{agent}
 		if agent == "" {
 			names = d.sched.Agents()
 		}
 		for _, name := range names {
 			if paused {
-				d.unprepare(name)
-				d.carry(d.sched.Pause(name, now()))
+				d.recallPrepared(name)
+				d.carryOut(d.sched.Pause(name, now()))
 			} else {
-				d.carry(d.sched.Unpause(name, now()))
+				d.carryOut(d.sched.Unpause(name, now()))
 			}
 		}
 	})
 }
 
-// Changed tells that settings or the halted mark of the environment changed.
+// Changed reports that settings or the halted mark of the environment changed.
 func (d *Deployer) Changed(e intent.Environment) {
 	d.post(func() {
 		d.environ = e
@@ -177,8 +172,8 @@ func (d *Deployer) Changed(e intent.Environment) {
 	})
 }
 
-// Wait returns when nothing runs, nothing can start, and all is recorded; or
-// with the error of ctx. What waits for a paused agent does not count.
+// Wait returns when nothing is running, nothing can start, and all is recorded; or with the error of ctx. What waits
+// for a paused agent does not count.
 func (d *Deployer) Wait(ctx context.Context) error {
 	quiet := make(chan struct{})
 	d.post(func() { d.waiters = append(d.waiters, quiet) })
@@ -192,7 +187,7 @@ func (d *Deployer) Wait(ctx context.Context) error {
 	}
 }
 
-// Snapshot is what a deployer does at a moment.
+// Snapshot is what a deployer is doing at a moment.
 type Snapshot struct {
 	Loaded  bool // the record was read
 	Halted  bool
@@ -202,7 +197,7 @@ type Snapshot struct {
 	Waiting int              // how many there are
 }
 
-// Snapshot tells what runs and what waits for what. It is zero after Stop.
+// Snapshot returns what is running and what is waiting for what. It is zero after Stop.
 func (d *Deployer) Snapshot() Snapshot {
 	answer := make(chan Snapshot, 1)
 	d.post(func() {
@@ -221,7 +216,7 @@ func (d *Deployer) Snapshot() Snapshot {
 	}
 }
 
-// post hands f to the loop. After the end it does nothing.
+// post hands f to the loop. After the loop has ended it does nothing.
 func (d *Deployer) post(f func()) {
 	d.mu.Lock()
 	if !d.ended {
@@ -234,11 +229,11 @@ func (d *Deployer) post(f func()) {
 	}
 }
 
-// whenRead hands f to the loop, to be done once the record was read.
-func (d *Deployer) whenRead(f func()) {
+// whenLoaded hands f to the loop, to be run once the record has been read.
+func (d *Deployer) whenLoaded(f func()) {
 	d.post(func() {
 		if d.sched == nil {
-			d.early = append(d.early, f)
+			d.beforeLoad = append(d.beforeLoad, f)
 			return
 		}
 		f()
@@ -251,7 +246,7 @@ func (d *Deployer) loop(ctx context.Context) {
 		d.cancelTasks()
 		d.cancelRecords()
 		d.commits.Wait()
-		d.writeLines(d.takeLines()) // after the end nothing is recorded: another server may go on from here
+		d.writeLines(d.takeLines()) // nothing is recorded after the end, when another server may own the environment
 		close(d.done)
 	}()
 	d.load()
@@ -268,20 +263,19 @@ func (d *Deployer) loop(ctx context.Context) {
 		}
 		if d.sched != nil && !d.stopping {
 			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
-				d.unprepare("") // what was to come next may be held now
+				d.recallPrepared("") // what was to come next may have to wait now
 			}
-			d.giveWay(now())
-			d.carry(d.sched.Tick(now()))
+			d.carryOut(d.sched.Tick(now()))
 			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
 				d.lookAtFacts(false)
 			}
 		}
 		if d.sched != nil && d.sched.Idle() {
-			d.unprepare("")
+			d.recallPrepared("")
 		}
 		d.flush()
-		d.follow()
-		d.send()
+		d.sendBehind()
+		d.sendToExecutor()
 		if !d.committing && d.pending.empty() {
 			d.writeLines(d.takeLines())
 		}
@@ -306,15 +300,15 @@ func (d *Deployer) loop(ctx context.Context) {
 	}
 }
 
-// quiet tells that nothing is under way.
+// quiet reports whether nothing is under way.
 func (d *Deployer) quiet() bool {
-	if len(d.running) > 0 || d.committing || d.pursuits > 0 || !d.pending.empty() || len(d.deferred) > 0 {
+	if len(d.running) > 0 || d.committing || d.inBackground > 0 || !d.pending.empty() || len(d.deferred) > 0 {
 		return false
 	}
 	return d.stopping && !d.loading || d.sched != nil && !d.loading && d.sched.Idle()
 }
 
-// end closes the inbox; false when something came in meanwhile.
+// end closes the inbox; it returns false when something came in meanwhile.
 func (d *Deployer) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -327,7 +321,7 @@ func (d *Deployer) untilTick() time.Duration {
 	if d.sched == nil {
 		return wait
 	}
-	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil, d.yield.until} {
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil} {
 		if !at.IsZero() {
 			wait = min(wait, max(time.Until(at), 0))
 		}
@@ -344,10 +338,10 @@ func (d *Deployer) beginStop() {
 	}
 	d.stopping = true
 	if d.sched != nil {
-		d.carry(d.sched.Halt())
-		d.unprepare("")
+		d.carryOut(d.sched.Halt())
+		d.recallPrepared("")
 	}
-	d.pending.starts = nil // not recorded, so not begun
+	d.pending.starts = nil // they were not recorded, so they have not begun
 	d.cancelTasks()
 	d.grace = time.AfterFunc(d.cfg.Grace, func() {
 		d.cancelRecords()
@@ -355,7 +349,7 @@ func (d *Deployer) beginStop() {
 	})
 }
 
-// applyRules brings windows, overrides and limits of agents in line.
+// applyRules passes windows, overrides and limits of agents on to the scheduler when they changed.
 func (d *Deployer) applyRules() {
 	text, err := rulesText(d.environ)
 	if err == nil && text == d.rules {
@@ -363,15 +357,15 @@ func (d *Deployer) applyRules() {
 	}
 	rules, err := rulesOf(d.environ)
 	if err != nil { // settings are checked when they are set
-		d.log.Error("windows or limits of agents cannot be read; those before stay", "error", err)
+		d.log.Error("the windows or agent limits are invalid; the previous ones stay in force", "error", err)
 		return
 	}
 	d.rules = text
-	d.unprepare("")
-	d.carry(d.sched.SetRules(rules, now()))
+	d.recallPrepared("")
+	d.carryOut(d.sched.SetRules(rules, now()))
 }
 
-// applyEnvironment brings halted mark and timers of the scheduler in line.
+// applyEnvironment passes the halted mark and all settings on to the scheduler.
 func (d *Deployer) applyEnvironment() {
 	texts := [2]string{
 		d.environ.Text("autostart_agent_deploy_interval"),
@@ -380,7 +374,7 @@ func (d *Deployer) applyEnvironment() {
 	if texts != d.timers {
 		timers, err := timersOf(d.environ)
 		if err != nil { // settings are checked when they are set
-			d.log.Error("a timer cannot be read; the one before stays", "error", err)
+			d.log.Error("a timer is invalid; the previous one stays in force", "error", err)
 		} else {
 			d.sched.SetTimers(timers, now())
 			d.timers = texts
@@ -388,18 +382,18 @@ func (d *Deployer) applyEnvironment() {
 	}
 	if policy := policyOf(d.environ); !reflect.DeepEqual(policy, d.policy) {
 		d.policy = policy
-		d.carry(d.sched.SetPolicy(policy, now()))
+		d.carryOut(d.sched.SetPolicy(policy, now()))
 	}
 	d.applyRules()
 	switch {
 	case d.stopping:
 	case d.environ.Halted:
-		d.carry(d.sched.Halt())
-		d.unprepare("")
+		d.carryOut(d.sched.Halt())
+		d.recallPrepared("")
 	default:
-		d.carry(d.sched.Resume(now()))
+		d.carryOut(d.sched.Resume(now()))
 	}
 }
 
-// now is the time as the record can hold it.
+// now is the time in the precision of the record.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

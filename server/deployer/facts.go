@@ -11,25 +11,25 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Facts are asked for by jobs of the scheduler: those that a person asked for,
-// those that are about to expire, and those that the model waits for. When to
-// ask next follows from the record and from when this server last asked:
+// Facts are asked for by jobs of the scheduler: those that a person requests, those that are about to expire, and
+// those that the model waits for. The time of the next question follows from the record and from when this server
+// last asked:
 //
 //	learnt ──fact-renew──▶ asked again, long before it expires
 //	the model waits ──▶ asked with each new version, when its resource was deployed, and every fact-renew
 
-// inquiries is what a deployer knows of facts.
-type inquiries struct {
-	asked   map[intent.ResourceID]time.Time
-	awaited map[intent.ResourceID]bool // the model waits for a fact of it
-	next    time.Time                  // when to look again; zero: nothing is due
-	reading bool
-	again   bool // something changed while the record was read
+// factState is what a deployer knows about facts.
+type factState struct {
+	asked     map[intent.ResourceID]time.Time
+	awaited   map[intent.ResourceID]bool // the model waits for a fact of this resource
+	next      time.Time                  // when to look again; zero: nothing is due
+	reading   bool
+	readAgain bool // something changed while the record was read
 }
 
-// RefreshFacts asks resources for their facts, as the record says that a person wants.
+// RefreshFacts asks resources for their facts. The record has the requests already.
 func (d *Deployer) RefreshFacts(ids []intent.ResourceID) {
-	d.whenRead(func() { d.ask(ids) })
+	d.whenLoaded(func() { d.ask(ids) })
 }
 
 func (d *Deployer) ask(ids []intent.ResourceID) {
@@ -37,11 +37,11 @@ func (d *Deployer) ask(ids []intent.ResourceID) {
 	for i, id := range ids {
 		jobs[i] = scheduler.Job{Resource: id}
 	}
-	d.carry(d.sched.Enqueue(jobs, now()))
+	d.carryOut(d.sched.Enqueue(jobs, now()))
 }
 
-// lookAtFacts reads what is due. fresh says that the intent is new: what it
-// waits for is asked at once.
+// lookAtFacts reads which facts are due. fresh means that the intent is new: what that waits for is asked for at
+// once.
 func (d *Deployer) lookAtFacts(fresh bool) {
 	if fresh {
 		for id := range d.facts.awaited {
@@ -49,10 +49,10 @@ func (d *Deployer) lookAtFacts(fresh bool) {
 		}
 	}
 	if d.stopping || d.facts.reading {
-		d.facts.again = true
+		d.facts.readAgain = true
 		return
 	}
-	d.facts.reading, d.facts.again, d.facts.next = true, false, time.Time{}
+	d.facts.reading, d.facts.readAgain, d.facts.next = true, false, time.Time{}
 	d.background(func() func() {
 		var wanted []intent.ResourceID
 		var due []intent.FactsDue
@@ -67,14 +67,14 @@ func (d *Deployer) lookAtFacts(fresh bool) {
 			if err == nil {
 				d.askDue(wanted, due)
 			}
-			if d.facts.again {
+			if d.facts.readAgain {
 				d.lookAtFacts(false)
 			}
 		}
 	})
 }
 
-// askDue asks what is due, and sets when the next is.
+// askDue asks for what is due, and sets when to look next.
 func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 	at := now()
 	clear(d.facts.awaited)
@@ -97,7 +97,7 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 		}
 		wanted = append(wanted, f.Resource)
 	}
-	// What is asked now is due again after the same time, whatever it answers.
+	// What is asked for now is due again after the same time, whatever the answer is.
 	if again := at.Add(d.cfg.FactRenew); len(wanted) > 0 && (d.facts.next.IsZero() || again.Before(d.facts.next)) {
 		d.facts.next = again
 	}
@@ -107,13 +107,13 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 	d.ask(wanted)
 }
 
-// inquire does one job.
-func (d *Deployer) inquire(j scheduler.Job) {
+// askOne does one job.
+func (d *Deployer) askOne(j scheduler.Job) {
 	r, ok := d.sched.Resource(j.Resource)
 	if !ok || len(r.Undefined) > 0 || d.version == nil {
 		d.factsRefused(
 			j.Resource,
-			"the version that is deployed does not have it, or has it with values that are not known",
+			"the deployed version does not have it, or has it with unknown values",
 		)
 		d.endJob(j, executor.Result{})
 		return
@@ -127,22 +127,22 @@ func (d *Deployer) inquire(j scheduler.Job) {
 		Reason:    "fact refresh",
 		Timeout:   d.cfg.Timeout,
 	}
-	d.pursuits++
+	d.inBackground++
 	go func() {
 		result := d.call(t)
-		cut := d.tasks.Err() != nil
+		cutOff := d.tasks.Err() != nil
 		d.post(func() {
-			d.pursuits--
-			if !cut {
-				d.answered(t, at, result)
+			d.inBackground--
+			if !cutOff {
+				d.recordAnswer(t, at, result)
 			}
 			d.endJob(j, result)
 		})
 	}()
 }
 
-// answered records what a resource told.
-func (d *Deployer) answered(t executor.Task, began time.Time, result executor.Result) {
+// recordAnswer records the facts that a resource reported.
+func (d *Deployer) recordAnswer(t executor.Task, began time.Time, result executor.Result) {
 	at := now()
 	status := result.Status
 	if status == intent.StatusDry || status == "" {
@@ -160,7 +160,7 @@ func (d *Deployer) answered(t executor.Task, began time.Time, result executor.Re
 	d.recordInquiry(end)
 }
 
-// factsRefused notes that a resource was not asked.
+// factsRefused records that a resource was not asked.
 func (d *Deployer) factsRefused(id intent.ResourceID, why string) {
 	at := now()
 	d.recordInquiry(intent.FinishedAction{Action: intent.Action{
@@ -170,11 +170,11 @@ func (d *Deployer) factsRefused(id intent.ResourceID, why string) {
 	}})
 }
 
-// recordInquiry makes an answer durable, and lets the server look whether the model waited for it.
+// recordInquiry makes an answer durable, and lets the server find out whether the model waits for it.
 func (d *Deployer) recordInquiry(end intent.FinishedAction) {
-	d.pursuits++
+	d.inBackground++
 	d.commits.Go(func() {
-		orPermanent := hopeless()
+		orPermanent := permanentFailures()
 		err := d.persist(d.records, "record facts", func(ctx context.Context) error {
 			if err := d.cfg.Store.FinishActions(ctx, d.env, []intent.FinishedAction{end}); err != nil {
 				return orPermanent(err)
@@ -188,6 +188,6 @@ func (d *Deployer) recordInquiry(end intent.FinishedAction) {
 			d.cfg.OnFacts()
 		}
 		d.cfg.OnChange(Event{Resource: end.Action.Resource})
-		d.post(func() { d.pursuits-- })
+		d.post(func() { d.inBackground-- })
 	})
 }

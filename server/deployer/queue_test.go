@@ -18,7 +18,7 @@ func (s *stage) line() chan<- struct{} {
 	s.wait()
 	s.quick()
 	s.d.post(func() {
-		s.d.queues.of["x"] = &queue{time: average(time.Millisecond / 2)}
+		s.d.queues.of["x"] = &agentQueue{time: average(time.Millisecond / 2)}
 		s.d.queues.slow, s.d.queues.most = time.Hour, mostBehind
 	})
 	s.release("x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1 x/b")
@@ -41,9 +41,8 @@ func (a *actor) givenBack() []string {
 	return slices.Clone(a.back)
 }
 
-// Where tasks are quick the next ones are sent before their turn. They run once
-// each, in order, and what needs one of them is not among them. They show as
-// deploying before, and the log says when each began.
+// Where tasks are quick the next ones are sent before their turn. They run once each, in order, and what needs one of
+// them is not among them. They show as deploying before, and the log says when each began.
 func TestSentBehind(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.line()
@@ -79,9 +78,9 @@ func TestSentBehind(t *testing.T) {
 	})
 }
 
-// What has not begun comes back for a pause, a halt, a newer version and a
-// person's wish, leaves no trace, and runs once when it may.
-func TestGivenBack(t *testing.T) {
+// What has not begun comes back for a pause, a halt, a newer version and a person's wish, leaves no trace, and runs
+// once when it may.
+func TestWithdrawn(t *testing.T) {
 	for name, c := range map[string]struct {
 		event, undo func(s *stage)
 		then        []string
@@ -97,7 +96,8 @@ func TestGivenBack(t *testing.T) {
 		"a window": {
 			func(s *stage) {
 				e := s.env
-				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}}}
+				freeze := map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}
+				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": freeze}}
 				s.d.Changed(e)
 			}, func(s *stage) { s.d.Changed(s.env) },
 			[]string{"x/b", "x/c", "x/d", "x/e"},
@@ -169,8 +169,8 @@ func TestBehindAndANewerVersion(t *testing.T) {
 	})
 }
 
-// A task that is not quick after all gives back what is behind it, so that a
-// pause is as exact as ever. Nothing is sent behind it again.
+// A task that is not quick after all has what is behind it recalled, so that a pause is as exact as ever. Nothing is
+// sent behind it again.
 func TestSlowHead(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.line()
@@ -189,16 +189,17 @@ func TestSlowHead(t *testing.T) {
 
 // Nothing is sent behind slow tasks.
 func TestNothingBehindSlow(t *testing.T) {
-	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4, 2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
-		q := &queue{runs: []*run{{}}, time: average(took)}
+	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4,
+		2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
+		q := &agentQueue{runs: []*deployment{{}}, time: average(took)}
 		if got := q.depth(mostBehind); got != want {
 			t.Errorf("%s: %d", took, got)
 		}
 	}
-	if got := (&queue{time: 1}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{time: 1}).depth(mostBehind); got != 0 {
 		t.Errorf("nothing runs: %d", got)
 	}
-	if got := (&queue{runs: []*run{{}}, time: 1, quiet: true}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{runs: []*deployment{{}}, time: 1, holdBack: true}).depth(mostBehind); got != 0 {
 		t.Errorf("after some came back: %d", got)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// differedOf gives of what a handler found those that the model decides: the
-// resource's attributes, and whether it is there at all. What a handler names
-// beside them is what it did, not what it found.
+// differedOf returns those of a handler's findings that the model decides: the resource's attributes, and whether it
+// exists at all. What a handler names beside them is what it did, not what it found.
 func differedOf(r intent.Resource, changes map[string]intent.AttributeChange) map[string]intent.AttributeChange {
 	if len(changes) == 0 {
 		return nil
@@ -30,7 +29,7 @@ func differedOf(r intent.Resource, changes map[string]intent.AttributeChange) ma
 	return out
 }
 
-// driftReport says for the record what the scheduler made of an outcome.
+// driftReport turns the scheduler's judgement of an outcome into what is recorded.
 func driftReport(
 	d scheduler.Drift,
 	status intent.Status,
@@ -56,7 +55,8 @@ func parkedNotice(st intent.ResourceState) intent.Notice {
 	if st.Parked == intent.ParkedContested {
 		n.Title = "Somebody else changes " + st.ID.String()
 		n.Message = fmt.Sprintf(
-			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone until a person or new intent frees it.",
+			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone "+
+				"until a person or new intent frees it.",
 			st.Heals[len(st.Heals)-1].Of,
 		)
 		return n
@@ -73,7 +73,8 @@ func breakerNotice(c scheduler.SetBreaker) intent.Notice {
 	return intent.Notice{
 		Severity: intent.SeverityError, Title: "Agent " + c.Agent + " cannot reach its target", URI: "/api/v2/agents",
 		Message: fmt.Sprintf(
-			"%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's deployment is tried at once.",
+			"%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's "+
+				"deployment is tried at once.",
 			c.Breaker.Failures,
 			c.Breaker.Pause.Round(time.Second),
 		),

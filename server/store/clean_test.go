@@ -8,7 +8,8 @@ import (
 )
 
 func FuzzCleanJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":"\u0000"}`, `"\\u0000"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, `[1e400,"é"]`, `"\ud83d\u0000"`, "\"\xff\""} {
+	for _, seed := range []string{`{"a":"\u0000"}`, `"\\u0000"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`,
+		`"\ud83dx"`, `[1e400,"é"]`, `"\ud83d\u0000"`, "\"\xff\""} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -28,7 +29,8 @@ func FuzzCleanJSON(f *testing.F) {
 		}
 		x, _ := json.Marshal(before)
 		y, _ := json.Marshal(after)
-		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`, "\uFFFD"); want != strings.ReplaceAll(
+		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`,
+			"\uFFFD"); want != strings.ReplaceAll(
 			string(y),
 			`\\`,
 			"\x01",
@@ -43,8 +45,8 @@ func FuzzParseTime(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if at, err := parseTime(s); err == nil {
-			if again, err := parseTime(at.Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
+		if at, err := ParseTime(s); err == nil {
+			if again, err := ParseTime(at.Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {
 				t.Fatalf("%q is %v, its own form is %v, %v", s, at, again, err)
 			}
 		}
@@ -66,7 +68,7 @@ func TestTimesOfClients(t *testing.T) {
 		"20261114T135031":                  at,
 		"2026-11-14":                       at.Truncate(24 * time.Hour),
 	} {
-		got, err := parseTime(s)
+		got, err := ParseTime(s)
 		if err != nil || !got.Equal(want) {
 			t.Errorf("%q is %v, %v", s, got, err)
 		}

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -15,309 +12,245 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// list describes one paged list: the statement that gives all its rows, how it
-// may be sorted, and which filters it knows. What a client sends selects among
-// these and otherwise only ever becomes a parameter, never SQL text.
-//
-// The bounds of a page lie above or below a place in the order of the sort
-// column, whichever way the page is sorted; the page holds the rows nearest to
-// its bound:
-//
-//	            below (Before)          above (After)
-//	… r2 r3 [ r4 r5 r6 ] place [ r7 r8 r9 ] r10 …
-type list struct {
-	base    string            // its fixed parameters come first
-	counted string            // gives the same rows where fewer columns are quicker to count; empty: base
-	columns map[string]column // by the client's name of the sort column
-	sort    string            // default sort column
-	desc    bool              // default direction
-	key     column            // makes a place unique
-	filters map[string]filter // by the client's name
+// MaxPage is the largest size of a page, and the size of a page that does not ask for one.
+const MaxPage = 1000
+
+// List describes one paged list: by which fields it can be sorted and filtered, and how. Each list is declared once,
+// in lists.go; the API, the console and the command line derive from it what they accept and document. A client's
+// query selects among these fields; what else it sends only ever becomes a parameter of a statement, never SQL text.
+type List struct {
+	Fields []Field
+	Sort   string // the field that sorts the list by default
+	Desc   bool   // the direction of the default sort
+	// ID is the kind of the id that, beside the value of the sort field, makes a bound unique; NoID where bounds
+	// have none.
+	ID Kind
+
+	rows    *string // the statement that returns all rows; its parameters come first
+	counted *string // returns the same rows with fewer columns, which is quicker to count; nil: rows
+	key     column  // makes the order of the rows unique
 }
 
-// column is a column of the base statement.
+// Field is one field of a list under the name that clients know it by.
+type Field struct {
+	Name     string
+	Kind     Kind // of its values: in a bound when the list is sorted by it, and in a filter that compares
+	Sortable bool
+	Filter   Comparison // how a filter on it compares; NoFilter where there is none
+
+	column string // the column, or an expression on columns, of the list's statement
+}
+
+// Kind is the kind of the values of a field.
+type Kind string
+
+// The kinds of values. A query holds all of them as text.
+const (
+	NoID    Kind = ""
+	Text    Kind = "text"
+	Number  Kind = "number"
+	Time    Kind = "time" // ISO 8601; see ParseTime
+	UUID    Kind = "uuid"
+	Boolean Kind = "boolean" // see ParseBool
+	Level   Kind = "level"   // the level of a log line, such as INFO
+)
+
+// Comparison is how a filter compares a field with the values that a client sends.
+type Comparison string
+
+// The comparisons. Of several values, Contains and Equals accept a row that matches any of them.
+const (
+	NoFilter    Comparison = ""
+	Contains    Comparison = "contains"      // the field contains the value, ignoring case
+	Equals      Comparison = "equals"        // the field is the value
+	EqualsOrNot Comparison = "equals or not" // as Equals; values !x exclude rows whose field is x
+	Is          Comparison = "is"            // the field is true, or false; one value
+	IsSet       Comparison = "is set"        // the field has a value, or has none; one value, true or false
+	InRange     Comparison = "in range"      // lt:, le:, gt: or ge: and a bound; all values must hold
+	AtLeast     Comparison = "at least"      // the field is this level or a graver one; one value
+)
+
+// column is a column of a list's statement.
 type column struct {
 	name string
-	kind kind
+	kind Kind
 }
 
-type kind int
-
-const (
-	text kind = iota
-	number
-	moment
-	identity // uuid
-	truth
-)
-
-// filter makes a condition on a column of the base statement.
-type filter struct {
-	column string
-	kind   kind // of the values of a range
-	build  func(b *listBuilder, f filter, values []string) (string, error)
-}
-
-const (
-	defaultLimit = 1000
-	maxLimit     = 1000
-)
-
-// listBuilder collects the parameters of one query.
-type listBuilder struct {
-	list list
-	args []any
-}
-
-// arg adds a parameter and gives its name.
-func (b *listBuilder) arg(v any) string {
-	b.args = append(b.args, v)
-	return "$" + strconv.Itoa(len(b.args))
-}
-
-func badList(format string, args ...any) error {
-	return fault.New("store.list", fault.Invalid, fmt.Sprintf(format, args...))
-}
-
-// listSQL is a list query ready to run.
-type listSQL struct {
-	page    string // the rows nearest to the bound, nearest first
-	counts  string // all rows, and those on the bound's side of the place
-	args    []any
-	limit   int
-	bounded bool
-	above   bool // the rows lie above the bound
-	desc    bool // how the page is to be sorted
-}
-
-// build turns a client's query into SQL; fixed are the parameters of the base statement.
-func (l list) build(q intent.ListQuery, fixed ...any) (listSQL, error) {
-	out := listSQL{limit: q.Limit, desc: q.Desc}
-	if out.limit == 0 {
-		out.limit = defaultLimit
-	}
-	if out.limit < 0 || out.limit > maxLimit {
-		return out, badList("limit must be between 1 and %d", maxLimit)
-	}
-	name := strings.ToLower(q.Sort)
-	if name == "" {
-		name, out.desc = l.sort, l.desc
-	}
-	by, ok := l.columns[name]
-	if !ok {
-		return out, badList("Sort parameter invalid: there is no sort column %q", q.Sort)
-	}
-	b := &listBuilder{list: l, args: slices.Clone(fixed)}
-	var where []string
-	for _, key := range sortedKeys(q.Filters) {
-		f, ok := l.filters[key]
-		if !ok {
-			return out, badList("there is no filter %q in this list", key)
+// Field returns the field with a name, in lower case.
+func (l *List) Field(name string) (Field, bool) {
+	for _, f := range l.Fields {
+		if f.Name == name {
+			return f, true
 		}
-		if len(q.Filters[key]) == 0 {
-			continue
-		}
-		condition, err := f.build(b, f, q.Filters[key])
-		if err != nil {
-			return out, fault.Wrap("store.list", fault.Invalid, err).Say("filter " + key)
-		}
-		where = append(where, condition)
 	}
-	rows := func(base string) string {
-		from := " FROM (" + base + ") AS l"
-		if len(where) > 0 {
-			from += " WHERE " + strings.Join(where, " AND ")
+	return Field{}, false
+}
+
+// SortFields returns the names of the fields that the list can be sorted by.
+func (l *List) SortFields() (names []string) {
+	for _, f := range l.Fields {
+		if f.Sortable {
+			names = append(names, f.Name)
 		}
-		return from
 	}
-	ascending := !out.desc
-	place := "true"
-	switch {
-	case q.After != nil && q.Before != nil:
-		return out, badList("a page lies after one place or before one, not both")
-	case q.After != nil:
-		out.bounded, out.above, ascending = true, true, true
-	case q.Before != nil:
-		out.bounded, ascending = true, false
+	return names
+}
+
+// Normalize checks a query and returns it with its defaults filled in and all values in one form: numbers in decimal,
+// times in UTC and RFC 3339, booleans as true and false, levels in upper case. It fails with fault.Invalid. The
+// methods that list do this themselves; a door calls it where it needs the normal form, such as to write links.
+func (l *List) Normalize(q intent.ListQuery) (intent.ListQuery, error) {
+	if q.Limit == 0 {
+		q.Limit = MaxPage
+	}
+	if q.Limit < 0 || q.Limit > MaxPage {
+		return q, invalidList("the limit must be between 1 and %d, not %d", MaxPage, q.Limit)
+	}
+	if q.Sort == "" {
+		q.Sort, q.Desc = l.Sort, l.Desc
+	}
+	by, ok := l.Field(strings.ToLower(q.Sort))
+	if !ok || !by.Sortable {
+		return q, invalidList("cannot sort by %q, only by %s", q.Sort, strings.Join(l.SortFields(), ", "))
+	}
+	q.Sort = by.Name
+	if q.After != nil && q.Before != nil {
+		return q, invalidList("a page lies after one bound or before one, not both")
 	}
 	var err error
-	if q.After != nil {
-		place, err = b.beyond(by, *q.After, true)
-	} else if q.Before != nil {
-		place, err = b.beyond(by, *q.Before, false)
+	if q.After, err = l.normalBound(q.After, by); err != nil {
+		return q, err
 	}
-	if err != nil {
-		return out, err
+	if q.Before, err = l.normalBound(q.Before, by); err != nil {
+		return q, err
 	}
-	direction := "ASC"
-	if !ascending {
-		direction = "DESC"
+	q.Filters, err = l.normalFilters(q.Filters)
+	return q, err
+}
+
+func (l *List) normalBound(b *intent.Bound, by Field) (*intent.Bound, error) {
+	if b == nil {
+		return nil, nil
 	}
-	out.counts = "SELECT count(*), count(*) FILTER (WHERE " + place + ")" + rows(cmp.Or(l.counted, l.base))
-	glue := " WHERE "
-	if len(where) > 0 {
-		glue = " AND "
+	out := &intent.Bound{}
+	if b.ID != "" {
+		if l.ID == NoID {
+			return nil, invalidList("a bound of this list has no id")
+		}
+		id, _, err := l.ID.parse(b.ID)
+		if err != nil {
+			return nil, invalidList("the id of the bound: %v", err)
+		}
+		out.ID = id
 	}
-	order := by.name + " " + direction
-	if l.key.name != by.name {
-		order += ", " + l.key.name + " " + direction
+	if b.Value != nil {
+		value, _, err := by.Kind.parse(*b.Value)
+		if err != nil {
+			return nil, invalidList("the bound: %v", err)
+		}
+		out.Value = &value
 	}
-	out.page = "SELECT l.*" + rows(l.base) + glue + place + " ORDER BY " + order + " LIMIT " + strconv.Itoa(out.limit)
-	out.args = b.args
 	return out, nil
 }
 
-// beyond is the condition for lying strictly above or below a place. NULL is
-// above all values, as in PostgreSQL's order.
-func (b *listBuilder) beyond(by column, at intent.Bound, above bool) (string, error) {
-	compare := "<"
-	if above {
-		compare = ">"
+func (l *List) normalFilters(filters map[string][]string) (map[string][]string, error) {
+	if len(filters) == 0 {
+		return nil, nil
 	}
-	var key string
-	if at.ID != "" && b.list.key.name != by.name {
-		v, err := b.list.key.kind.parse(at.ID)
-		if err != nil {
-			return "", badList("the id of the bound: %v", err)
+	out := make(map[string][]string, len(filters))
+	for _, name := range sortedKeys(filters) {
+		f, ok := l.Field(name)
+		if !ok || f.Filter == NoFilter {
+			return nil, invalidList("this list has no filter %s", name)
 		}
-		key = b.arg(v)
-	}
-	if at.Value == nil {
-		tie := "false"
-		if key != "" {
-			tie = b.list.key.name + " " + compare + " " + key
+		if len(filters[name]) == 0 {
+			continue
 		}
-		if above {
-			return "(" + by.name + " IS NULL AND " + tie + ")", nil
+		if f.Filter.takesOne() && len(filters[name]) != 1 {
+			return nil, invalidList("the filter %s takes one value", name)
 		}
-		return "(" + by.name + " IS NOT NULL OR " + tie + ")", nil
+		for _, given := range filters[name] {
+			value, err := f.normalValue(given)
+			if err != nil {
+				return nil, invalidList("the filter %s: %v", name, err)
+			}
+			out[name] = append(out[name], value)
+		}
 	}
-	v, err := by.kind.parse(*at.Value)
-	if err != nil {
-		return "", badList("the bound: %v", err)
-	}
-	value := b.arg(v)
-	condition := by.name + " " + compare + " " + value
-	if key != "" {
-		condition = "(" + by.name + ", " + b.list.key.name + ") " + compare + " (" + value + ", " + key + ")"
-	}
-	if above {
-		condition = "(" + condition + " OR " + by.name + " IS NULL)"
-	}
-	return condition, nil
+	return out, nil
 }
 
-func (k kind) parse(s string) (any, error) {
-	switch k {
-	case number:
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", s)
+func (c Comparison) takesOne() bool { return c == Is || c == IsSet || c == AtLeast }
+
+// normalValue returns the normal form of one value of a filter on the field.
+func (f Field) normalValue(given string) (value string, err error) {
+	switch f.Filter {
+	case Is, IsSet:
+		value, _, err = Boolean.parse(given)
+	case InRange:
+		var operator string
+		if operator, given, err = splitRange(given); err == nil {
+			value, _, err = f.Kind.parse(given)
+			value = operator + ":" + value
 		}
-		return n, nil
-	case moment:
-		return parseTime(s)
-	case identity:
+	case AtLeast:
+		value, _, err = Level.parse(given)
+	default:
+		value, _, err = Text.parse(given)
+	}
+	return value, err
+}
+
+// rangeOperators are the comparisons of a range filter in SQL.
+var rangeOperators = map[string]string{"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+// splitRange splits a value such as ge:7.
+func splitRange(s string) (operator, bound string, err error) {
+	operator, bound, ok := strings.Cut(s, ":")
+	operator = strings.ToLower(operator)
+	if _, known := rangeOperators[operator]; !ok || !known {
+		return "", "", fmt.Errorf("%q should be lt, le, gt or ge, a colon and a value", s)
+	}
+	return operator, bound, nil
+}
+
+func invalidList(format string, args ...any) error {
+	return fault.New("store.list", fault.Invalid, fmt.Sprintf(format, args...))
+}
+
+// severities orders the levels of log lines.
+var severities = map[string]int{"TRACE": 3, "DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+
+// parse returns the normal form of a value and what the database takes for it.
+func (k Kind) parse(s string) (normal string, parameter any, err error) {
+	switch k {
+	case Number:
+		n, err := parseNumber(s)
+		return fmt.Sprint(n), n, err
+	case Time:
+		t, err := ParseTime(s)
+		return t.Format(normalTime), t, err
+	case UUID:
 		id, err := uuid.Parse(s)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not an id", s)
+			return "", nil, fmt.Errorf("%q is not a UUID", s)
 		}
-		return id, nil
-	case truth:
-		return parseBool(s)
+		return id.String(), id, nil
+	case Boolean:
+		b, err := ParseBool(s)
+		return fmt.Sprint(b), b, err
+	case Level:
+		upper := strings.ToUpper(s)
+		severity, ok := severities[upper]
+		if !ok {
+			levels := sortedKeys(severities)
+			slices.SortFunc(levels, func(a, b string) int { return severities[a] - severities[b] })
+			return "", nil, fmt.Errorf("%q is not a level: %s", s, strings.Join(levels, ", "))
+		}
+		return upper, severity, nil
 	}
 	if strings.ContainsRune(s, 0) {
-		return nil, fmt.Errorf("%q holds a zero byte", s)
+		return "", nil, errors.New("the text contains a zero byte")
 	}
-	return s, nil
-}
-
-func parseBool(s string) (bool, error) {
-	v, err := strconv.ParseBool(strings.ToLower(s))
-	if err != nil {
-		return false, fmt.Errorf("%q is neither true nor false", s)
-	}
-	return v, nil
-}
-
-// timeLayouts are the ISO forms that clients send, with T between date and time.
-var timeLayouts = []string{
-	"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07", "2006-01-02T15:04:05.999999999",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04", "2006-01-02",
-	"20060102T150405.999999999Z07:00", "20060102T150405Z0700", "20060102T150405.999999999", "20060102T150405", "20060102",
-}
-
-// parseTime reads any ISO form with any one character between date and time
-// (a client's "+" may arrive as a blank, or a blank as "+"); without an
-// offset it means UTC.
-func parseTime(s string) (time.Time, error) {
-	for _, at := range []int{len("2006-01-02"), len("20060102")} {
-		form := s
-		if len(s) > at {
-			form = s[:at] + "T" + s[at+1:]
-			// An offset's plus sign may have become a blank on the way.
-			if i := strings.LastIndexByte(form, ' '); i > at {
-				form = form[:i] + "+" + form[i+1:]
-			}
-		}
-		for _, layout := range timeLayouts {
-			if t, err := time.Parse(layout, form); err == nil {
-				return t, nil
-			}
-		}
-	}
-	return time.Time{}, fmt.Errorf("%q is not a time", s)
-}
-
-// page runs a list query.
-func page[R, V any](
-	ctx context.Context,
-	s *Store,
-	op string,
-	l list,
-	q intent.ListQuery,
-	f func(R) (V, error),
-	fixed ...any,
-) (intent.Page[V], error) {
-	var out intent.Page[V]
-	sql, err := l.build(q, fixed...)
-	if err != nil {
-		return out, err
-	}
-	err = s.read(ctx, op, func(db querier) error {
-		rows, err := many[R](ctx, db, sql.page, sql.args...)
-		if err != nil {
-			return err
-		}
-		if out.Items, err = convert(rows, f); err != nil {
-			return err
-		}
-		n := len(rows)
-		switch {
-		case sql.bounded:
-		case n < sql.limit:
-			out.Total = n
-			return nil
-		case q.Total >= n && n > 0:
-			out.Total, out.After = q.Total, q.Total-n
-			return nil
-		}
-		var total, side int // side: rows on the bound's side of the place
-		if err := db.QueryRow(ctx, sql.counts, sql.args...).Scan(&total, &side); err != nil {
-			return err
-		}
-		out.Total = total
-		nearer, further := total-side, max(side-n, 0)
-		switch {
-		case !sql.bounded:
-			out.Before, out.After = 0, max(total-n, 0)
-		case sql.above == sql.desc: // nearest first is the wrong way round
-			out.Before, out.After = further, nearer
-			slices.Reverse(out.Items)
-		default:
-			out.Before, out.After = nearer, further
-		}
-		return nil
-	})
-	return out, err
+	return s, s, nil
 }

@@ -8,11 +8,12 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A client follows the pages forward to the end and back to the beginning; it
-// sees every row once each way, in order, and the counts agree with what it saw.
+// A client follows the pages forward to the end and back to the beginning; it sees every row once each way, in order,
+// and the counts agree with what it saw.
 func TestPagesLeadThroughTheWholeList(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -24,8 +25,9 @@ func TestPagesLeadThroughTheWholeList(t *testing.T) {
 			t.Run(fmt.Sprint(sort, desc), func(t *testing.T) {
 				value := func(r intent.ResourceRow) *string {
 					v := map[string]string{
-						"resource_type": r.State.ID.Type, "agent": r.State.ID.Agent, "resource_id_value": r.State.ID.Value,
-						"resource_id": r.State.ID.String(), "STATUS": string(r.State.Status()),
+						"resource_type": r.State.ID.Type, "agent": r.State.ID.Agent,
+						"resource_id_value": r.State.ID.Value,
+						"resource_id":       r.State.ID.String(), "STATUS": string(r.State.Status()),
 					}[sort]
 					return &v
 				}
@@ -39,14 +41,8 @@ func TestPagesLeadThroughTheWholeList(t *testing.T) {
 					page := get(s.Resources(ctx, env, q))(t)
 					if page.Total != rows || page.Before != len(forward) ||
 						page.After != rows-len(forward)-len(page.Items) {
-						t.Fatalf(
-							"after %d rows: total %d, before %d, after %d, here %d",
-							len(forward),
-							page.Total,
-							page.Before,
-							page.After,
-							len(page.Items),
-						)
+						t.Fatalf("after %d rows: total %d, before %d, after %d, here %d", len(forward), page.Total,
+							page.Before, page.After, len(page.Items))
 					}
 					for _, r := range page.Items {
 						forward = append(forward, r.State.ID.String())
@@ -121,10 +117,12 @@ func TestFiltersOfLists(t *testing.T) {
 		t.Error("filters of versions")
 	}
 	enqueue(t, s, env, 1, nil)
-	if p := get(s.Compiles(ctx, env, intent.ListQuery{Filters: filters{"started": {"false"}, "completed": {"false"}}}))(t); p.Total != 1 {
+	if p := get(s.Compiles(ctx, env, intent.ListQuery{Filters: filters{"started": {"false"},
+		"completed": {"false"}}}))(t); p.Total != 1 {
 		t.Errorf("waiting compiles: %d", p.Total)
 	}
-	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent", Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 ||
+	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent",
+		Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 ||
 		p.After != 5 ||
 		p.Items[0].ID.Agent != "host0" ||
 		p.Items[0].Version != 1 {
@@ -158,8 +156,8 @@ func TestListsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// Who has counted says so, and the first page is not counted again. A number
-// that cannot be right is not believed.
+// A caller that has counted already passes the total, and the first page is not counted again. An impossible total is
+// ignored.
 func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -172,5 +170,40 @@ func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
 		if page.Total != c.total || page.After != c.after || page.Before != 0 {
 			t.Errorf("%+v: total %d, after %d, before %d", c, page.Total, page.After, page.Before)
 		}
+	}
+}
+
+// A normalized query has every default filled in and one form for each value, so that links made of it are stable.
+func TestNormalizeBringsValuesToOneForm(t *testing.T) {
+	t.Parallel()
+	value := func(s string) *string { return &s }
+	got, err := store.CompileList.Normalize(intent.ListQuery{
+		After: &intent.Bound{Value: value("2026-11-21 14:27:56,5+01:00"), ID: "A0000001-0000-4000-8000-000000000001"},
+		Filters: map[string][]string{
+			"success": {"Yes"}, "started": {"0"}, "requested": {"GE:20261120", "lt:2026-11-22"}, "completed": {},
+		},
+	})
+	want := intent.ListQuery{
+		Limit: store.MaxPage, Sort: "requested", Desc: true,
+		After: &intent.Bound{Value: value("2026-11-21T13:27:56.5Z"), ID: "a0000001-0000-4000-8000-000000000001"},
+		Filters: map[string][]string{
+			"success": {"true"}, "started": {"false"},
+			"requested": {"ge:2026-11-20T00:00:00Z", "lt:2026-11-22T00:00:00Z"},
+		},
+	}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v: %s", err, cmp.Diff(want, got))
+	}
+	again, err := store.CompileList.Normalize(got)
+	if err != nil || !cmp.Equal(again, got) {
+		t.Errorf("normalizing twice: %v: %s", err, cmp.Diff(got, again))
+	}
+	logs := intent.ListQuery{Filters: map[string][]string{"minimal_log_level": {"info"}}}
+	if got, err := store.ResourceLogList.Normalize(logs); err != nil || got.Filters["minimal_log_level"][0] != "INFO" {
+		t.Errorf("level: %v, %v", got.Filters, err)
+	}
+	logs.Before = &intent.Bound{ID: "7"}
+	if _, err := store.ResourceLogList.Normalize(logs); !fault.Is(err, fault.Invalid) {
+		t.Errorf("the id of a bound in a list without ids: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,9 +12,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// checkStatements prepares every statement, and a query of every list that
-// uses all of its filters and sort columns, on the migrated schema: what is
-// misspelt in SQL is found here and not on a Sunday.
+// checkStatements prepares every statement on the migrated schema, and for every list queries with all of its filters
+// and sort fields, so that an error in the SQL is found here.
 func checkStatements(t *testing.T, url string) {
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -27,35 +27,30 @@ func checkStatements(t *testing.T, url string) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	values := map[string]string{
-		"success": "true", "started": "false", "completed": "true", "requested": "ge:2026-11-14+13:50:31", "version": "lt:3",
-		"date": "le:2026-11-14T13:50:31Z", "released": "true", "expires": "false", "timestamp": "gt:2026-11-14", "updated": "lt:2026-11-14",
-		"minimal_log_level": "info",
-		"parked":            "true", "managed": "true", "open": "false", "since": "ge:2026-11-14", "received": "ge:2026-11-14",
-	}
-	fields := reflect.ValueOf(lists)
-	for i := range fields.NumField() {
-		name := fields.Type().Field(i).Name
-		l := allLists()[name]
+	for _, l := range allLists {
 		q := intent.ListQuery{Filters: map[string][]string{}}
-		for key := range l.filters {
-			q.Filters[key] = []string{"x"}
-			if v, ok := values[key]; ok {
-				q.Filters[key] = []string{v}
+		for _, f := range l.Fields {
+			if f.Filter != NoFilter {
+				q.Filters[f.Name] = []string{exampleValue(f)}
 			}
 		}
-		for sort := range l.columns {
+		for _, sort := range l.SortFields() {
 			for _, desc := range []bool{false, true} {
 				q.Sort, q.Desc = sort, desc
-				fixed := make([]any, strings.Count(l.base, "$2")/max(strings.Count(l.base, "$2"), 1)+1)
-				built, err := l.build(q, fixed...)
+				normal, err := l.Normalize(q)
 				if err != nil {
-					t.Errorf("list %s: %v", name, err)
+					t.Errorf("%v: %v", l.Fields, err)
+					continue
+				}
+				fixed := make([]any, strings.Count(*l.rows, "$2")/max(strings.Count(*l.rows, "$2"), 1)+1)
+				built, err := l.build(normal, fixed...)
+				if err != nil {
+					t.Errorf("%v: %v", l.Fields, err)
 					continue
 				}
 				for _, sql := range []string{built.page, built.counts} {
 					if _, err := conn.Prepare(t.Context(), "", sql); err != nil {
-						t.Errorf("list %s by %s: %v\n%s", name, sort, err, sql)
+						t.Errorf("sorted by %s: %v\n%s", sort, err, sql)
 					}
 				}
 			}
@@ -63,20 +58,67 @@ func checkStatements(t *testing.T, url string) {
 	}
 }
 
-func allLists() map[string]list {
-	return map[string]list{
-		"compiles": lists.compiles, "versions": lists.versions, "versionResources": lists.versionResources, "resources": lists.resources,
-		"history": lists.history, "logs": lists.logs, "parameters": lists.parameters, "facts": lists.facts, "agents": lists.agents,
-		"drift": lists.drift, "deliveries": lists.deliveries, "discovered": lists.discovered,
+func exampleValue(f Field) string {
+	value := map[Kind]string{Text: "x", Number: "3", Time: "2026-11-14+13:50:31", Boolean: "true",
+		Level: "info"}[f.Kind]
+	switch f.Filter {
+	case IsSet:
+		return "false"
+	case InRange:
+		return "ge:" + value
+	}
+	return value
+}
+
+var allLists = []*List{
+	CompileList, VersionList, VersionResourceList, ResourceList, ResourceHistoryList, ResourceLogList, ParameterList,
+	FactList, AgentList, NotificationList, DiscoveredList, DeliveryList, DriftList,
+}
+
+// Every list has its default sort among its fields, and no two fields of a name; every statement of kind list belongs
+// to a list.
+func TestListsAreDeclaredWhole(t *testing.T) {
+	used := 0
+	for _, l := range allLists {
+		if f, ok := l.Field(l.Sort); !ok || !f.Sortable {
+			t.Errorf("%v: its default sort is %q", l.Fields, l.Sort)
+		}
+		seen := map[string]bool{}
+		for _, f := range l.Fields {
+			if seen[f.Name] || f.column == "" || f.Name != strings.ToLower(f.Name) {
+				t.Errorf("field %+v", f)
+			}
+			seen[f.Name] = true
+		}
+		if used++; l.counted != nil {
+			used++
+		}
+	}
+	declared := 0
+	files, err := fs.Glob(statementFiles, "sql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(statementFiles, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared += strings.Count(string(text), " :list\n")
+	}
+	if used != declared {
+		t.Errorf("the lists use %d statements of kind list; there are %d", used, declared)
 	}
 }
 
 func TestStatementFilesAndNamesAgree(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"a name without a statement": {"-- name: One :one\nSELECT 1;\n", "no statement Two"},
-		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three :one\nSELECT 3;\n", "nothing uses the statement Three"},
-		"a kind that is none":        {"-- name: One :some\nSELECT 1;\n", `"One :some" says none of`},
-		"two of a name":              {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n", "two statements One"},
+		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three " +
+			":one\nSELECT 3;\n", "nothing uses the statement Three"},
+		"a kind that is none": {"-- name: One :some\nSELECT 1;\n", `"One :some" is none of`},
+		"two of a name": {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n",
+			"two statements One"},
 	} {
 		var into struct{ One, Two string }
 		err := loadStatements(fstest.MapFS{"sql/x.sql": {Data: []byte(test.file)}}, &into)

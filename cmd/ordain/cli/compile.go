@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/compiler/job"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/python/worker"
 )
 
 // warmDescriptor is where a server puts the socket of a template.
@@ -29,11 +30,10 @@ type compileFlags struct {
 	modelJSON  string
 	exportJSON string
 	resources  string // file for the resources alone
-	known      string
 	recipe     string // file for how the next compile may begin warm
-	warmKey    string // of the template whose socket is descriptor 3
 	compiler   []string
-	memoryMax  uint64
+	memoryMax  uint64 // bytes
+	memoryMiB  uint64
 	again      bool // on every save
 	say        sayer
 }
@@ -41,12 +41,21 @@ type compileFlags struct {
 func newCompile() *cobra.Command {
 	var f compileFlags
 	c := &cobra.Command{
-		Use:   "compile",
+		Use:   "compile [-]",
 		Short: "Compile a project",
-		Long: "Compiles the project in a folder and says what is wrong with it. With --export it also builds the resources, off line.\n" +
+		Long: "Compiles the project in a folder and says what is wrong with it. With --export it also builds the\n" +
+			"resources, off line. With - it reads a compile job from standard input, as the server writes it;\n" +
+			"then it takes no options.\n" +
 			"Exit status: 0 the model compiles, 1 it does not.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runCompile(c, &f) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if err := f.readJob(c, args[0]); err != nil {
+					return err
+				}
+			}
+			return runCompile(c, &f)
+		},
 	}
 	flags := c.Flags()
 	projectFlags(c, &f.options)
@@ -64,12 +73,6 @@ func newCompile() *cobra.Command {
 		nil,
 		"run this export function instead of those of the configuration",
 	)
-	flags.StringVar(&f.known, "known", "", "file with what a server lets plug-ins ask for")
-	flags.StringVar(&f.recipe, "recipe", "", "write to this file how the next compile may begin warm")
-	flags.StringVar(&f.warmKey, "warm", "", "key of the template whose socket is file descriptor 3")
-	for _, name := range []string{"known", "recipe", "warm"} {
-		_ = flags.MarkHidden(name) // for the server's own compiles
-	}
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
 	flags.StringVar(
 		&f.resources,
@@ -81,7 +84,7 @@ func newCompile() *cobra.Command {
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
 	flags.Uint64Var(
-		&f.memoryMax,
+		&f.memoryMiB,
 		"memory-max",
 		0,
 		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)",
@@ -90,6 +93,29 @@ func newCompile() *cobra.Command {
 	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.say.flag(c)
 	return c
+}
+
+// readJob takes the options of the compile from a job on standard input.
+func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
+	if arg != "-" {
+		return usageError{fmt.Errorf("compile takes no argument %q; --project names the folder of the project", arg)}
+	}
+	if c.Flags().NFlag() > 0 {
+		return usageError{errors.New("compile - takes everything from the job on standard input, and no options")}
+	}
+	j, err := job.Read(c.InOrStdin())
+	if err != nil {
+		return fault.Wrap("cli.compile", fault.Invalid, err)
+	}
+	o := &f.options
+	o.Project, o.Python, o.CacheDir, o.Environment = j.Project, j.Python, j.CacheDir, j.Environment
+	o.Export, o.Partial, o.DeleteSets, o.Known = true, j.Partial, j.RemovedSets, &j.Known
+	f.exportJSON, f.recipe, f.memoryMax = j.ExportFile, j.RecipeFile, j.MemoryMax
+	if j.WarmKey != "" {
+		syscall.CloseOnExec(warmDescriptor)
+		o.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: j.WarmKey}
+	}
+	return nil
 }
 
 // projectFlags say what is compiled, and with which interpreter.
@@ -141,7 +167,6 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
-	go worker.Prepare()
 	collectLess()
 	f.options.ModelOnly = f.exportJSON == ""
 	if err := f.say.check(); err != nil {
@@ -169,15 +194,6 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	if f.options.Python != "" {
 		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
 	}
-	if f.known != "" {
-		if err := f.readKnown(); err != nil {
-			return err
-		}
-	}
-	if f.warmKey != "" {
-		syscall.CloseOnExec(warmDescriptor)
-		f.options.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: f.warmKey}
-	}
 	if f.again {
 		return f.watch(c)
 	}
@@ -197,19 +213,6 @@ func (f *compileFlags) once(c *cobra.Command) (*compiler.Outcome, error) {
 	return out, f.say.outcome(c, out)
 }
 
-// readKnown reads what a server lets a compile know.
-func (f *compileFlags) readKnown() error {
-	text, err := os.ReadFile(f.known)
-	if err == nil {
-		f.options.Known = &plugin.Known{}
-		err = json.Unmarshal(text, f.options.Known)
-	}
-	if err != nil {
-		return fault.Wrap("cli.compile", fault.Invalid, err).Say("what the server knows cannot be read")
-	}
-	return nil
-}
-
 // limits says when a model that does not end is stopped.
 func (f *compileFlags) limits() error {
 	if text := os.Getenv("INMANTA_MAX_ITERATIONS"); text != "" {
@@ -219,7 +222,7 @@ func (f *compileFlags) limits() error {
 		}
 		f.options.MaxIterations = n
 	}
-	if f.options.MemoryMax = f.memoryMax << 20; f.memoryMax != 0 {
+	if f.options.MemoryMax = max(f.memoryMax, f.memoryMiB<<20); f.options.MemoryMax != 0 {
 		return nil
 	}
 	whole, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 const explained = `entity Service:
@@ -41,11 +42,9 @@ shop = Service(name="shop")
 // wrote everything.
 func committed(t *testing.T, dir string) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("the git program is needed to make a repository for this test")
-	}
+	git := tool.Need(t, "git")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "all of it"}} {
-		cmd := exec.Command("git", args...)
+		cmd := exec.Command(git, args...)
 		cmd.Dir = dir
 		cmd.Env = append(
 			os.Environ(),

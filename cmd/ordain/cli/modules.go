@@ -67,9 +67,9 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	}
 	git, err := gitsync.New(
 		gitsync.Config{
-			MirrorDir: gitsync.Below(filepath.Join(l.cache, "mirrors")),
-			Logger:    quiet,
-			SSHAgent:  os.Getenv("SSH_AUTH_SOCK"),
+			Mirrors:  filepath.Join(l.cache, "mirrors"),
+			Logger:   quiet,
+			SSHAgent: os.Getenv("SSH_AUTH_SOCK"),
 		},
 	)
 	if err != nil {

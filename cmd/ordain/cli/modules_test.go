@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // run runs a command as a person would.
@@ -24,7 +25,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string, status int) {
 // its document as for any other error.
 func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	if _, err := venv.Find(t.Context(), ""); err != nil {
-		t.Skip(err)
+		tool.Missing(t, "%v", err)
 	}
 	index := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(index.Close)

@@ -1,52 +1,41 @@
 package cli
 
 import (
-	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/api"
-	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/servertest"
 )
 
-// A compile that was cancelled for a newer commit names the compile of that.
+// A compile that was cancelled for a newer commit names the compile of that one.
 func TestACancelledCompileNamesTheNewer(t *testing.T) {
-	r := apitest.NewRich(time.Now())
-	rest, err := api.New(api.Config{Control: r, Logger: slog.New(slog.DiscardHandler)})
+	r := servertest.NewRich(t)
+	rest, err := api.New(api.Config{Control: r.Control, Store: r.Store, Logger: r.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(rest)
 	defer server.Close()
-	shown := func() string {
+	show := func() string {
 		t.Helper()
 		status, out, errs := ordain(
-			"",
-			"compile-report",
-			"show",
-			r.Production.Name,
-			r.Running.String(),
-			"--server",
-			server.URL,
-		)
+			"", "compile-report", "show", r.Production.Name, r.Running.String(), "--server", server.URL)
 		if status != 0 {
 			t.Fatal(errs)
 		}
 		return out
 	}
-	if out := shown(); strings.Contains(out, "newer") {
+	if out := show(); strings.Contains(out, "newer") {
 		t.Errorf("one that runs:\n%s", out)
 	}
-	r.Do(func() {
-		for i := range r.Production.Runs {
-			if run := &r.Production.Runs[i]; run.ID == r.Running {
-				run.Completed, run.Success, run.SupersededBy = new(time.Time), new(false), &r.Good
-			}
-		}
-	})
-	if out := shown(); !strings.HasPrefix(out, "Cancelled for a newer commit: "+r.Good.String()+"\n") {
+	end := intent.CompileEnd{SupersededBy: &r.Good, At: r.Now()}
+	if err := r.Store.FinishCompile(t.Context(), r.Running, end); err != nil {
+		t.Fatal(err)
+	}
+	if out := show(); !strings.HasPrefix(out, "Cancelled for a newer commit: "+r.Good.String()+"\n") {
 		t.Errorf("one that was cancelled:\n%s", out)
 	}
 }

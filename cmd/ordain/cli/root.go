@@ -27,8 +27,20 @@ const Version = "0.1.0"
 // errSaid ends a command whose error has been printed already.
 var errSaid = errors.New("said")
 
-// Main runs a command and gives its exit status.
+// Main runs a command and returns its exit status. A command whose output
+// could not be written, to a full disk say, has failed.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out := &output{Writer: stdout}
+	status := execute(args, stdin, out, stderr)
+	if err := out.lost(); err != nil {
+		fmt.Fprintln(stderr, "ordain: the output could not be written: "+plaintext.Lines(err.Error()))
+		status = max(status, 1)
+	}
+	return status
+}
+
+// execute runs a command and prints what went wrong.
+func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
@@ -51,9 +63,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if misunderstood {
 			report, status = notUnderstood(err), 2
 		}
-		if err := report.Write(stdout); err != nil {
-			fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
-		}
+		_ = report.Write(stdout) // Main reports the error
 		return status
 	}
 	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))

@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
 )
@@ -32,7 +33,7 @@ func newPython(t *testing.T) string {
 			return i.Path
 		}
 	}
-	t.Skip("the published modules need Python 3.12, which is not on this machine")
+	tool.Missing(t, "the published modules need Python 3.12")
 	return ""
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -202,9 +203,7 @@ func TestHostDown(t *testing.T) {
 // Only what an allowed signer signed is deployed, and the version says who did.
 func TestOnlySignedCommits(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("no ssh-keygen on this machine")
-	}
+	tool.Need(t, "ssh-keygen")
 	p := deployed(t, sharedWorld(t))
 	key := filepath.Join(t.TempDir(), "key")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key).CombinedOutput(); err != nil {

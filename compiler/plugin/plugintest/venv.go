@@ -62,9 +62,6 @@ var All = Set{
 	},
 }
 
-// PyYAML is a set without modules, for the reader of YAML that ours follows.
-var PyYAML = Set{Name: "python3.13-pyyaml", Python: "python3.13", Packages: []string{"PyYAML==6.0.4"}}
-
 // Newest is the set with the newest modules, on the newest Python.
 func Newest() Set { return Sets[len(Sets)-1] }
 

@@ -17,57 +17,50 @@ import (
 	"time"
 )
 
-// helloDeadline is how long a worker may take to import itself and say hello.
+// helloDeadline is how long a worker may take to start and say hello.
 const helloDeadline = 30 * time.Second
 
-// drain is how long output is still read after the process has ended, in case
-// that a child of it holds the pipe open.
+// drain is how long output is read after the process has ended, because a child may
+// still hold the pipe open.
 const drain = 250 * time.Millisecond
 
-// process is a started worker: the pipes, the output, and its end.
+// process is a worker process with its pipes and output.
 type process struct {
 	pid     int
 	mark    string
-	end     func() error // waits for its end
+	wait    func() error // waits for the end of the process
 	in      *os.File     // our end of fd 3
-	out     replies      // our end of fd 4
+	out     *os.File     // our end of fd 4
 	frames  *bufio.Reader
 	words   *lastWords
-	runtime string // the folder of our own code
+	runtime string // folder of our own code
 
 	stdout, stderr *os.File
 
 	writing sync.Mutex
-	posted  outbox
 	ended   chan struct{} // closed when the process is gone and its output read
-	endErr  error         // how it ended; valid after ended
+	endErr  error         // how it ended; set before ended is closed
 }
 
 func (c Config) validate() error {
 	switch {
 	case c.Python == "":
-		return errors.New("pyworker: Config.Python is empty: name an interpreter")
+		return errors.New("worker: Config.Python is empty: name an interpreter")
 	case c.RuntimeDir == "":
-		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from UnpackRuntime")
+		return errors.New("worker: Config.RuntimeDir is empty: it comes from runtime.Unpack")
 	case c.Role != "compile" && c.Role != "handler" && c.Role != "template":
-		return fmt.Errorf("pyworker: Config.Role is %q: want compile, handler or template", c.Role)
+		return fmt.Errorf("worker: Config.Role is %q: want compile, handler or template", c.Role)
 	}
 	return nil
 }
 
-// theirs are the worker's ends of its pipes, in the order of its protocol:
-// requests, replies, standard output and standard error.
+// theirs are the worker's ends of the pipes: requests, replies, standard output and
+// standard error.
 type theirs [4]*os.File
 
 func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
 
-// replies is what a worker's replies are read from. Closing it ends a Read.
-type replies interface {
-	io.ReadCloser
-	SetReadDeadline(time.Time) error
-}
-
-// newProcess makes the pipes of a worker that is about to be started.
+// newProcess makes the pipes for a worker that is about to be started.
 func newProcess(c Config) (_ *process, other theirs, err error) {
 	p := &process{words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{})}
 	var made []io.Closer
@@ -81,7 +74,7 @@ func newProcess(c Config) (_ *process, other theirs, err error) {
 		return nil, other, err
 	}
 	made = append(made, other[0], p.in)
-	if p.out, other[1], err = replyPipe(c.Role); err != nil {
+	if p.out, other[1], err = os.Pipe(); err != nil {
 		return nil, other, err
 	}
 	made = append(made, p.out, other[1])
@@ -94,14 +87,6 @@ func newProcess(c Config) (_ *process, other theirs, err error) {
 	}
 	p.frames = bufio.NewReaderSize(p.out, 64<<10)
 	return p, other, nil
-}
-
-// replyPipe makes the pipe of replies: of those of the handler role many come in a moment.
-func replyPipe(role string) (replies, *os.File, error) {
-	if role == "handler" {
-		return quietPipe()
-	}
-	return os.Pipe()
 }
 
 func (p *process) closePipes() { closeAll(p.in, p.out, p.stdout, p.stderr) }
@@ -124,7 +109,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
-	p.pid, p.end = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
+	p.pid, p.wait = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
 	p.mark = c.Mark
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
@@ -133,7 +118,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 	return p, nil
 }
 
-// failedStart ends a worker that did not become one.
+// failedStart kills a worker that did not start properly, and adds its output to the error.
 func (p *process) failedStart(err error) error {
 	p.kill()
 	<-p.ended
@@ -178,8 +163,8 @@ func (c Config) environ() []string {
 	return env
 }
 
-// tasks is the number for the kernel, which counts all of a user. It does not
-// count for root.
+// tasks returns the kernel's limit of processes and threads. It counts all of a user,
+// including those that run already, and does not apply to root.
 func (c Config) tasks() int {
 	if c.Tasks == 0 || os.Geteuid() == 0 {
 		return 0
@@ -187,7 +172,7 @@ func (c Config) tasks() int {
 	return tasksOfUser() + c.Tasks
 }
 
-// follow reads the output of a worker that runs, and waits for its end.
+// follow reads the output of a running worker and cleans up after its end.
 func (p *process) follow(onOutput func(stream, line string)) {
 	var reading sync.WaitGroup
 	var serial sync.Mutex // onOutput is called for one line at a time
@@ -207,10 +192,10 @@ func (p *process) follow(onOutput func(stream, line string)) {
 		})
 	}
 	go func() {
-		err := p.end()
-		p.killGroup() // what it forked and left behind in its group
+		err := p.wait()
+		p.killGroup() // processes that it left in its group
 		if p.mark != "" {
-			KillMarked(p.mark) // and what left the group
+			KillMarked(p.mark) // and those that left the group
 		}
 		limit := time.Now().Add(drain)
 		_ = p.stdout.SetReadDeadline(limit)
@@ -223,7 +208,7 @@ func (p *process) follow(onOutput func(stream, line string)) {
 	}()
 }
 
-// hello is what a worker says first.
+// hello is the first notice of a worker.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Role     string `json:"role"`
@@ -246,18 +231,13 @@ func (p *process) awaitHello(ctx context.Context, role string) (hello, error) {
 		return said, fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
 	}
 	if said.Protocol != ProtocolVersion || said.Role != role {
-		return said, fmt.Errorf(
-			"the Python worker speaks protocol %d as %q; wanted %d as %q",
-			said.Protocol,
-			said.Role,
-			ProtocolVersion,
-			role,
-		)
+		return said, fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q",
+			said.Protocol, said.Role, ProtocolVersion, role)
 	}
 	return said, nil
 }
 
-// write sends one packed frame whole.
+// write sends packed frames.
 func (p *process) write(packet []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -265,105 +245,10 @@ func (p *process) write(packet []byte) error {
 	return err
 }
 
-// mostRoom is how much room for frames is kept.
-const mostRoom = 64 << 10
-
-// outbox holds frames that are to be written, in their order.
-type outbox struct {
-	mu      sync.Mutex
-	frames  []byte
-	emptied bool // somebody is about to write them
-}
-
-// post adds a packed frame to those that the next flush writes.
-func (p *process) post(packet []byte) {
-	p.posted.mu.Lock()
-	defer p.posted.mu.Unlock()
-	p.posted.frames = append(p.posted.frames, packet...)
-}
-
-// unposted gives what is to be written; nil when that is nothing, and then nobody is about to write it.
-func (p *process) unposted() []byte {
-	p.posted.mu.Lock()
-	defer p.posted.mu.Unlock()
-	frames := p.posted.frames
-	p.posted.frames, p.posted.emptied = nil, len(frames) > 0
-	return frames
-}
-
-// flush writes what was posted as far as it goes without waiting; a goroutine writes the rest.
-func (p *process) flush() {
-	p.posted.mu.Lock()
-	if p.posted.emptied {
-		p.posted.mu.Unlock()
-		return // whoever is about to write looks again
-	}
-	p.posted.emptied = true
-	p.posted.mu.Unlock()
-	if !p.writing.TryLock() {
-		go p.writePosted(nil)
-		return
-	}
-	frames := p.unposted()
-	rest := frames[p.writeSome(frames):]
-	if len(rest) > 0 {
-		go func() {
-			_, _ = p.in.Write(rest)
-			p.writing.Unlock()
-			p.writePosted(nil)
-		}()
-		return
-	}
-	p.writing.Unlock()
-	if len(frames) > 0 {
-		if more := p.unposted(); len(more) > 0 {
-			go p.writePosted(more)
-		} else {
-			p.posted.again(frames)
-		}
-	}
-}
-
-// again takes the room of frames that were written, for the next ones.
-func (o *outbox) again(frames []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.frames) == 0 && cap(frames) <= mostRoom {
-		o.frames = frames[:0]
-	}
-}
-
-// writePosted writes frames and all that is posted meanwhile. When that fails the worker is gone or about to be.
-func (p *process) writePosted(frames []byte) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	for {
-		if len(frames) > 0 {
-			_, _ = p.in.Write(frames)
-		}
-		if frames = p.unposted(); len(frames) == 0 {
-			return
-		}
-	}
-}
-
-// writeSome writes what the pipe takes at once. The caller holds writing.
-func (p *process) writeSome(frames []byte) (n int) {
-	raw, err := p.in.SyscallConn()
-	if err != nil || len(frames) == 0 {
-		return 0
-	}
-	_ = raw.Write(func(fd uintptr) bool {
-		n, _ = syscall.Write(int(fd), frames)
-		return true
-	})
-	return max(n, 0)
-}
-
-// kill ends the process and everything in its group, now.
+// kill kills the process and its group.
 func (p *process) kill() {
 	select {
-	case <-p.ended: // its number may be another process's now
+	case <-p.ended: // the id may belong to another process now
 	default:
 		p.killGroup()
 		if p.pid > 0 {
@@ -378,7 +263,7 @@ func (p *process) killGroup() {
 	}
 }
 
-// close asks for an orderly end and enforces it after grace.
+// close asks the worker to end, and kills it after grace.
 func (p *process) close(grace time.Duration) {
 	if packet, err := packed(notice{Op: "bye", Args: struct{}{}}); err == nil {
 		_ = p.in.SetWriteDeadline(time.Now().Add(grace))
@@ -395,7 +280,7 @@ func (p *process) close(grace time.Duration) {
 	closeAll(p.in, p.out)
 }
 
-// rss reads the resident memory from the kernel.
+// rss returns the resident memory in bytes, or 0 if it is unknown.
 func (p *process) rss() int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/statm")
 	if err != nil {
@@ -408,7 +293,7 @@ func (p *process) rss() int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// describeEnd turns how a process ended into words for a person.
+// describeEnd describes how a process ended, for people.
 func describeEnd(err error) error {
 	if err == nil {
 		return errors.New("the Python worker ended")
@@ -423,8 +308,8 @@ func describeEnd(err error) error {
 	return fmt.Errorf("the Python worker ended: %w", err)
 }
 
-// MinimalEnv is the environment of a worker: enough to find programs and a
-// home, nothing of what this process was given.
+// MinimalEnv returns a minimal environment for a worker, with the variables for
+// programs, the home folder, language, time zone and temporary files.
 func MinimalEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"} {

@@ -12,18 +12,9 @@ import (
 	"time"
 )
 
-// silence is how long a worker may send nothing at all, not even its
-// heartbeat, before it counts as stuck. The heartbeat is every 5 seconds.
+// silence is how long a worker may send nothing before it counts as stuck and is
+// killed. Its heartbeat comes every 5 seconds.
 const silence = 60 * time.Second
-
-// Replies are awaited together where so many calls are under way that the
-// worker has enough to do meanwhile: to be woken for each costs more than a
-// short task does.
-const (
-	several     = 8
-	pauseByCall = 15 * time.Microsecond
-	pauseAtMost = 500 * time.Microsecond
-)
 
 type session struct {
 	p    *process
@@ -32,12 +23,14 @@ type session struct {
 	mu      sync.Mutex
 	next    int64
 	calls   map[int64]*call
-	err     error // why it ended; valid after done
-	over    bool  // nothing is read any more
+	err     error // why the worker ended; set before done is closed
+	ended   bool  // nothing is read any more
 	closing bool
+	posted  []byte        // frames to write, in their order
+	wake    chan struct{} // buffered; wakes writePosted
 }
 
-// call is a request that waits for its reply.
+// call is a request that has not got its reply yet.
 type call struct {
 	Errand
 	s         *session
@@ -45,31 +38,26 @@ type call struct {
 	answering sync.Mutex // held while a request of the worker is answered
 }
 
-// StartSession starts a worker and waits until it is ready. The context is
-// for the start only.
+// StartSession starts a worker and waits until it is ready. The context applies
+// only to the start.
 func StartSession(ctx context.Context, c Config) (Session, error) {
 	p, err := start(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, done: make(chan struct{}), calls: map[int64]*call{}}
+	s := &session{p: p, done: make(chan struct{}), calls: map[int64]*call{}, wake: make(chan struct{}, 1)}
 	go s.read()
+	go s.writePosted()
 	return s, nil
 }
 
-// read hands each frame to the call that it belongs to, until the end.
+// read passes each frame to its call, until the worker ends.
 func (s *session) read() {
 	stuck := time.AfterFunc(silence, func() {
 		s.setErr(fmt.Errorf("the Python worker sent no heartbeat for %s and was ended", silence))
 		s.p.kill()
 	})
-	out, _ := s.p.out.(*quiet)
-	for asked := false; ; {
-		if out != nil && !asked && s.p.frames.Buffered() == 0 {
-			if n := s.underWay(); n >= several {
-				out.pause(min(time.Duration(n)*pauseByCall, pauseAtMost))
-			}
-		}
+	for {
 		f, err := readFrame(s.p.frames)
 		if err != nil {
 			if errors.Is(err, ErrFrame) {
@@ -78,7 +66,6 @@ func (s *session) read() {
 			break
 		}
 		stuck.Reset(silence)
-		asked = f.ID != 0 // who asks waits for the answer, and may ask again
 		id := f.For
 		if f.Re != 0 {
 			id = f.Re
@@ -89,8 +76,9 @@ func (s *session) read() {
 		switch {
 		case c != nil:
 			c.take(f)
-		case f.ID != 0: // a request of a call that is over
-			if packet, err := answered(f.ID, nil, &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}); err == nil {
+		case f.ID != 0: // a request of a call that has ended
+			over := &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}
+			if packet, err := answered(f.ID, nil, over); err == nil {
 				go func() { _ = s.p.write(packet) }()
 			}
 		}
@@ -102,7 +90,7 @@ func (s *session) read() {
 	closeAll(s.p.in, s.p.out)
 	close(s.done)
 	s.mu.Lock()
-	s.over = true
+	s.ended = true
 	left := slices.SortedFunc(maps.Values(s.calls), func(a, b *call) int { return cmp.Compare(a.id, b.id) })
 	clear(s.calls)
 	err := s.err
@@ -112,14 +100,23 @@ func (s *session) read() {
 	}
 }
 
-// underWay is how many calls have not ended.
-func (s *session) underWay() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.calls)
+// writePosted writes what Post adds, so that Post never waits for a worker that does not read.
+func (s *session) writePosted() {
+	for {
+		select {
+		case <-s.wake:
+		case <-s.done:
+			return
+		}
+		s.mu.Lock()
+		frames := s.posted
+		s.posted = nil
+		s.mu.Unlock()
+		_ = s.p.write(frames) // if this fails, the worker has ended, and read ends every call
+	}
 }
 
-// take takes a frame for a call.
+// take processes a frame of a call.
 func (c *call) take(f frame) {
 	switch {
 	case f.Re != 0:
@@ -140,7 +137,7 @@ func (c *call) take(f frame) {
 	}
 }
 
-// setErr keeps the first reason.
+// setErr keeps the first error.
 func (s *session) setErr(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,31 +160,30 @@ func (s *session) Call(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	type end struct {
+	type outcome struct {
 		raw json.RawMessage
 		err error
 	}
-	came := make(chan end, 1)
+	ended := make(chan outcome, 1)
 	id, err := s.Post(
 		Errand{
 			Op:     op,
 			Args:   args,
 			Answer: answer,
 			Notice: notice,
-			Done:   func(raw json.RawMessage, err error) { came <- end{raw, err} },
+			Done:   func(raw json.RawMessage, err error) { ended <- outcome{raw, err} },
 		},
 	)
 	if err != nil {
 		return err
 	}
-	s.Flush()
 	select {
-	case e := <-came:
+	case e := <-ended:
 		if e.err != nil || reply == nil {
 			return e.err
 		}
 		if err := json.Unmarshal(e.raw, reply); err != nil {
-			return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+			return fmt.Errorf("read the Python worker's reply to %s: %w", op, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -198,27 +194,25 @@ func (s *session) Call(
 
 // Post implements Session.
 func (s *session) Post(e Errand) (int64, error) {
-	c := &call{Errand: e, s: s}
 	s.mu.Lock()
-	if s.over {
-		defer s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.ended {
 		return 0, s.err
 	}
-	s.next++
-	c.id = s.next
-	s.calls[c.id] = c
-	s.mu.Unlock()
-	packet, err := packedRequest(request{ID: c.id, Op: e.Op, Args: e.Args, Behind: e.Behind})
+	id := s.next + 1
+	packet, err := packed(request{ID: id, Op: e.Op, Args: e.Args, Behind: e.Behind})
 	if err != nil {
-		s.Forget(c.id)
 		return 0, err
 	}
-	s.p.post(packet)
-	return c.id, nil
+	s.next = id
+	s.calls[id] = &call{Errand: e, s: s, id: id}
+	s.posted = append(s.posted, packet...)
+	select {
+	case s.wake <- struct{}{}:
+	default: // writePosted is about to look
+	}
+	return id, nil
 }
-
-// Flush implements Session.
-func (s *session) Flush() { s.p.flush() }
 
 // Forget implements Session.
 func (s *session) Forget(request int64) {
@@ -232,13 +226,13 @@ func (c *call) reply(f frame) {
 	var value any
 	var err error
 	if c.Answer == nil {
-		err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
+		err = &Failure{Kind: "protocol", Message: "no request " + f.Op + " is answered here"}
 	} else {
 		value, err = c.Answer(f.Op, f.Args)
 	}
 	packet, err := answered(f.ID, value, err)
 	if err == nil {
-		_ = c.s.p.write(packet) // when this fails the worker is gone, and the call learns it
+		_ = c.s.p.write(packet) // if this fails, the worker has ended, and so will the call
 	}
 }
 

