@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"ordain.dev/ordain/server/control"
+
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -60,7 +62,7 @@ func (c *Control) Why(ctx context.Context, id uuid.UUID, rid intent.ResourceID) 
 	if err != nil {
 		return intent.Why{}, err
 	}
-	f := intent.WhyFacts{Detail: detail, Now: time.Now()}
+	f := control.WhyFacts{Detail: detail, Now: time.Now()}
 	err = c.see(id, func(e *Env) {
 		f.Environment = e.Environment
 		for _, a := range e.AgentList {

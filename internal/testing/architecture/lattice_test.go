@@ -105,9 +105,10 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
+	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial"},
+	{"server/store", "internal/intent internal/fault server/promote server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
@@ -128,13 +129,13 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/service layout server/store server/source server/forge " +
-			"server/build",
+			"internal/provenance internal/service layout server/promote server/store server/source " +
+			"server/forge server/build",
 	},
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/store server/source server/forge server/keeper",
+			"server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -174,7 +175,7 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/source server/deployer " +
+		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
 			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
