@@ -343,7 +343,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err := watch.start(ctx, s.control); err != nil {
 		return nil, err
 	}
-	return s.doors(records)
+	return s.doors(records, events)
 }
 
 // publicURL is where people reach the console; what was not said is where it listens.
@@ -355,7 +355,7 @@ func (s *Server) publicURL() string {
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors(records *store.Store) (http.Handler, error) {
+func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
@@ -366,7 +366,9 @@ func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := console.New(console.Config{Control: s.control, Logger: s.log})
+	pages, err := console.New(console.Config{
+		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+	})
 	if err != nil {
 		return nil, err
 	}

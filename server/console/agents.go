@@ -45,7 +45,7 @@ func (c *console) agents(r *http.Request) (view, error) {
 	}
 	q := intent.ListQuery{Limit: perPage, Sort: "name"}
 	bounds(r.URL.Query(), &q)
-	page, err := c.control.Agents(r.Context(), e.ID, q)
+	page, err := c.store.Agents(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}

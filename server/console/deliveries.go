@@ -99,7 +99,7 @@ func (c *console) deliveries(r *http.Request) (view, error) {
 	}
 	q := intent.ListQuery{Limit: perPage, Sort: "received", Desc: true, Filters: filters}
 	bounds(values, &q)
-	page, err := c.control.Deliveries(r.Context(), e.ID, q)
+	page, err := c.store.Deliveries(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}
@@ -205,7 +205,7 @@ func (c *console) deliveryOf(r *http.Request, e intent.Environment) (intent.Deli
 	if err != nil {
 		return intent.Delivery{}, fault.New("console.delivery", fault.NotFound, "there is no such webhook")
 	}
-	return c.control.Delivery(r.Context(), e.ID, id)
+	return c.store.Delivery(r.Context(), e.ID, id)
 }
 
 // doRedeliver acts on a webhook anew.

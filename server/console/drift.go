@@ -91,7 +91,7 @@ func (c *console) drift(r *http.Request) (view, error) {
 	}
 	q := intent.ListQuery{Limit: perPage, Sort: "since", Desc: true, Filters: filters}
 	bounds(values, &q)
-	page, err := c.control.Drift(r.Context(), e.ID, q)
+	page, err := c.store.Drift(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}

@@ -104,7 +104,7 @@ func (c *console) findDryRun(
 	if err != nil {
 		return e, run, nil, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
 	}
-	run, diffs, err = c.control.DryRun(r.Context(), e.ID, id)
+	run, diffs, err = c.store.DryRun(r.Context(), e.ID, id)
 	return
 }
 
@@ -154,7 +154,7 @@ func (c *console) mayRelease(ctx context.Context, run intent.DryRun) (bool, erro
 	if run.Version == 0 {
 		return false, nil
 	}
-	v, err := c.control.Version(ctx, run.Environment, run.Version)
+	v, err := c.store.Version(ctx, run.Environment, run.Version)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -306,7 +306,7 @@ func (c *console) factsOf(
 	env intent.EnvironmentID,
 	id intent.ResourceID,
 ) (out factTable, err error) {
-	page, err := c.control.Parameters(
+	page, err := c.store.Parameters(
 		ctx,
 		env,
 		true,

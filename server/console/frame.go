@@ -53,14 +53,14 @@ type crumb struct {
 // frame makes the frame of a page; it reads the environments for the switcher.
 func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (frame, error) {
 	f := frame{
-		Title: title, Page: page, Assets: c.assets.paths, Version: c.control.ProgramVersion(),
+		Title: title, Page: page, Assets: c.assets.paths, Version: c.program,
 		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
 	}
 	query := r.URL.Query()
 	query.Del("done")
 	query.Del("live")
 	f.Back = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-	all, err := c.control.Environments(r.Context())
+	all, err := c.store.Environments(r.Context())
 	if err != nil {
 		return f, err
 	}
@@ -80,7 +80,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	}
 	if f.Env != nil {
 		f.Bell = &bell{URL: f.Env.URL + "/notifications", On: page == "notifications"}
-		if f.Bell.N, err = c.control.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
+		if f.Bell.N, err = c.store.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
 			return f, err
 		}
 	}
@@ -104,7 +104,7 @@ func (c *console) environment(r *http.Request) (intent.Environment, error) {
 	if err != nil {
 		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
 	}
-	return c.control.Environment(r.Context(), id)
+	return c.store.Environment(r.Context(), id)
 }
 
 // HaltedState is the look of a halted environment.

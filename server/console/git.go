@@ -58,6 +58,9 @@ var gitStates = map[intent.GitKind]state{
 	intent.GitBlocked:   {"differs", "blocked"},
 }
 
+// shownCommits is how many of the newest commits are listed.
+const shownCommits = 100
+
 func (c *console) git(r *http.Request) (view, error) {
 	e, err := c.environment(r)
 	if err != nil {
@@ -68,7 +71,7 @@ func (c *console) git(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := gitPage{frame: f, Repository: e.Source.URL, Branch: e.Source.Branch, Subdir: e.Source.Subdir}
-	s, err := c.control.GitState(r.Context(), e.ID)
+	s, err := c.store.GitState(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}
@@ -84,7 +87,7 @@ func (c *console) git(r *http.Request) (view, error) {
 			p.State.Full = s.Commit
 		}
 	}
-	commits, err := c.control.GitCommits(r.Context(), e.ID)
+	commits, err := c.store.GitCommits(r.Context(), e.ID, shownCommits)
 	if err != nil {
 		return view{}, err
 	}
@@ -96,7 +99,7 @@ func (c *console) git(r *http.Request) (view, error) {
 		p.Commits = append(p.Commits, row)
 		p.CanBack = p.CanBack || one.Status == intent.VersionRetired
 	}
-	blocks, err := c.control.BlockedCommits(r.Context(), e.ID)
+	blocks, err := c.store.GitBlocks(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}

@@ -44,7 +44,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		return view{}, err
 	}
 	p := homePage{frame: f, Form: form, Problem: problem}
-	environments, err := c.control.Environments(r.Context())
+	environments, err := c.store.Environments(r.Context())
 	if err != nil {
 		return view{}, err
 	}
@@ -62,7 +62,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		}
 		p.List.Rows = append(p.List.Rows, row)
 	}
-	projects, err := c.control.Projects(r.Context())
+	projects, err := c.store.Projects(r.Context())
 	if err != nil {
 		return view{}, err
 	}
@@ -97,7 +97,7 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 // a repository the first compile is asked for too.
 func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UUID, error) {
 	ctx := r.Context()
-	projects, err := c.control.Projects(ctx)
+	projects, err := c.store.Projects(ctx)
 	if err != nil {
 		return uuid.Nil, err
 	}

@@ -74,7 +74,7 @@ func (c *console) notifications(r *http.Request) (view, error) {
 		q.Filters = nil
 	}
 	bounds(r.URL.Query(), &q)
-	page, err := c.control.Notifications(r.Context(), e.ID, q)
+	page, err := c.store.Notifications(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}

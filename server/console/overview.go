@@ -101,19 +101,19 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 	if e.Halted && e.HaltedAt != nil {
 		s.HeldBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
 	}
-	counts, err := c.control.ResourceCounts(ctx, e.ID)
+	counts, err := c.store.ResourceCounts(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
 	s.Bar = barOf(s.EnvURL, counts)
-	page, err := c.control.Compiles(ctx, e.ID, intent.ListQuery{Limit: 24, Sort: "requested", Desc: true})
+	page, err := c.store.Compiles(ctx, e.ID, intent.ListQuery{Limit: 24, Sort: "requested", Desc: true})
 	if err != nil {
 		return s, err
 	}
 	for _, run := range page.Items {
 		s.Runs = append(s.Runs, c.runRow(run))
 	}
-	version, err := c.control.ActiveVersion(ctx, e.ID)
+	version, err := c.store.ActiveVersion(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
@@ -135,7 +135,7 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 			}
 		}
 	}
-	held, err := c.control.HeldVersions(ctx, e.ID)
+	held, err := c.store.HeldVersions(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
@@ -232,7 +232,7 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 		if room == 0 {
 			break
 		}
-		page, err := c.control.Resources(ctx, e.ID, intent.ListQuery{
+		page, err := c.store.Resources(ctx, e.ID, intent.ListQuery{
 			Limit: room, Sort: "resource_id", Filters: map[string][]string{"status": {string(status)}},
 		})
 		if err != nil {

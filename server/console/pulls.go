@@ -80,6 +80,9 @@ type pullHead struct {
 	Errors     []string
 }
 
+// shownOutbox is how many of the newest messages for the forge are listed.
+const shownOutbox = 200
+
 func pullURL(env intent.EnvironmentID, number int) string {
 	return envURL(env) + "/pulls/" + strconv.Itoa(number)
 }
@@ -114,7 +117,7 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	found, err := c.control.PullRequests(r.Context(), e.ID)
+	found, err := c.store.PullRequests(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}
@@ -130,7 +133,7 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	for _, one := range found {
 		p.List.Rows = append(p.List.Rows, pullRowOf(one))
 	}
-	work, err := c.control.Outbox(r.Context(), e.ID)
+	work, err := c.store.Outbox(r.Context(), e.ID, shownOutbox)
 	if err != nil {
 		return view{}, err
 	}
@@ -212,7 +215,7 @@ func (c *console) pull(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	one, err := c.control.PullRequest(r.Context(), e.ID, n)
+	one, err := c.store.PullRequest(r.Context(), e.ID, n)
 	if err != nil {
 		return view{}, err
 	}

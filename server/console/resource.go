@@ -140,7 +140,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 		return view{}, fault.Wrap("console.resource", fault.NotFound, err)
 	}
 	ctx := r.Context()
-	d, err := c.control.Resource(ctx, e.ID, id)
+	d, err := c.store.Resource(ctx, e.ID, id)
 	if err != nil {
 		return view{}, err
 	}
@@ -154,11 +154,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	actions, err := c.control.Actions(ctx, e.ID, id, "", shownAttempts)
+	actions, err := c.store.Actions(ctx, e.ID, id, "", shownAttempts)
 	if err != nil {
 		return view{}, err
 	}
-	past, err := c.control.ResourceHistory(
+	past, err := c.store.ResourceHistory(
 		ctx,
 		e.ID,
 		id,
@@ -167,7 +167,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	agents, err := c.control.Agents(
+	agents, err := c.store.Agents(
 		ctx,
 		e.ID,
 		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}},
@@ -198,7 +198,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
 		p.Head.Sentence = "The model wants it to be gone, and the setting protected_resources protects it: it is not purged."
 	}
-	drift, err := c.control.Drift(
+	drift, err := c.store.Drift(
 		ctx,
 		e.ID,
 		intent.ListQuery{

@@ -110,7 +110,7 @@ func (c *console) resources(r *http.Request) (view, error) {
 		keep.Set("sort", values.Get("sort"))
 	}
 	bounds(values, &q)
-	page, err := c.control.Resources(r.Context(), e.ID, q)
+	page, err := c.store.Resources(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}

@@ -139,7 +139,7 @@ func (c *console) findRun(
 	}
 	id, err := uuid.Parse(r.PathValue("run"))
 	if err == nil {
-		run, stages, err = c.control.Compile(r.Context(), id)
+		run, stages, err = c.store.Compile(r.Context(), id)
 	} else {
 		err = fault.New("console", fault.NotFound, "there is no run "+r.PathValue("run"))
 	}
@@ -249,7 +249,7 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		}
 		return s, nil
 	}
-	v, err := c.control.Version(r.Context(), run.Environment, *run.Version)
+	v, err := c.store.Version(r.Context(), run.Environment, *run.Version)
 	if fault.Is(err, fault.NotFound) {
 		s.State, s.Note = notReached, "version "+strconv.Itoa(*run.Version)+" was deleted"
 		return s, nil
@@ -266,7 +266,7 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		s.State, s.Note = retired, "a later version took its place"
 		return s, nil
 	}
-	counts, err := c.control.ResourceCounts(r.Context(), run.Environment)
+	counts, err := c.store.ResourceCounts(r.Context(), run.Environment)
 	if err != nil {
 		return s, err
 	}

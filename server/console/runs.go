@@ -43,7 +43,7 @@ func (c *console) runs(r *http.Request) (view, error) {
 	}
 	q := intent.ListQuery{Limit: perPage, Sort: "requested", Desc: true, Filters: runFilters[filter]}
 	bounds(values, &q)
-	page, err := c.control.Compiles(r.Context(), e.ID, q)
+	page, err := c.store.Compiles(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}

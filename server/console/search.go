@@ -33,7 +33,7 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 	ctx := r.Context()
 	env, err := uuid.Parse(r.URL.Query().Get("env"))
 	if err != nil {
-		all, err := c.control.Environments(ctx)
+		all, err := c.store.Environments(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -50,12 +50,12 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		return envURL(env) + "/resources", nil
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "v")); err == nil && len(text) < 7 {
-		if _, err := c.control.Version(ctx, env, n); err == nil {
+		if _, err := c.store.Version(ctx, env, n); err == nil {
 			return versionURL(env, n), nil
 		}
 	}
 	if commitText().MatchString(text) {
-		page, err := c.control.Versions(ctx, env, intent.ListQuery{Limit: 1000, Sort: "version", Desc: true})
+		page, err := c.store.Versions(ctx, env, intent.ListQuery{Limit: 1000, Sort: "version", Desc: true})
 		if err != nil {
 			return "", err
 		}
@@ -66,7 +66,7 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		}
 	}
 	if id, _, err := intent.ParseResourceVersionID(text); err == nil {
-		if _, err := c.control.Resource(ctx, env, id); err == nil {
+		if _, err := c.store.Resource(ctx, env, id); err == nil {
 			return resourceURL(env, id), nil
 		}
 	}

@@ -205,7 +205,7 @@ func (c *console) shared(r *http.Request, e intent.Environment, own []string) (p
 			f.Set = "Set for the project."
 		}
 	}
-	hosts, err := c.control.KnownHosts(r.Context(), e.ProjectID)
+	hosts, err := c.store.KnownHosts(r.Context(), e.ProjectID)
 	return projectForm{Name: e.ProjectName, KnownHosts: hosts}, forms, err
 }
 

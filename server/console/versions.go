@@ -76,7 +76,7 @@ func (c *console) versions(r *http.Request) (view, error) {
 	}
 	q := intent.ListQuery{Limit: perPage, Sort: "version", Desc: true}
 	bounds(r.URL.Query(), &q)
-	page, err := c.control.Versions(r.Context(), e.ID, q)
+	page, err := c.store.Versions(r.Context(), e.ID, q)
 	if err != nil {
 		return view{}, err
 	}
@@ -91,7 +91,7 @@ func (c *console) versions(r *http.Request) (view, error) {
 		page,
 		func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" },
 	)
-	runs, err := c.control.DryRuns(r.Context(), e.ID, 0)
+	runs, err := c.store.DryRuns(r.Context(), e.ID, 0)
 	if err != nil {
 		return view{}, err
 	}
@@ -136,7 +136,7 @@ func (c *console) findVersion(r *http.Request) (e intent.Environment, v intent.V
 	if err != nil {
 		return e, v, fault.New("console", fault.NotFound, "there is no version "+r.PathValue("version"))
 	}
-	v, err = c.control.Version(r.Context(), e.ID, n)
+	v, err = c.store.Version(r.Context(), e.ID, n)
 	return
 }
 
@@ -169,14 +169,14 @@ func (c *console) version(r *http.Request) (view, error) {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
 	p.Hold, p.Facts, p.CanBack = holdOf(v), versionFacts(v.Provenance), v.Status == intent.VersionRetired
-	runs, err := c.control.DryRuns(r.Context(), e.ID, v.Number)
+	runs, err := c.store.DryRuns(r.Context(), e.ID, v.Number)
 	if err != nil {
 		return view{}, err
 	}
 	p.Dries = dryRunsOf(runs)
 	q := intent.ListQuery{Limit: perPage, Sort: "resource_type"}
 	bounds(r.URL.Query(), &q)
-	page, err := c.control.VersionResourcePage(r.Context(), e.ID, v.Number, q)
+	page, err := c.store.VersionResourcePage(r.Context(), e.ID, v.Number, q)
 	if err != nil {
 		return view{}, err
 	}
@@ -289,7 +289,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 	}
 	f.Live = false
 	p := comparePage{frame: f, EnvURL: envURL(e.ID)}
-	page, err := c.control.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200, Sort: "version", Desc: true})
+	page, err := c.store.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200, Sort: "version", Desc: true})
 	if err != nil {
 		return view{}, err
 	}

@@ -135,7 +135,7 @@ var lattice = []struct {
 	},
 	{
 		"server/console",
-		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/store server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
 	},
 
 	// The wiring, and the program.
